@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Letters of a commit that are shown.
+/// Letters of a commit hash shown in the version.
 const SHORT: usize = 12;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    // A debug build is of a tree that changes: the commit would be that of an earlier one.
+    // A debug build is often of a modified tree, and the commit would be an earlier one.
     let about = match env::var("PROFILE").as_deref() {
         Ok("debug") => Some("debug build".to_owned()),
         _ => packaged().or_else(checked_out).map(|commit| format!("commit {commit}")),
@@ -20,35 +20,35 @@ fn main() {
     println!("cargo:rustc-env=NUMALAB_BUILD={}", build());
 }
 
-/// `x86_64-unknown-linux-gnu, static, rustc 1.90.0`: what a report of a bug is
-/// asked for beside the version.
+/// Returns the platform and compiler for reports of bugs: `x86_64-unknown-linux-gnu, static, rustc
+/// 1.90.0`.
 fn build() -> String {
     let said = |name: &str| env::var(name).unwrap_or_default();
     let is_static = said("CARGO_CFG_TARGET_FEATURE").split(',').any(|one| one == "crt-static");
     let compiler = Command::new(said("RUSTC")).arg("--version").output();
     let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    // Without the date, which says nothing that the number does not.
+    // The date adds nothing to the version number.
     let compiler = compiler.unwrap_or_default();
     let compiler = compiler.split(" (").next().unwrap_or_default().trim();
     let linked = if is_static { "static" } else { "dynamic" };
     format!("{}, {linked}, {compiler}", said("TARGET"))
 }
 
-/// The commit that cargo wrote into the package.
+/// Returns the commit that cargo wrote into the package.
 fn packaged() -> Option<String> {
     let text = fs::read_to_string(".cargo_vcs_info.json").ok()?;
     let (_, rest) = text.split_once("\"sha1\": \"")?;
     rest.split('"').next()?.get(..SHORT).map(str::to_owned)
 }
 
-/// The commit of the repository that this directory is `crates/cli` of, if it is one.
+/// Returns the commit of the repository if this directory is its `crates/cli`.
 fn checked_out() -> Option<String> {
     let top = git(&["rev-parse", "--show-toplevel"])?;
     let here = Path::new(&top).join("crates/cli").canonicalize().ok()?;
     if here != env::current_dir().ok()?.canonicalize().ok()? {
         return None;
     }
-    // Not the index, which every `git status` may write anew, this one's too.
+    // The index is not watched: every `git status` may rewrite it, including ours.
     for watched in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", watched])?;
         println!("cargo:rerun-if-changed={path}");

@@ -7,12 +7,15 @@ use crate::problem::Problem;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Severity {
-    /// Allowed or harmless; worth knowing.
+    /// Unusual, harmless.
     Note,
-    /// Violates the specification, but kernels cope with it. A strict reader refuses it.
+    /// Questionable: a value was ignored or replaced.
     Warning,
-    /// The table, or a part of it, cannot be trusted, or a kernel refuses it.
+    /// Wrong: a system that relies on it misbehaves.
     Error,
 }
 

@@ -69,8 +69,7 @@ impl Advisor {
             false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
         };
         let openmp = subject.has_openmp(followed.as_ref());
-        let kernel = target.guest.as_ref().and_then(|guest| guest.settings.get("kernel")?.as_str());
-        let abilities = Abilities::new(target.place, openmp, kernel);
+        let abilities = Abilities::new(target.guest.as_ref(), openmp, &target.costs.nodes);
         let trying = Trying {
             subject: &subject,
             judged,

@@ -14,9 +14,9 @@ pub struct Asked {
     pub stdin: Option<PathBuf>,
     /// The metric by which trials are judged.
     pub metric: MetricSpec,
-    /// Whether to predict only, without trials.
+    /// True to predict only, without trials.
     pub predict_only: bool,
-    /// Whether to skip following the program under emulation.
+    /// True to skip following the program under emulation.
     pub trials_only: bool,
     /// The candidates to try.
     pub tries: Option<Tries>,
@@ -24,7 +24,7 @@ pub struct Asked {
     pub blocks: usize,
     /// The time limit of all trials.
     pub budget: Option<Duration>,
-    /// Whether candidates that can no longer win still run to the end.
+    /// True to run candidates to the end even if they can no longer win.
     pub to_the_end: bool,
     /// The directory in which the study is kept.
     pub keep: Option<PathBuf>,

@@ -18,7 +18,7 @@ pub(super) fn sample(
     judged: &Judged,
     program: &EmulatedProgram,
 ) -> Result<Observation, BackendError> {
-    let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
+    let failed = |reason: String| BackendError::failed("a trial", reason);
     let (ran, followed) =
         subject.follow(program).map_err(|error| match subject.interrupt.requested() {
             true => BackendError::Interrupted,

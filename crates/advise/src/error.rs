@@ -35,8 +35,8 @@ pub enum AdviseError {
     },
     /// It exited while processes that it had started were still running.
     #[error(
-        "{program} left {left} running, which was ended: expected a program that does its work \
-         before it ends"
+        "{program} left {left} running, which was ended: expected a program that completes its \
+         work before it exits"
     )]
     Left {
         /// The program.

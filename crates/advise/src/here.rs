@@ -4,8 +4,7 @@
 use numalab_formats::WriteError;
 use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
-    CacheLevel, CacheScope, EmulatedMachine, LatencyModel, MemoryCosts, Stage, USUAL_CACHES,
-    USUAL_STAGES, describe, parse_caches, parse_stages,
+    CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
 use numalab_host::{Root, read_environment};
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
@@ -13,27 +12,14 @@ use numalab_topology::{Cpu, Machine};
 
 use crate::model::{Target, costs};
 
-/// What a hit in each level of the caches takes where that is not known.
+/// Hit latencies of the cache levels in ns where they are unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
-/// What a virtual machine gets at most of an L3 that it shares with others: what is reported to it
-/// is all of it.
+/// Assumed share of a virtual machine in an L3: the reported size is that of the whole cache, which
+/// others use too.
 const VIRTUAL_L3_BYTES: u64 = 16 << 20;
 /// Cpus and memory that the emulator models at most.
 const MOST_CPUS: usize = 255;
 const MOST_BYTES: u64 = 512 << 30;
-
-/// Costs of memory, and those of them that the user gave.
-#[derive(Debug)]
-pub struct SaidCosts {
-    /// All of them.
-    pub costs: MemoryCosts,
-    /// Whether the latency was given.
-    pub latency: bool,
-    /// Whether the caches were given.
-    pub caches: bool,
-    /// Whether the stages were given.
-    pub stages: bool,
-}
 
 /// Makes a target of this machine, by a file of what was measured on it if there is one.
 ///
@@ -42,7 +28,7 @@ pub struct SaidCosts {
 pub fn target_here(
     here: &Machine,
     (file, known): (Option<MachineFile>, &CostsKnown),
-    said: SaidCosts,
+    given: GivenCosts,
     kernel: KernelNow,
     place: TrialPlace,
 ) -> Result<Target, WriteError> {
@@ -50,7 +36,7 @@ pub fn target_here(
     let small = within_limits(&usable);
     let mut machine = match file {
         Some(file) => measured(&file, &small)?,
-        None => typical(&small, known, said)?,
+        None => typical(&small, known, given)?,
     };
     let online = small.nodes.iter().filter(|node| node.online);
     for (emulated, node) in machine.nodes.iter_mut().zip(online) {
@@ -95,25 +81,21 @@ fn measured(file: &MachineFile, machine: &Machine) -> Result<EmulatedMachine, Wr
     Ok(lacking.fold(emulated, |machine, (_, stage)| machine.with(stage)))
 }
 
-/// By distances, the firmware and the caches that are reported, and what was said of costs.
+/// By distances, the firmware and the caches that are reported, and the given costs.
 fn typical(
     machine: &Machine,
     known: &CostsKnown,
-    said: SaidCosts,
+    given: GivenCosts,
 ) -> Result<EmulatedMachine, WriteError> {
-    let mut costs = said.costs;
-    if !said.latency && *known == CostsKnown::Firmware {
-        costs.latency = LatencyModel::Firmware;
+    let usual = MemoryCosts::usual(None);
+    let mut reported = usual.clone();
+    if *known == CostsKnown::Firmware {
+        reported.latency = LatencyModel::Firmware;
     }
-    if !said.caches {
-        costs.caches = reported_caches(machine);
-    }
-    if !said.stages {
-        costs.stages = parse_stages(USUAL_STAGES).unwrap_or_default();
-    }
-    let usual = parse_caches(USUAL_CACHES).unwrap_or_default();
+    reported.caches = reported_caches(machine);
+    let costs = given.or(reported);
     // A cache that is reported need not be one that can be modelled.
-    let fallback = MemoryCosts { latency: LatencyModel::default(), caches: usual, ..costs.clone() };
+    let fallback = MemoryCosts { latency: usual.latency, caches: usual.caches, ..costs.clone() };
     describe(machine, &costs).or_else(|_| describe(machine, &fallback))
 }
 

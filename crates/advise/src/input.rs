@@ -1,4 +1,4 @@
-//! What the program reads: nothing, or the file that standard input is redirected from.
+//! Input of the program: empty, or the file to which standard input is redirected.
 
 use std::fs;
 use std::path::PathBuf;

@@ -28,7 +28,7 @@ mod watch;
 pub use advisor::Advisor;
 pub use asked::{Asked, Tries};
 pub use error::AdviseError;
-pub use here::{SaidCosts, is_like, target_here};
+pub use here::{is_like, target_here};
 pub use input::redirected;
 pub use model::{Target, costs, places};
 pub use ranks::RanksError;

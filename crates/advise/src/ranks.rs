@@ -14,8 +14,8 @@ pub enum RanksError {
     OtherMachine,
     /// Its options already determine the placement.
     #[error(
-        "srun: its own options say where ranks run, so that nothing is left to be tried: expected \
-         it without --distribution, --cpu-bind and --mem-bind"
+        "srun: its options already place the ranks, so there is nothing to try: omit \
+         --distribution, --cpu-bind and --mem-bind"
     )]
     NothingLeft,
     /// It would wait for an allocation in each trial.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, linux_version, read_environment};
+use numalab_places::boots_new_kernel;
 use numalab_record::study::Setting;
-use numalab_results::advice::{Candidate, TrialPlace, Untried};
+use numalab_results::advice::{Candidate, Untried};
+use numalab_study::BackendSpec;
 
 /// Makes glibc ask for huge pages itself, if the kernel's mode is `madvise`.
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
@@ -16,24 +18,29 @@ pub(super) type Settings = BTreeMap<String, Setting>;
 
 /// The settings available in the place of the trials.
 pub(super) struct Abilities {
-    place: TrialPlace,
-    /// Whether the program uses OpenMP's runtime.
+    is_guest: bool,
+    /// True if the program uses OpenMP's runtime.
     openmp: bool,
-    /// Whether the guest boots a kernel with weighted interleaving.
+    /// True if the kernel has weighted interleaving.
     is_new_kernel: bool,
+    /// The numbers of the nodes, in the order of weights.
+    nodes: Vec<u32>,
 }
 
 impl Abilities {
-    pub(super) fn new(place: TrialPlace, openmp: bool, guest_kernel: Option<&str>) -> Self {
-        let is_new_kernel = match place {
-            TrialPlace::Guest => guest_kernel == Some("backports"),
-            _ => {
-                let environment = read_environment(&Root::live());
-                let release = environment.fact("kernel").and_then(linux_version);
-                release.is_some_and(|release| release >= WEIGHTED_SINCE)
-            }
+    /// Returns those of a guest, or of this machine, with these nodes.
+    pub(super) fn new(guest: Option<&BackendSpec>, openmp: bool, nodes: &[u32]) -> Self {
+        let here = || {
+            let environment = read_environment(&Root::live());
+            let release = environment.fact("kernel").and_then(linux_version);
+            release.is_some_and(|release| release >= WEIGHTED_SINCE)
         };
-        Self { place, openmp, is_new_kernel }
+        Self {
+            is_guest: guest.is_some(),
+            openmp,
+            is_new_kernel: guest.map_or_else(here, boots_new_kernel),
+            nodes: nodes.to_vec(),
+        }
     }
 
     /// Returns the settings of a candidate, or the reason it cannot be tried.
@@ -92,19 +99,20 @@ impl Abilities {
     }
 
     fn weights(&self, weights: &[u32]) -> Result<Vec<(String, Setting)>, Untried> {
-        let name = |node: usize| format!("interleave_weight_node{node}");
+        let name = |node: u32| format!("interleave_weight_node{node}");
+        let first = name(self.nodes.first().copied().unwrap_or_default());
         if !self.is_new_kernel {
-            return Err(Untried::NotInKernel(name(0)));
+            return Err(Untried::NotInKernel(first));
         }
-        self.can_set(&name(0))?;
-        let knob = |(node, weight): (usize, &u32)| (name(node), Setting::Integer((*weight).into()));
+        self.can_set(&first)?;
+        let knob = |(node, weight): (&u32, &u32)| (name(*node), Setting::Integer((*weight).into()));
         let policy = ("policy".to_owned(), Setting::Text("weighted".to_owned()));
-        Ok([policy].into_iter().chain(weights.iter().enumerate().map(knob)).collect())
+        Ok([policy].into_iter().chain(self.nodes.iter().zip(weights).map(knob)).collect())
     }
 
     /// Checks that a kernel setting can be changed; in a guest, where numalab is root, all can.
     fn can_set(&self, name: &str) -> Result<(), Untried> {
-        if self.place == TrialPlace::Guest {
+        if self.is_guest {
             return Ok(());
         }
         let root = Root::live();
@@ -133,8 +141,9 @@ mod tests {
 
     use super::*;
 
-    fn shown(place: TrialPlace, candidate: &Candidate) -> Result<String, Untried> {
-        let abilities = Abilities { place, openmp: false, is_new_kernel: true };
+    fn shown(is_guest: bool, candidate: &Candidate) -> Result<String, Untried> {
+        let abilities =
+            Abilities { is_guest, openmp: false, is_new_kernel: true, nodes: vec![0, 8] };
         let settings = abilities.settings(candidate)?;
         let shown = settings.iter().map(|(name, value)| format!("{name}={value}"));
         Ok(shown.collect::<Vec<_>>().join(" "))
@@ -142,12 +151,12 @@ mod tests {
 
     #[test]
     fn candidates_are_settings_that_studies_know() {
-        let of = |candidate: &Candidate| shown(TrialPlace::Guest, candidate).expect("settings");
+        let of = |candidate: &Candidate| shown(true, candidate).expect("settings");
         assert_eq!(of(&Candidate::Bind { node: 1 }), "nodes=1 policy=bind:1");
         assert_eq!(of(&Candidate::Interleave { nodes: vec![0, 1, 2] }), "policy=interleave:0-2");
         assert_eq!(
             of(&Candidate::WeightedInterleave { weights: vec![2, 1] }),
-            "interleave_weight_node0=2 interleave_weight_node1=1 policy=weighted"
+            "interleave_weight_node0=2 interleave_weight_node8=1 policy=weighted"
         );
         assert_eq!(of(&Candidate::HugePages), "thp_enabled=always");
         assert_eq!(of(&Candidate::Balancing { mode: 2 }), "demotion=true numa_balancing=2");
@@ -162,11 +171,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_tried_says_why() {
-        let of = |candidate: &Candidate| shown(TrialPlace::Host, candidate).expect_err("no trial");
+        let of = |candidate: &Candidate| shown(false, candidate).expect_err("no trial");
         assert_eq!(of(&Candidate::Pack), Untried::NoOpenMp);
         let touch = Candidate::FirstTouch { line: None, region: String::new() };
         assert_eq!(of(&touch), Untried::ProgramMustChange);
-        let old = Abilities { place: TrialPlace::Guest, openmp: true, is_new_kernel: false };
+        let old =
+            Abilities { is_guest: true, openmp: true, is_new_kernel: false, nodes: vec![0, 8] };
         let weighted = Candidate::WeightedInterleave { weights: vec![2, 1] };
         let why = old.settings(&weighted).expect_err("no trial");
         assert_eq!(why, Untried::NotInKernel("interleave_weight_node0".to_owned()));

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{TemporaryDirectory, UtcTime};
-use numalab_places::{AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant};
+use numalab_places::{
+    AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant, WATCH_OUTPUT,
+};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
 use numalab_results::study::StudySummary;
@@ -137,7 +139,7 @@ impl Trying<'_> {
 
     fn spec(&self) -> BackendSpec {
         let mut spec = self.target.guest.clone().unwrap_or_default();
-        spec.settings.insert("watch-output".to_owned(), true.into());
+        spec.settings.insert(WATCH_OUTPUT.name.to_owned(), true.into());
         spec
     }
 

@@ -65,7 +65,7 @@ pub(crate) use value::{SizeList, Weights};
 
 pub(crate) use crate::output::{Format, Redact};
 
-/// The version, and what this program was built from.
+/// Version of this program, with the build it comes from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
 
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ pub(crate) struct MeasureArgs {
     /// Continue the interrupted run in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
     pub resume: Option<PathBuf>,
-    /// Take so many runs, and keep them in one directory
+    /// Take N runs, and keep them in one directory
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100), conflicts_with = "resume")]
     pub repeat: u8,
     /// Compare with earlier result directories, or with those of `--repeat` in one directory;
@@ -107,12 +107,12 @@ pub(crate) struct MeasureArgs {
     pub margin: f64,
 }
 
-/// What makes a comparison fail.
+/// The condition under which a comparison fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailIf {
-    /// Anything is worse by more than the margin, for sure
+    /// Anything is shown to be worse by more than the margin
     Worse,
-    /// Anything is worse, or its far end (p99, p99.9) is shown to be
+    /// Also if a far end (p99, p99.9) is shown to be worse
     FarEnds,
 }
 
@@ -136,21 +136,18 @@ pub(crate) struct LatencyArgs {
     /// fisher-yates (words) [default: page-local on large pages, random on 4k]
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
-    /// Which CPUs represent a node: every CPU, or only the first
+    /// CPUs that represent a node: every CPU, or only the first
     #[arg(long, default_value = "cpu", value_parser = value::one_of([
-        (MatrixShape::PerCpu, "cpu", "Each of its cpus"),
-        (MatrixShape::PerNode, "node", "One cpu for each node"),
+        (MatrixShape::PerCpu, "cpu", "Every CPU"),
+        (MatrixShape::PerNode, "node", "One CPU per node"),
     ]))]
     pub per: MatrixShape,
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
-    /// Chase on one CPU at a time (the default); see --both for both modes
+    /// Chase on one CPU at a time (the default)
     #[arg(long)]
     pub serial: bool,
-    /// Chase on one CPU at a time, then on all at once, in one table
-    #[arg(long, conflicts_with_all = ["serial", "concurrent"])]
-    pub both: bool,
     /// Print a row per worker and a column per size
     #[arg(long)]
     pub table: bool,
@@ -206,11 +203,11 @@ Examples:
   numalab report profile.json --format html                a profile of a program
   numalab report memory.json                               a report of the memory emulator")]
 pub(crate) struct ReportArgs {
-    /// The result directory of any command, a CSV of numalab scale, the file of a profile or of a
-    /// memory emulator
+    /// The result directory of any command, a CSV of numalab scale, or the file of a profile or of
+    /// the memory emulator
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
-    /// Print it instead of writing report.md and report.html
+    /// Print the report instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 }

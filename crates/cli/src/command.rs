@@ -45,16 +45,16 @@ use crate::args::{
 use crate::failure::Failure;
 use kind::KindCommand;
 
-/// The version with what the program was built for and by: `--version`, where `-V` is one line.
+/// Version with target and compiler, for `--version`; `-V` prints one line.
 const LONG_VERSION: &str = concat!(env!("NUMALAB_VERSION"), "\nbuilt for ", env!("NUMALAB_BUILD"));
 
-/// What memory placement costs on a machine, and whether a change really helps.
+/// Measure what memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
 #[command(name = "numalab", version = VERSION, long_version = LONG_VERSION, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
 Start here:
   numalab measure                    the whole machine, in about a minute
-  numalab topology                   what this machine is
+  numalab topology                   nodes, CPUs and caches of this machine
   numalab latency --nodes 0,1        memory of node 1 compared with node 0
   numalab compare results/A results/B   what changed between two runs
   numalab study run noise            false positives: how often this machine
@@ -66,17 +66,17 @@ Exit codes:
   0  done                            3  this machine lacks what is needed
   1  failed while running            4  --fail-if or --expect fails; health: failing
   2  usage or bad input              5  a check found errors in its input
-                                     6  health: degraded, or not certain
-bind, emulate, mark, profile, knobs run and guest run end with the exit code of the command they run; they
-exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
+                                     6  health: degraded, or uncertain
+bind, emulate, mark, profile, knobs run and guest run exit with the code of the command they run,
+with 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Leave the host's name, command lines, paths and your user name out of pages
+    /// Redact the host's name, command lines, paths and your user name in pages
     /// [default: yes for md and html, no for text]
-    #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
+    #[arg(long, global = true, value_enum, value_name = "YES|NO", display_order = 1000)]
     pub redact: Option<Redact>,
-    /// No progress and no hints: print the result alone
+    /// Print only the result, without progress and hints
     #[arg(short, long, global = true, display_order = 999)]
     pub quiet: bool,
 }
@@ -95,11 +95,11 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
     Study(StudyArgs),
-    /// Which placement is right for a program: predicted, then tried
+    /// Find the right placement for a program: predict, then try
     Advise(Box<AdviseArgs>),
-    /// What a program does to its memory: who uses what, from which node, and when
+    /// Show how a program uses its memory: which threads use what, from which node, and when
     Profile(Box<ProfileArgs>),
-    /// Run a program as on any NUMA machine: what its memory would cost there
+    /// Run a program as if on any NUMA machine, and report what its memory would cost there
     Emulate(Box<EmulateArgs>),
     /// Show where memory is now: per process, per node, per guest, or in a heap dump
     Explore(ExploreArgs),
@@ -111,11 +111,11 @@ pub(crate) enum Command {
     Guest(Box<GuestArgs>),
     /// Show NUMA nodes, CPUs, caches, memory and distances
     Topology(TopologyArgs),
-    /// What a machine is and what its memory costs: machine files, ACPI tables, a test of numalab
+    /// Describe machines and their memory: machine files, ACPI tables, a self-test of numalab
     Machine(MachineFileArgs),
     /// Show, set and restore kernel settings that affect memory
     Knobs(KnobsArgs),
-    /// Measure every host of a cluster the same way, find the outliers, and check one's health
+    /// Measure every host of a cluster the same way, find outliers, and check the health of one
     Fleet(FleetArgs),
     /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
@@ -132,12 +132,12 @@ pub(crate) enum Command {
     /// Write the manual pages
     #[command(after_help = "Example:\n  numalab man ~/.local/share/man/man1")]
     Man {
-        /// Directory for the pages; made if it is not there
+        /// Directory for the pages; created if missing
         directory: PathBuf,
     },
 }
 
-/// The exit code of a command that did what it should; a guest's is that of its own command.
+/// Runs a command and returns its exit code; that of `guest run` and the like is their command's.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return guest::run(&args.command),

@@ -1,4 +1,4 @@
-//! Why a command ended without its result, and the exit code that says so.
+//! Failures of commands, and their exit codes.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -27,7 +27,7 @@ use numalab_study::{BackendError, JournalError, SessionError};
 
 use crate::command::wrapper;
 
-/// The exit codes other than 0, as `--help` and the README list them.
+/// Exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// Failed while running.
@@ -36,21 +36,21 @@ pub(crate) enum Code {
     BadInput = 2,
     /// This machine lacks what is needed.
     Lacking = 3,
-    /// A check that was asked for fails: `--fail-if worse`, `--expect`.
+    /// A requested check fails: `--fail-if worse`, `--expect`.
     Worse = 4,
     /// A check found errors in its input.
     CheckFailed = 5,
-    /// `health` found the machine degraded, or could not tell for other load.
+    /// `health` found the machine degraded, or other load kept it uncertain.
     Degraded = 6,
-    /// A command that runs another failed itself, as of env(1) and timeout(1).
+    /// A command that runs another failed itself, with the code that env(1) and timeout(1) use.
     WrapperFailed = 125,
-    /// The command to run is there and cannot be run.
+    /// The command exists but cannot be run.
     NotRunnable = 126,
     /// The command to run was not found.
     NotFound = 127,
 }
 
-/// Every exit code with what it means, for the manual pages.
+/// Every exit code with its meaning, for the manual pages.
 pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (0, "Done."),
     (Code::Failed as u8, "Failed while running; results so far are kept."),
@@ -72,12 +72,12 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (Code::NotFound as u8, "The command to run was not found."),
 ];
 
-/// The exit code of a malformed command line.
+/// Returns the exit code of a malformed command line.
 pub(crate) fn usage(words: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(if wrapper::is_named(words) { Code::WrapperFailed } else { Code::BadInput } as u8)
 }
 
-/// Why a command ended without its result.
+/// The reason why a command ended without a result.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: Code,
@@ -85,32 +85,31 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure with this code; `message` names the input, the place and the expected form.
+    /// Returns a failure with this code; `message` names the input, the place and the expected
+    /// form.
     pub fn new(code: Code, message: impl Display) -> Self {
         Self { code, message: message.to_string() }
     }
 
-    /// What kind of failure.
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// Why, in words.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What went wrong with a file or a directory.
+    /// Reports an error with a file or a directory.
     pub fn at(path: &Path, error: impl Display) -> Self {
         Self::new(Code::Failed, format!("{}: {error}", path.display()))
     }
 
-    /// Bad input.
+    /// Reports bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)
     }
 
-    /// The command that should be run could not be started.
+    /// Reports that a command could not be started.
     pub fn not_started(program: &str, error: &io::Error) -> Self {
         let code = match error.kind() {
             ErrorKind::NotFound => Code::NotFound,
@@ -119,8 +118,8 @@ impl Failure {
         Self::new(code, format!("cannot run `{program}`: {error}"))
     }
 
-    /// The same failure of a command whose exit code is otherwise that of the command it runs,
-    /// so that the two cannot be mistaken for each other.
+    /// Returns the same failure for a command that passes on the exit code of another, with a code
+    /// that cannot be mistaken for that one's.
     pub fn of_wrapper(self) -> Self {
         let code = match self.code {
             code @ (Code::NotRunnable | Code::NotFound) => code,
@@ -129,7 +128,7 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// The failure of a rank, which has said why itself.
+    /// Returns the failure of a rank, which has already printed its message.
     pub fn of_rank(exit_code: u8) -> Self {
         let code = match exit_code {
             2 => Code::BadInput,
@@ -139,7 +138,7 @@ impl Failure {
         Self::new(code, "")
     }
 
-    /// Prints the message once and gives the exit code.
+    /// Prints the message once and returns the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
             note(self.message);
@@ -148,7 +147,7 @@ impl Failure {
     }
 }
 
-/// The exit code of an error class.
+/// Returns the exit code of an error class.
 pub(crate) fn code_of(class: ErrorClass) -> Code {
     match class {
         ErrorClass::Failed => Code::Failed,
@@ -157,7 +156,7 @@ pub(crate) fn code_of(class: ErrorClass) -> Code {
     }
 }
 
-/// Declares errors whose class decides the exit code.
+/// Converts errors to failures with the code of their class.
 macro_rules! by_class {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Failure {
@@ -173,7 +172,7 @@ by_class! {
     SessionError, BackendError, BisectError, ExploreError, NearError, ResultsError,
 }
 
-/// Declares errors that have a code whatever they are.
+/// Converts errors to failures with a fixed code.
 macro_rules! by_code {
     ($($error:ty => $code:ident),* $(,)?) => {
         $(impl From<$error> for Failure {
@@ -189,7 +188,7 @@ by_code! {
     FollowedError => Failed,
 }
 
-/// Declares errors that are parts of another one, which has the code.
+/// Converts errors that are part of another one, which has the code.
 macro_rules! part_of {
     ($($part:ty => $whole:ty),* $(,)?) => {
         $(impl From<$part> for Failure {
@@ -226,7 +225,7 @@ impl From<StartError> for Failure {
 }
 
 impl From<GuestError> for Failure {
-    /// What can be mended on this machine says how.
+    /// Adds the remedy if this machine has one.
     fn from(error: GuestError) -> Self {
         match error.remedy() {
             Some(remedy) => Self::new(Code::Lacking, format!("{error}; {remedy}")),

@@ -1,4 +1,4 @@
-//! Files that describe machines: read up to a limit and no further.
+//! Reads files that describe machines, up to a limit.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,13 +9,13 @@ use numalab_host::bounded::read_input;
 
 use crate::failure::{Code, Failure};
 
-/// Bytes of a text that describes a machine: one of 1,024 nodes and 8,192 cpus takes 4 MiB with
-/// all its distances. More would only cost time.
+/// Maximum size of a text that describes a machine: 1,024 nodes and 8,192 cpus take 4 MiB with all
+/// their distances.
 pub(crate) const MOST_TEXT_BYTES: u64 = 8 << 20;
-/// Bytes of a file of tables: the dump of all tables of a server, as text, takes 15 MiB.
+/// Maximum size of a file of tables: the dump of all tables of a server takes 15 MiB as text.
 pub(crate) const MOST_TABLE_BYTES: u64 = 64 << 20;
 
-/// The bytes of a file or pipe.
+/// Reads the bytes of a file or pipe.
 pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -27,13 +27,12 @@ pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
     read_input(file, most_bytes).map_err(failed)
 }
 
-/// The text of a file or pipe; what is not UTF-8 is replaced.
+/// Reads the text of a file or pipe; replaces invalid UTF-8.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes(file, MOST_TEXT_BYTES)?).into_owned())
 }
 
-/// The text of an architecture file: of a file if there is one, else of the known one of that
-/// name.
+/// Reads an architecture file, or the bundled one of this name if there is no such file.
 pub(crate) fn architecture(place: &Path) -> Result<String, Failure> {
     if place.exists() {
         return text(place);
@@ -42,11 +41,11 @@ pub(crate) fn architecture(place: &Path) -> Result<String, Failure> {
     known.map(str::to_owned).ok_or_else(|| {
         let names: Vec<&str> = architecture::KNOWN.iter().map(|(name, _)| *name).collect();
         let names = names.join(", ");
-        unreadable(place, &format!("no such file; known by name are {names}"))
+        unreadable(place, &format!("no such file; the bundled files are {names}"))
     })
 }
 
-/// A machine file: a file if there is one, else the machine of that name that comes with numalab.
+/// Reads a machine file, or the bundled one of this name if there is no such file.
 pub(crate) fn machine_file(place: &str) -> Result<MachineFile, Failure> {
     let text = match gallery::machine(place).filter(|_| !Path::new(place).exists()) {
         Some(text) => text.to_owned(),

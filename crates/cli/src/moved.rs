@@ -1,4 +1,4 @@
-//! Commands that were at the top before they became parts of another one.
+//! Top-level commands of earlier versions that are now subcommands.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -10,7 +10,7 @@ const MOVED: [(&str, &str); 5] = [
     ("selftest", "machine selftest"),
 ];
 
-/// Returns where the command of this usage error is now, if it was moved.
+/// Returns the present place of the command in this usage error, if it was moved.
 pub(crate) fn moved(usage: &clap::Error) -> Option<String> {
     let word = match usage.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(word)) if usage.kind() == ErrorKind::InvalidSubcommand => word,

@@ -1,4 +1,4 @@
-//! The formats of results, and printing them.
+//! Formats and prints results.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -16,7 +16,7 @@ use numalab_results::Report;
 
 use crate::failure::{Code, Failure};
 
-/// Prints `text`; a reader that went away early is no error.
+/// Prints `text`; a closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
@@ -27,45 +27,45 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Colour on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+/// Returns colours for a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
 pub(crate) fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
 }
 
-/// Whether pages are made to be sent to anybody.
+/// The choice of `--redact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Redact {
-    /// A hash stands for what is left out
+    /// Replace them by hashes
     Yes,
-    /// Everything is shown
+    /// Show them
     No,
 }
 
-/// What `--redact` said, for every page of this process.
+/// The value of `--redact`, for every page of this process.
 static REDACT: OnceLock<Redact> = OnceLock::new();
 
-/// Keeps what `--redact` says.
+/// Stores the value of `--redact`.
 pub(crate) fn set_redact(said: Option<Redact>) {
     if let Some(said) = said {
         let _ = REDACT.set(said);
     }
 }
 
-/// What `--quiet` said.
+/// Set if `--quiet` is given.
 static QUIET: OnceLock<()> = OnceLock::new();
 
-/// Leaves progress and hints out from now on.
+/// Turns progress and hints off.
 pub(crate) fn set_quiet() {
     let _ = QUIET.set(());
 }
 
-/// Returns true if the result alone is wanted, without progress and hints.
+/// Returns true if only the result is wanted, without progress and hints.
 pub(crate) fn quiet() -> bool {
     QUIET.get().is_some()
 }
 
-/// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
+/// Returns the page for a file that may be shared: redacted unless the user asks otherwise.
 pub(crate) fn shared_page(report: &dyn Report) -> Page {
     match REDACT.get() {
         Some(Redact::No) => report.page(),
@@ -78,25 +78,25 @@ pub(crate) fn shared_page(report: &dyn Report) -> Page {
     }
 }
 
-/// Whether a text is of a study that comes with numalab: everybody has it.
+/// Returns true if a text is that of a bundled study, which is not a secret.
 fn is_shipped(text: &str) -> bool {
     static SHIPPED: OnceLock<BTreeSet<String>> = OnceLock::new();
     SHIPPED.get_or_init(|| numalab_study::bundled_words(BACKENDS)).contains(text)
 }
 
-/// Who runs this, unless it is the one whom every machine has.
+/// Returns the name of the user, unless it is root, which every machine has.
 fn user() -> Option<Private> {
     let name = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
     let text = name.filter(|name| name != "root")?;
     Some(Private { what: "user", text })
 }
 
-/// How results are printed.
+/// Formats of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Text for a terminal
     Text,
-    /// Everything, with every raw sample
+    /// All results, with every raw sample
     Json,
     /// A row per measurement
     Csv,
@@ -107,11 +107,11 @@ pub(crate) enum Format {
     /// Gauges for Prometheus, in the OpenMetrics text format
     #[value(name = "openmetrics")]
     OpenMetrics,
-    /// What a program's memory costs by function, for KCachegrind (of emulate and profile)
+    /// Cost of a program's memory by function, for KCachegrind (emulate and profile)
     Callgrind,
 }
 
-/// A result in the wanted form: the one place where results get their format.
+/// Renders a result in this format: the only place where results get one.
 pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
         Format::Text if REDACT.get() == Some(&Redact::Yes) => shared_page(report).terminal(style()),
@@ -127,7 +127,7 @@ pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Fail
     })
 }
 
-/// Writes the pages of a result into its directory, `report.md` and `report.html`.
+/// Writes the pages of a result into its directory: `report.md` and `report.html`.
 pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[PathBuf; 2], Failure> {
     let page = shared_page(report);
     let written = [directory.join(file::REPORT_MARKDOWN), directory.join(file::REPORT_HTML)];
@@ -137,25 +137,25 @@ pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[Path
     Ok(written)
 }
 
-/// Prints the names of files, a line each.
+/// Prints the names of files, one per line.
 pub(crate) fn print_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let line = |path: &PathBuf| format!("{}\n", path.display());
     print(&paths.into_iter().map(line).collect::<String>())
 }
 
-/// A result without figures has no CSV.
+/// Refuses CSV for a result without figures.
 fn no_table() -> Failure {
     Failure::bad_input("--format csv: this result is not a table: expected text, json, md or html")
 }
 
-/// A result without values has no gauges.
+/// Refuses OpenMetrics for a result without values.
 fn no_gauges() -> Failure {
     Failure::bad_input(
         "--format openmetrics: this result has no figures: expected text, json, csv, md or html",
     )
 }
 
-/// What is not of a program has no functions.
+/// Refuses callgrind for a result that is not about a program.
 fn no_functions() -> Failure {
     Failure::bad_input(
         "--format callgrind: this result is not a program's memory: expected text, json, csv, md or \
@@ -163,30 +163,30 @@ fn no_functions() -> Failure {
     )
 }
 
-/// Keeps a program's figures in a file: as JSON where no other format is wanted.
+/// Writes a program's figures to a file: as JSON unless another format is given.
 pub(crate) fn keep(report: &dyn Report, format: Format, file: &Path) -> Result<(), Failure> {
     let format = if format == Format::Text { Format::Json } else { format };
     save(file, &render(report, format)?)
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file completely or not at all.
 pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
     write_atomically(file, text).map_err(|error| Failure::at(file, error))
 }
 
-/// Prints a result in the wanted form.
+/// Prints a result in this format.
 pub(crate) fn show(report: &dyn Report, format: Format) -> Result<(), Failure> {
     print(&render(report, format)?)
 }
 
-/// JSON with a line's end.
+/// Returns JSON with a trailing newline.
 pub(crate) fn json_line(json: Result<String, serde_json::Error>) -> Result<String, Failure> {
     let mut text = json.map_err(|error| Failure::new(Code::Failed, error))?;
     text.push('\n');
     Ok(text)
 }
 
-/// A command line for a shell, an option and its values a line.
+/// Formats a command line for a shell, with an option and its values on each line.
 pub(crate) fn shell_lines(words: &[String]) -> String {
     let mut text = String::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! How far a run is, on standard error while cells are measured, with the last figure found.
+//! Progress of a run on standard error while cells are measured, with the latest figure.
 
 mod lines;
 mod samples;
@@ -20,23 +20,24 @@ use numalab_stats::Sample as Values;
 
 use crate::output;
 
-/// Shows how far the run is, by estimated time.
+/// Shows progress by estimated time.
 pub(crate) struct Progress {
     bar: ProgressBar,
     lines: ProgressLines,
     begun: Instant,
-    /// What all cells were estimated to take, and those that are done.
+    /// Estimated time of all cells, and of those that are done.
     estimated: (Duration, Duration),
-    /// Windows of cells that ended and those of them that were disturbed, until it is said that
-    /// the machine is shared; `None` then, and where nothing is to be said.
+    /// Number of finished windows, and of those disturbed; `None` if the remark that the machine is
+    /// shared was made or is not wanted.
     windows: Option<(usize, usize)>,
 }
 
-/// After so many windows it is said that the machine is shared.
+/// Fewest windows before the remark that the machine is shared.
 const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
-    /// A progress bar for `plan`, or lines where there is no terminal; nothing with `--quiet`.
+    /// Returns a progress bar for `plan`, or lines if standard error is not a terminal; nothing
+    /// with `--quiet`.
     pub fn new(plan: &[Cell]) -> Self {
         let quiet = output::quiet();
         let target =
@@ -56,15 +57,15 @@ impl Progress {
         }
     }
 
-    /// The whole time and that of what is done, as this machine is found to be: cells take
-    /// longer than estimated where windows are disturbed, and those to come will too.
+    /// Returns the corrected total time and the time of finished cells: disturbed windows make
+    /// cells longer than estimated, and those to come as well.
     fn learned(&self) -> (Duration, Duration) {
         let (whole, done) = self.estimated;
         let factor = self.begun.elapsed().as_secs_f64() / done.as_secs_f64().max(1e-3);
         (whole.mul_f64(factor), done.mul_f64(factor))
     }
 
-    /// Says once that most windows are disturbed, if they are.
+    /// Remarks once that most windows are disturbed, if they are.
     fn tell_if_shared(&mut self, samples: &[Sample]) {
         let Some((taken, disturbed)) = &mut self.windows else { return };
         *taken += samples.len();
@@ -83,7 +84,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn starting(&mut self, cells: &[Cell]) {
-        // Later, the last figure stays until the next one is there.
+        // Later, the last figure stays until the next one arrives.
         if let (true, Some(first)) = (self.bar.message().is_empty(), cells.first()) {
             self.bar.set_message(first.id.0.clone());
         }
@@ -113,14 +114,14 @@ impl Drop for Progress {
     }
 }
 
-/// The length of the bar, which is the time that all is estimated to take.
+/// Writes the length of the bar: the estimated total time.
 fn write_whole(state: &ProgressState, to: &mut dyn fmt::Write) {
     let whole = Duration::from_millis(state.len().unwrap_or(0));
-    // A bar that cannot be drawn is not worth an error.
+    // A failure to draw the bar does not matter.
     let _ = to.write_str(&seconds_words(whole.as_secs_f64()));
 }
 
-/// What a cell found, short: `latency ... 64M  101 ns`; the name alone if that is nothing.
+/// Returns a cell's result in short: `latency ... 64M  101 ns`, or only its name without one.
 fn found(cell: &Cell, samples: &[Sample]) -> String {
     let parts: Vec<&str> = cell.id.0.split('/').collect();
     let name = match parts[..] {

@@ -1,13 +1,12 @@
-//! Which machine a command is about: live, described or emulated.
+//! The machine of a command: live, described or emulated.
 
 use std::path::Path;
 
 use numalab_formats::machine_toml::MachineFile;
-use numalab_formats::memory_emulator::{
-    self, EmulatedMachine, USUAL_CACHES, USUAL_STAGES, parse_caches, parse_stages,
-};
+use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::size::{format_bytes, format_rounded};
-use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
+use numalab_formats::{ReadError, Reading, architecture, emulation, hwloc, lscpu, machine_toml};
+use numalab_formats::{numactl, printed_by, tiers};
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
 use numalab_results::run::NodeAccess;
@@ -15,57 +14,53 @@ use numalab_topology::{
     Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
 };
 
-use crate::args::{MachineArgs, MemoryCostArgs};
+use crate::args::MachineArgs;
 use crate::failure::Failure;
 use crate::input::{self, MOST_TABLE_BYTES, text};
 
-/// Memory of each emulated node where nothing says how much.
+/// Default memory of an emulated node.
 const BYTES_PER_NODE: u64 = 1 << 30;
-/// Memory of each node of a guest that is like a known machine, where nothing says how much.
+/// Default memory of each node of a guest modelled on a known machine.
 const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
-/// Its cpus on each node.
+/// Default number of cpus on each of its nodes.
 const LIKE_CPUS_PER_NODE: usize = 2;
-/// The fewest cpus of a guest where nothing says how many.
+/// Default number of cpus of a guest, at least.
 const GUEST_CPUS: u32 = 2;
 
-/// A machine, and what was odd about its source.
+/// A machine, with findings about its source.
 pub(crate) struct Described {
     pub machine: Machine,
     pub findings: Vec<Finding>,
-    /// What was emulated, if anything was.
+    /// The emulated nodes, if any.
     pub emulated: Option<EmulationSpec>,
-    /// The tiers that were emulated, if they were.
+    /// The emulated tiers, if any.
     pub tiers: Option<TierSpec>,
-    /// The file of a machine whose memory is known.
+    /// The machine file, if the machine's memory is known.
     pub file: Option<MachineFile>,
 }
 
 impl Described {
-    /// Its memory as the emulator models it: as the machine's file says, else by these costs.
-    pub fn emulated_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
+    /// Returns a guest's memory as the emulator models it: from the machine's file, otherwise
+    /// with these costs.
+    pub fn emulated_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, Failure> {
+        self.modelled(&given.or(MemoryCosts::of_guest(self.tiers.as_ref())))
+    }
+
+    /// Returns the same for a followed program.
+    pub fn followed_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, Failure> {
+        self.modelled(&given.or(MemoryCosts::usual(self.tiers.as_ref())))
+    }
+
+    fn modelled(&self, costs: &MemoryCosts) -> Result<EmulatedMachine, Failure> {
         let machine = match &self.file {
             Some(file) => file.emulated(&self.machine),
-            None => memory_emulator::describe(&self.machine, &costs.costs(self.tiers.as_ref())),
+            None => memory_emulator::describe(&self.machine, costs),
         };
         Ok(machine?)
     }
-
-    /// The same for a program that is followed: with usual caches and stages where neither the
-    /// machine's file nor the costs say them.
-    pub fn followed_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
-        let mut machine = self.emulated_memory(costs)?;
-        if self.file.is_none() && costs.emulate_cache.is_none() {
-            machine.caches = parse_caches(USUAL_CACHES).map_err(Failure::bad_input)?;
-        }
-        if self.file.is_none() && costs.emulate_stages.is_none() {
-            let stages = parse_stages(USUAL_STAGES).map_err(Failure::bad_input)?;
-            machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
-        }
-        Ok(machine)
-    }
 }
 
-/// The machine that the arguments name.
+/// Returns the machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     if let Some(text) = &args.emulate_tiers {
         return tiered(text, args.cpus.unwrap_or(GUEST_CPUS), args.cxl);
@@ -76,8 +71,8 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     build(args, emulated(args)?, args.cpus)
 }
 
-/// The machine of a guest: as [`describe`], but where nothing says what it is made of,
-/// it is uniform.
+/// Returns the machine of a guest: like [`describe`], but uniform if the arguments do not describe
+/// it.
 pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     if args.emulate_tiers.is_some() {
         return describe(args);
@@ -92,7 +87,7 @@ pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     build(args, spec, args.cpus.or(usual))
 }
 
-/// A machine with these tiers of memory.
+/// Returns a machine with these tiers of memory.
 fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     let bad =
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("--emulate-tiers: {error}"));
@@ -102,13 +97,13 @@ fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec), file: None })
 }
 
-/// How much is taken of a machine whose memory is known, where nothing says it.
+/// Default size of the part of a known machine.
 struct LikeSize {
     cpus_per_node: usize,
     node_bytes: u64,
 }
 
-/// A machine whose memory is known, or as much of it as is asked for.
+/// Returns a known machine, or the part of it that the arguments ask for.
 fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Failure> {
     let file = input::machine_file(name)?;
     let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
@@ -138,7 +133,7 @@ fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Fa
     Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: None, file: Some(file) })
 }
 
-/// A cpu for each node that says nothing of its cpus, and no fewer than [`GUEST_CPUS`].
+/// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
 fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
     let cpus = match spec.map(|spec| &spec.nodes) {
         None => 0,
@@ -175,7 +170,7 @@ fn build(
     Ok(Described { machine, findings, emulated: spec, tiers: None, file: None })
 }
 
-/// A machine of one node with enough memory for what is to be emulated on it.
+/// Returns a machine of one node with enough memory for emulation.
 fn uniform(
     spec: Option<&EmulationSpec>,
     cpus: u32,
@@ -196,8 +191,8 @@ fn uniform(
     machine.build().map_err(|error| Failure::bad_input(format!("--cpus {cpus}: {error}")))
 }
 
-/// A package for each node where all get the same cpus, as in most real machines: an
-/// operating system doubts a package or a cache that spans nodes.
+/// Returns one package per node if all nodes get the same cpus, as in most real machines: operating
+/// systems warn of packages or caches that span nodes.
 fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
     let explicit = spec.is_some_and(|spec| match &spec.nodes {
         EmulatedNodes::Listed(nodes) => nodes.iter().any(|node| node.cpus.is_some()),
@@ -224,26 +219,25 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
         ("acpi", directory) => crate::tables::machine(directory),
         ("arch", Some(file)) => {
             let text = input::architecture(file)?;
-            let reading = architecture::read(&text).map_err(|error| in_file(file, &error))?;
+            let reading =
+                architecture::read(&text).map_err(|error| in_text(kind, file, &text, &error))?;
             Ok((reading.value.machine, reading.findings))
         }
-        ("lstopo", Some(file)) => {
-            let reading = hwloc::read_xml(&text(file)?).map_err(|error| in_file(file, &error))?;
-            Ok((reading.value, reading.findings))
-        }
-        ("numactl", Some(file)) => {
-            let reading = numactl::read(&text(file)?).map_err(|error| in_file(file, &error))?;
-            Ok((reading.value, reading.findings))
-        }
+        ("lscpu", Some(file)) => read(kind, file, lscpu::read),
+        ("lstopo", Some(file)) => read(kind, file, |text| match hwloc::is_synthetic(text) {
+            true => hwloc::read_synthetic(text),
+            false => hwloc::read_xml(text),
+        }),
+        ("numactl", Some(file)) => read(kind, file, numactl::read),
         ("results", Some(place)) => measured(place),
         _ => Err(Failure::bad_input(format!(
             "--source `{source}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, \
-             lstopo:FILE, numactl:FILE or results:DIR"
+             lscpu:FILE, lstopo:FILE, numactl:FILE or results:DIR"
         ))),
     }
 }
 
-/// A run, from its result directory or its JSON.
+/// Reads a run from its result directory or its JSON.
 pub(crate) fn run_document(place: &Path) -> Result<Document, Failure> {
     if place.is_file() {
         let bytes = input::bytes(place, MOST_TABLE_BYTES)?;
@@ -253,7 +247,7 @@ pub(crate) fn run_document(place: &Path) -> Result<Document, Failure> {
     Ok(numalab_measure::read(place)?)
 }
 
-/// The machine of a run, with what the run measured instead of what its firmware said.
+/// Returns the machine of a run, with measured figures in place of the firmware's.
 fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
     let document = run_document(place)?;
     let NodeAccess { access, chase, write } = NodeAccess::of(&document);
@@ -286,6 +280,25 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {
     let reading = read_machine_and_devices(root)?;
     Ok((reading.machine, reading.findings))
+}
+
+/// Reads a machine from a tool's text.
+fn read(
+    kind: &str,
+    file: &Path,
+    reader: impl Fn(&str) -> Result<Reading, ReadError>,
+) -> Result<(Machine, Vec<Finding>), Failure> {
+    let text = text(file)?;
+    let reading = reader(&text).map_err(|error| in_text(kind, file, &text, &error))?;
+    Ok((reading.value, reading.findings))
+}
+
+/// Returns the error about a text, with what to give instead where the text is another tool's.
+fn in_text(kind: &str, file: &Path, text: &str, error: &ReadError) -> Failure {
+    match printed_by::advice(kind, text) {
+        Some(advice) => Failure::bad_input(format!("{}: {error}; {advice}", file.display())),
+        None => in_file(file, error),
+    }
 }
 
 fn in_file(file: &Path, error: &dyn std::fmt::Display) -> Failure {

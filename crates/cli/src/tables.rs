@@ -1,4 +1,4 @@
-//! ACPI tables from files and from this system, and the machine that they describe.
+//! Reads ACPI tables from files and from this system, and the machine that they describe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use numalab_topology::{Finding, Findings, Machine};
 use crate::failure::{Code, Failure};
 use crate::input::{self, MOST_TABLE_BYTES};
 
-/// Where Linux shows the firmware's tables.
+/// Directory in which Linux shows the firmware's tables.
 pub(crate) const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
-/// The tables that numalab reads, as files name them.
+/// Tables that numalab reads, by their file names.
 const NAMES: [&str; 5] = ["SRAT", "SLIT", "HMAT", "APIC", "CEDT"];
-/// How files of one table end: as Linux shows them, ours, acpixtract's, iasl's.
+/// Endings of files with one table: Linux's, ours, acpixtract's, iasl's.
 const ENDINGS: [&str; 4] = ["", ".bin", ".dat", ".aml"];
-/// How files of several tables end: what acpidump writes.
+/// Endings of files with several tables, as acpidump writes them.
 const DUMP_ENDINGS: [&str; 4] = [".txt", ".out", ".dump", ".acpidump"];
-/// Files of a directory that are looked at; Linux shows fewer than a hundred.
+/// Maximum number of files read in a directory; Linux shows fewer than a hundred.
 const MOST_FILES: usize = 4096;
 
-/// One table's bytes and where they are from.
+/// The bytes of a table, with their origin.
 pub(crate) struct Loaded {
-    /// The file, and the table in it where it holds several.
+    /// The file, and the table's place in it if it holds several.
     pub place: String,
     pub bytes: Vec<u8>,
 }
 
-/// The tables of these files.
+/// Reads the tables of these files.
 pub(crate) fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
     let mut loaded = Vec::new();
     for file in files {
@@ -37,7 +37,7 @@ pub(crate) fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
     Ok(loaded)
 }
 
-/// The tables of a directory, whichever of the usual tools wrote them, or of a file.
+/// Reads the tables of a file, or of a directory written by any of the usual tools.
 pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
     if directory.is_file() {
         return in_file(directory);
@@ -74,7 +74,7 @@ pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
     of_files(&found)
 }
 
-/// The names of the files in a directory, in order.
+/// Returns the names of the files in a directory, sorted.
 fn names(directory: &Path) -> Result<Vec<String>, Failure> {
     let failed =
         |error| Failure::bad_input(format!("{}: could not read it: {error}", directory.display()));
@@ -89,7 +89,7 @@ fn names(directory: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Reads every table that can be read; what cannot is a line that says why.
+/// Parses every table that can be parsed; returns a line with the reason for each of the others.
 pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
     let (mut tables, mut refused) = (Tables::default(), Vec::new());
     for table in loaded {
@@ -101,25 +101,19 @@ pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
     (tables, refused)
 }
 
-/// Anomalies or wrong about tables, those that are alike counted, and the gravest severity.
+/// Returns findings about tables, with equal ones counted, and the highest severity.
 pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) {
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     let (mut findings, mut worst) = (Findings::default(), None);
     let visited = check(tables, &mut scratch, &mut |finding| {
         worst = worst.max(Some(finding.severity()));
-        let severity = match finding.severity() {
-            Severity::Note => numalab_topology::Severity::Note,
-            Severity::Warning => numalab_topology::Severity::Warning,
-            Severity::Error => numalab_topology::Severity::Error,
-        };
-        let place = format_args!("{} at {:#06x}", finding.table, finding.offset);
-        findings.add(severity, finding.code(), place, finding.problem.to_string());
+        findings.push(Finding::from(&finding));
     });
     debug_assert!(visited.is_ok(), "the scratch has as many slots as were asked for");
     (findings.into_list(), worst)
 }
 
-/// The machine that the tables of a directory or file, or of this system, describe.
+/// Returns the machine that the tables of a directory or file, or of this system, describe.
 pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>), Failure> {
     let directory = directory.unwrap_or(Path::new(SYSTEM_TABLES));
     let loaded = of_directory(directory)?;
@@ -145,7 +139,7 @@ pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>
     Ok((machine, findings))
 }
 
-/// The tables in a file: one in binary, or those of an acpidump text that numalab reads.
+/// Returns the tables in a file: one in binary, or those of an acpidump text that numalab reads.
 fn in_file(file: &Path) -> Result<Vec<Loaded>, Failure> {
     let bytes = input::bytes(file, MOST_TABLE_BYTES)?;
     let place = file.display().to_string();
@@ -173,7 +167,7 @@ fn is_known(name: &[u8]) -> bool {
     NAMES.iter().any(|known| known.as_bytes() == name)
 }
 
-/// A table in binary has a zero in its length.
+/// Returns true for text: a binary table has a zero byte in its length.
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0)
 }

@@ -1,11 +1,11 @@
-//! Container runtimes that are installed: each command works in them, or says in a line what is
-//! missing and how to get it.
+//! Installed container runtimes: each command works in them, or reports in one line what is missing
+//! and how to provide it.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a container has of the kernel's file systems.
+/// The container's view of the kernel's file systems.
 #[derive(Clone, Copy, PartialEq)]
 enum View {
     /// Both.
@@ -16,7 +16,7 @@ enum View {
     WithoutBoth,
 }
 
-/// A runtime and the command that runs a program in a view.
+/// A runtime, with the command that runs a program in a view.
 struct Runtime {
     name: &'static str,
     views: &'static [View],
@@ -55,8 +55,8 @@ fn bubblewrap(view: View, directory: &Path) -> Command {
     command
 }
 
-/// Podman over the machine's own files. crun does not start with control groups of both versions,
-/// and limits as of Podman's defaults may be above our own.
+/// Runs Podman on the machine's own files. crun does not start with mixed control group versions,
+/// and Podman's default limits may exceed our own.
 fn podman(_view: View, directory: &Path) -> Command {
     let mut command = Command::new("podman");
     command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs", "run", "--rm"]);
@@ -67,7 +67,7 @@ fn podman(_view: View, directory: &Path) -> Command {
     command
 }
 
-/// The runtimes that work here with this view; says which do not.
+/// Returns the runtimes that work here with this view; reports the others.
 fn working(view: View) -> Vec<&'static Runtime> {
     let directory = tempfile::tempdir().expect("a directory");
     let works = |runtime: &&Runtime| {
@@ -123,7 +123,7 @@ fn a_container_with_proc_measures_looks_binds_and_checks_its_health() {
         health.extend(runs.iter().flat_map(|run| ["--baseline", run.as_str()]));
         let output = run(runtime, View::Whole, here, &health);
         let code = output.status.code();
-        // Another program on the machine may make it slower than it was.
+        // Another program on the machine may have slowed it down.
         assert!(matches!(code, Some(0 | 4)), "{} {code:?}: {}", runtime.name, said(&output));
     }
 }

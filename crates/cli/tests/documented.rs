@@ -1,4 +1,4 @@
-//! Every command that README, docs and `--help` show is run, as it is written.
+//! Runs every command shown in the README, docs and `--help`, as written.
 
 #[path = "documented/extract.rs"]
 mod extract;
@@ -14,10 +14,10 @@ use extract::Shown;
 use rules::{AS_SHOWN, RULES, Rule, Way};
 use sandbox::Sandbox;
 
-/// What launches a command: it is run without, and the launchers' own tests run them.
+/// Launchers, which are left out: their own tests run them.
 const LAUNCHERS: [&str; 2] = ["srun ", "mpirun "];
 
-/// What stands for a value of the reader's own.
+/// Placeholders for the reader's own values, each with a stand-in.
 const PLACEHOLDERS: [(&str, &str); 9] = [
     ("<time>", "20261121-024500"),
     (" NEW --baseline OLD", " results/new --baseline results/good"),
@@ -30,14 +30,14 @@ const PLACEHOLDERS: [(&str, &str); 9] = [
     (" report results/mine-1", " report results/measure-20261121-024500"),
 ];
 
-/// Commands that stand for any of their kind, as `numalab guest run` in a sentence does, or
-/// `numalab guest run --emulate-latency` for an option of it.
+/// Commands that represent all of their kind, as `numalab guest run` does in a sentence, or
+/// `numalab guest run --emulate-latency` for one of its options.
 fn is_name(shown: &Shown) -> bool {
     let letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'2' || byte == b'-';
     shown.in_sentence && shown.line.split(' ').all(|word| word.bytes().all(letter))
 }
 
-/// Whether there is such a command, and such an option of it.
+/// Returns true if there is such a command with such an option.
 fn is_known(sandbox: &Sandbox, name: &str) -> bool {
     let (command, options) = name.split_once(" --").unwrap_or((name, ""));
     let output = sandbox.run(&format!("{command} --help"));
@@ -51,13 +51,14 @@ fn rule_of(command: &str) -> Option<&'static Rule> {
     fits.max_by_key(|rule| rule.begins.len())
 }
 
-/// The part that numalab runs of a line: what a launcher or another command leads to.
+/// Returns numalab's part of a line, after a launcher or another command.
 fn command_of(line: &str) -> &str {
     let launched = LAUNCHERS.iter().any(|launcher| line.starts_with(launcher));
     if launched { line.find("numalab ").map_or(line, |at| &line[at..]) } else { line }
 }
 
-/// The same as a dry run: the option stands before what is run, redirected or piped.
+/// Returns the command as a dry run, with the option before the program that it runs, a redirection
+/// or a pipe.
 fn planned(command: &str) -> String {
     if command.contains(" --dry-run") {
         return command.to_owned();
@@ -67,7 +68,7 @@ fn planned(command: &str) -> String {
     format!("{first} --dry-run{rest}")
 }
 
-/// Whether `words` are in `text` one after the other.
+/// Returns the first of `words` that is not in `text` after those before it.
 fn missing<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut rest = text;
     for word in words {
@@ -79,7 +80,7 @@ fn missing<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&
     None
 }
 
-/// Numbers become `#` and spaces one, so that two runs are alike.
+/// Replaces numbers by `#` and joins spaces, to compare the output of two runs.
 fn alike(text: &str) -> String {
     let mut words = String::new();
     for letter in text.chars() {
@@ -94,7 +95,7 @@ fn alike(text: &str) -> String {
     words
 }
 
-/// What is wrong with the output of a command that did what its rule says.
+/// Returns the fault in the output of a command that followed its rule.
 fn fault(shown: &Shown, rule: &Rule, output: &Output) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let message = String::from_utf8_lossy(&output.stderr);

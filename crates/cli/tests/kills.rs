@@ -1,5 +1,5 @@
-//! Result directories under kill -9 and under company: nothing lost, nothing twice, nothing
-//! damaged, nothing falsely complete.
+//! Result directories under kill -9 and with concurrent commands: nothing is lost, duplicated,
+//! damaged or falsely complete.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,14 +15,14 @@ mod killed;
 
 use killed::{is_left, kill_within, kills, names_in};
 
-/// Kills for each command at every change.
+/// Number of kills per command in every change's tests.
 const KILLS: u64 = 12;
 
-/// A command that fills a directory, and how to see that the directory is right.
+/// A command that fills a directory, and the check of the directory.
 struct Subject {
     begin: &'static [&'static str],
     resume: &'static [&'static str],
-    /// Time from the start to the end of a run that nobody kills.
+    /// Time from the start to the end of a run that is not killed.
     takes: Duration,
     check: fn(&Path),
 }
@@ -87,7 +87,7 @@ impl Place {
         quiet.spawn().expect("numalab starts")
     }
 
-    /// The directory of results that hold something to resume.
+    /// Returns the directory of results that can be resumed.
     fn results(&self, subject: &Subject) -> Option<PathBuf> {
         let first = if subject.begin[0] == "scale" { "scale.json" } else { "run.json" };
         let mut found = fs::read_dir(self.directory.path().join("results")).ok()?.flatten();
@@ -108,7 +108,7 @@ fn ends_well(child: Child, what: &str) {
     assert_eq!(output.status.code(), Some(0), "{what}: {errors}");
 }
 
-/// Kills a new run and each of its resumptions, until one ends by itself; as often as wanted.
+/// Kills a new run and each of its resumptions this number of times, or until one ends by itself.
 fn is_resumed_after_kills(subject: &Subject) {
     let (mut killed, mut count) = (0, 0);
     while killed < kills(KILLS) {
@@ -142,7 +142,7 @@ fn is_resumed_after_kills(subject: &Subject) {
     }
 }
 
-/// Of three that resume a killed run at once each ends well or says that another one runs.
+/// If three commands resume a killed run at once, each succeeds or reports that another one runs.
 fn has_one_owner(subject: &Subject) {
     for round in 0..kills(KILLS) / 4 {
         let place = Place::new();
@@ -161,7 +161,7 @@ fn has_one_owner(subject: &Subject) {
     }
 }
 
-/// What is finished in a directory: whole lines of its journal, or files.
+/// Returns the finished part of a directory: whole lines of its journal, or files.
 fn finished_in(results: &Path) -> BTreeSet<String> {
     let names = names_in(results);
     let of_ranks = names.iter().filter(|name| name.ends_with(".csv") && *name != "samples.csv");
@@ -211,7 +211,7 @@ fn check_measure(results: &Path) {
     let run = fs::read_to_string(results.join("run.json")).expect("a run");
     let run: Value = serde_json::from_str(&run).expect("JSON");
     let plan = run["plan"].as_array().expect("a plan");
-    // What the time did not suffice for is missing.
+    // Cells that the time limit did not allow for are missing.
     assert!(plan.len() >= names.len() && !names.is_empty(), "{names:?}");
     let samples = lines_of(&results.join("samples.csv"));
     let keys: BTreeSet<Vec<&str>> =
@@ -229,7 +229,7 @@ fn check_study(results: &Path) {
     };
     let keys: Vec<_> = samples.map(key).collect();
     assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a sample twice");
-    // Three blocks, and the first one that is not counted, of two levels and the first again.
+    // Three blocks and an uncounted first one, of two levels plus the first one again.
     let cells: BTreeSet<_> =
         keys.iter().map(|[block, treatment, arm, ..]| (block, treatment, arm)).collect();
     assert_eq!(cells.len(), 4 * 3, "a sample is missing");
@@ -266,7 +266,7 @@ fn three_that_resume_a_study_at_once_leave_every_sample_once() {
     has_one_owner(&STUDY);
 }
 
-/// Hosts of the examples, which `fleet collect` reads in this time.
+/// Hosts of the examples; `fleet collect` reads them in this time.
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/fleet/hosts");
 const COLLECTED: Duration = Duration::from_millis(150);
 
@@ -274,7 +274,7 @@ fn collects(place: &Place, store: &str) -> Child {
     place.start(&["fleet", "collect", HOSTS, "--store", store])
 }
 
-/// Every run once, and what is not killed collects the same.
+/// Checks that every run is stored once, and that a collection without kills gives the same.
 fn check_store(place: &Place, whole: &str) {
     ends_well(collects(place, "store.jsonl"), "the last one");
     let store = fs::read_to_string(place.directory.path().join("store.jsonl")).expect("a store");
@@ -284,7 +284,7 @@ fn check_store(place: &Place, whole: &str) {
     assert!(drafts.is_empty(), "{drafts:?}");
 }
 
-/// What is collected by one that is not killed.
+/// Returns the store of a collection that is not killed.
 fn whole_store(place: &Place) -> String {
     ends_well(collects(place, "whole.jsonl"), "it is not killed");
     fs::read_to_string(place.directory.path().join("whole.jsonl")).expect("a store")
@@ -301,7 +301,7 @@ fn a_collection_that_is_killed_again_and_again_has_every_run_once() {
         assert!(status.code().is_none_or(|code| code == 0), "kill {killed}: {status}");
         killed += u64::from(status.code().is_none());
         if let Ok(text) = fs::read_to_string(&store) {
-            // What was created is empty until all is in it.
+            // A new file is empty until it is complete.
             assert!(text.is_empty() || text == whole, "after kill {killed}: {text:.200}");
             fs::remove_file(&store).expect("removed");
         }
@@ -324,7 +324,7 @@ fn three_that_collect_at_once_leave_every_run_once() {
     }
 }
 
-/// A buffer that a cell cannot have, such as one wholly on huge pages, is that cell's loss.
+/// If a cell cannot get its buffer, for example one wholly on huge pages, only that cell fails.
 #[test]
 fn many_that_measure_at_once_each_end_with_what_they_could_measure() {
     let many = if kills(0) == 0 { 4 } else { 50 };

@@ -1,15 +1,15 @@
-//! Measuring and studies where other processes keep every cpu busy: said once, and no longer
-//! than it must take.
+//! Measurements and studies while other processes keep every cpu busy: reported once, and no slower
+//! than necessary.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Children that use a cpu each; they end with it.
+/// Child processes that use a cpu each, and end with this value.
 struct Load(Vec<Child>);
 
 impl Load {
-    /// On every cpu of this machine.
+    /// Starts one on every cpu of this machine.
     fn on_all_cpus() -> Self {
         let cpus = std::thread::available_parallelism().expect("cpus").get();
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
@@ -26,7 +26,7 @@ impl Drop for Load {
     }
 }
 
-/// What is printed: standard output and standard error.
+/// Returns standard output and standard error.
 fn done(directory: &Path, arguments: &[&str]) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
     let output = command.args(arguments).current_dir(directory).stdin(Stdio::null()).output();
@@ -37,7 +37,7 @@ fn done(directory: &Path, arguments: &[&str]) -> (String, String) {
     (out, err)
 }
 
-/// The journal of the one study there.
+/// Returns the number of samples in the journal of the only study.
 fn samples(directory: &Path) -> usize {
     let mut entries = fs::read_dir(directory.join("results")).expect("results");
     let run = entries.next().expect("one study").expect("readable").path();
@@ -55,8 +55,8 @@ fn a_study_beside_constant_load_says_so_once_and_takes_nothing_again_from_then_o
     drop(load);
     assert_eq!(err.matches("this machine is shared").count(), 1, "{err}");
     assert_eq!(page.matches("This machine is shared").count(), 1, "{page}");
-    // A block of warm-ups and seven that count, the baseline twice in each; by default a sample
-    // is taken at most three times, which the first six and the warm-ups alone may have been.
+    // A block of warm-ups and seven that count, with the baseline twice in each; by default a
+    // sample is tried up to three times, which may apply only to the first six and the warm-ups.
     let cells = 8 * 3;
     let taken = samples(directory.path());
     assert!((cells..cells + 6 * 2).contains(&taken), "{taken} samples of {cells} cells");
@@ -72,7 +72,7 @@ fn latency_beside_constant_load_is_that_of_memory_and_not_of_waiting_for_the_cpu
         let (rows, err) = done(directory.path(), &arguments);
         let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let names = lines.next().expect("a header");
-        // A text before it has commas.
+        // Text before it has commas.
         let from_end = names.iter().rev().position(|name| *name == "median").expect("a median");
         let value = |row: Vec<&str>| row[row.len() - 1 - from_end].parse::<f64>();
         let medians = lines.map(|row| value(row).expect("a number"));
@@ -83,8 +83,8 @@ fn latency_beside_constant_load_is_that_of_memory_and_not_of_waiting_for_the_cpu
     let (busy, _) = medians();
     drop(load);
     assert_eq!(quiet.len(), 2, "{quiet:?}");
-    // Half of the time is the other's, in slices of milliseconds: windows of wall time that hold
-    // them show ten times the latency.
+    // Half of the time goes to the other process, in slices of milliseconds: windows of wall time
+    // that contain them show ten times the latency.
     for (quiet, busy) in quiet.iter().zip(&busy) {
         assert!(*busy < 4.0 * quiet, "{busy} ns beside load, {quiet} ns without");
     }

@@ -1,7 +1,7 @@
-//! How much slower Linux boots with the plugin: QEMU's processor time, several kinds in turn.
+//! Measures how much the plugin slows a Linux boot, in QEMU's CPU time; kinds of runs alternate.
 //!
-//! `cargo bench -p numalab-emulator [-- ROUNDS]` (5). A boot is the distribution's kernel from
-//! power-on to the point where it finds no root file system.
+//! `cargo bench -p numalab-emulator [-- ROUNDS]` (default 5). A boot runs the distribution's kernel
+//! from power-on until it finds no root file system.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use numalab_image::{Cache, Kernel, KernelChoice};
 
 const MACHINE: &str = "cpus=0.1.2.3,memory=512M.512M.512M.512M,report=/dev/null,\
      distances=10.12.20.22/12.10.22.20/20.22.10.12/22.20.12.10";
-/// What the plugin is told, and the most that it may take.
+/// The plugin's arguments in each kind of run, and the largest slowdown allowed.
 const KINDS: [(&str, Option<&str>, &str); 9] = [
     ("no plugin", None, ""),
     ("loaded, idle (start=marker)", Some("start=marker"), "1.1"),
@@ -46,12 +46,12 @@ const KINDS: [(&str, Option<&str>, &str); 9] = [
         "",
     ),
     (
-        "all stages: TLBs too",
+        "the same, and TLBs: all stages",
         Some(
             "start=on,caches=1:32K:8:64:cpu+2:1M:16:64:cpu+3:16M:16:64:group,\
              stages=load+core+owners+tlb,node-bandwidth=10000.10000.10000.10000",
         ),
-        "1.5 times the caches' alone",
+        "1.5 times the caches alone",
     ),
 ];
 
@@ -68,7 +68,7 @@ fn main() {
         .or_else(|_| Qemu::fetch_backports(&cache, &mut note))
         .expect("QEMU 10");
     let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note).expect("a kernel");
-    // The first one reads QEMU and the kernel from the disk.
+    // Warm-up: the first boot reads QEMU and the kernel from disk.
     boot(&qemu, &kernel, None);
     let mut seconds = vec![Vec::new(); KINDS.len()];
     for round in 0..rounds {
@@ -77,11 +77,11 @@ fn main() {
             taken.push(boot(&qemu, &kernel, kind.1));
         }
     }
-    println!("### Boot of Linux {} on 4 cpus and 4 nodes, QEMU {}", kernel.release, qemu.version);
+    println!("### Linux {} boot on 4 cpus and 4 nodes, QEMU {}", kernel.release, qemu.version);
     println!(
-        "\nQEMU's processor time, {rounds} boots of each kind in turn: median (least to most).\n"
+        "\nQEMU's CPU time, {rounds} boots of each kind in turn: median (minimum to maximum).\n"
     );
-    println!("| plugin | s | to no plugin | target, at most |\n|---|---|---|---|");
+    println!("| plugin | s | ratio to no plugin | limit |\n|---|---|---|---|");
     for ((name, _, most), taken) in KINDS.iter().zip(&seconds) {
         let ratios = taken.iter().zip(&seconds[0]).map(|(with, without)| with / without);
         println!("| {name} | {} | {} | {most} |", spread(taken.clone()), spread(ratios.collect()));
@@ -94,7 +94,7 @@ fn spread(mut values: Vec<f64>) -> String {
     format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
-/// Boots once; the processor time that it took.
+/// Boots once and returns the CPU time in seconds.
 fn boot(qemu: &Qemu, kernel: &Kernel, plugin: Option<&str>) -> f64 {
     let mut command = qemu.command();
     command.args(["-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]);
@@ -116,7 +116,7 @@ fn boot(qemu: &Qemu, kernel: &Kernel, plugin: Option<&str>) -> f64 {
     childrens_seconds() - before
 }
 
-/// Processor time of all children that have ended, user's and system's (`proc(5)`, stat).
+/// Returns the CPU time, user and system, of all children that have ended (`proc(5)`, stat).
 fn childrens_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("proc");
     let behind_name = stat.rsplit_once(") ").expect("a name").1;

@@ -1,74 +1,75 @@
-//! QEMU's plugin interface, declared by us: versions 1 (QEMU 6.0 to 8.2) to 4 (9.2 and 10.0).
+//! Bindings for QEMU's plugin interface, versions 1 (QEMU 6.0 to 8.2) to 4 (9.2 and 10.0).
 //!
-//! Functions are looked up when the plugin is loaded, so that a missing one is a message
-//! and not a failure of the dynamic linker. Signatures are those of `qemu-plugin.h`.
+//! Functions are looked up when the plugin is loaded, so that a missing one gives a message instead
+//! of a failure of the dynamic linker. Signatures are those of `qemu-plugin.h`.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// QEMU's name for a loaded plugin.
+/// Identifies a loaded plugin (`qemu_plugin_id_t`).
 pub type PluginId = u64;
-/// What QEMU tells of an access (`qemu_plugin_meminfo_t`).
+/// Describes one access (`qemu_plugin_meminfo_t`).
 pub type MemoryInfo = u32;
-/// Called when something happened to the plugin.
+/// Callback without further arguments.
 pub type Simple = extern "C" fn(PluginId);
-/// Called before a block is translated.
+/// Callback before a block is translated.
 pub type Translate = extern "C" fn(PluginId, *mut c_void);
-/// Called when a block or an instruction is executed.
+/// Callback when a block or an instruction is executed.
 pub type Execute = extern "C" fn(c_uint, *mut c_void);
-/// Called when memory was accessed.
+/// Callback after a memory access.
 pub type Memory = extern "C" fn(c_uint, MemoryInfo, u64, *mut c_void);
-/// Called when a vCPU begins or ends.
+/// Callback when a vCPU starts or stops.
 pub type VcpuSimple = extern "C" fn(PluginId, c_uint);
-/// Called before a system call of a program: its number and eight arguments.
+/// Callback before a system call: its number and eight arguments.
 pub type Syscall = extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
-/// Called behind it: its number and what it gave.
+/// Callback after a system call: its number and its return value.
 pub type SyscallReturn = extern "C" fn(PluginId, c_uint, i64, i64);
-/// Called when QEMU ends.
+/// Callback when QEMU exits.
 pub type AtExit = extern "C" fn(PluginId, *mut c_void);
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 pub const NO_REGISTERS: c_int = 0;
-/// `QEMU_PLUGIN_MEM_RW`. QEMU 7.2 tells who asks for reads alone of writes, and who asks for writes
-/// alone of both.
+/// `QEMU_PLUGIN_MEM_RW`. QEMU 7.2 reports writes to a callback registered for reads only, and both
+/// to one registered for writes only, so we register for both.
 pub const READS_AND_WRITES: c_int = 3;
-/// Before this version QEMU (up to 7.2) may call what it has forgotten: a helper that faulted
-/// leaves a pointer to its callbacks behind, and with the next translation freed them it ends
-/// in `qemu_plugin_vcpu_mem_cb: code should not be reached`.
+/// First version that is safe to reset. Older QEMUs (up to 7.2) may call callbacks that they have
+/// freed: a helper that faults leaves a pointer to its callbacks behind, and once the next
+/// translation has freed them QEMU aborts with `qemu_plugin_vcpu_mem_cb: code should not be
+/// reached`.
 pub const FORGETS_SAFELY: c_int = 2;
-/// Since this version a vCPU's index is a constant of the block where vCPUs take turns.
+/// First version in which a block's vCPU index is a constant when vCPUs share a thread.
 pub const INDEX_OF_TRANSLATOR: c_int = 2;
-/// Since this version `qemu_plugin_insn_data` copies.
+/// First version in which `qemu_plugin_insn_data` copies.
 const DATA_IS_COPIED: c_int = 3;
-/// No access is of more than a line.
+/// log2 of the largest access: one cache line.
 const MOST_SIZE_SHIFT: c_uint = 6;
-/// The interface that we know.
+/// The newest version that we support.
 const NEWEST: c_int = 4;
 
 /// `qemu_info_t`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Info {
-    /// The guest's architecture, such as `x86_64`.
+    /// The guest's architecture, for example `x86_64`.
     pub target_name: *const c_char,
-    /// The oldest version that QEMU serves.
+    /// The oldest version that QEMU supports.
     pub version_least: c_int,
-    /// Its own version.
+    /// The version that QEMU implements.
     pub version: c_int,
-    /// A whole machine, not a program.
+    /// True for a whole machine, false for QEMU's user mode.
     pub system_emulation: bool,
-    /// vCPUs at the start.
+    /// vCPUs at startup.
     pub vcpus: c_int,
-    /// vCPUs with those to be plugged in.
+    /// The most vCPUs there can be, with hot-plugged ones.
     pub vcpus_most: c_int,
 }
 
-/// The version that the plugin asks for: read by QEMU as a C `int` as soon as it is loaded.
+/// The version that the plugin requests; QEMU reads it as a C `int` right after loading.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
-/// Runs before QEMU reads [`qemu_plugin_version`]: one file serves old and new QEMU, which
-/// do not accept each other's.
+/// Sets [`qemu_plugin_version`] before QEMU reads it, so that one file serves old and new QEMUs,
+/// which reject each other's versions.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ASK_FOR_VERSION: extern "C" fn() = {
@@ -80,20 +81,20 @@ static ASK_FOR_VERSION: extern "C" fn() = {
     ask
 };
 
-/// Address of a symbol of QEMU's program; null if it has none of that name.
+/// Returns the address of a symbol of QEMU's executable, or null.
 pub fn symbol(name: &CStr) -> *mut c_void {
     // SAFETY: dlsym only reads the name, which is a C string.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// A function of QEMU's that is not there.
+/// A function that this QEMU lacks.
 #[derive(Debug, thiserror::Error)]
-#[error("this program has no function `{}`; expected QEMU 7.2 or later, built with plugins", name.to_string_lossy())]
+#[error("QEMU has no function `{}`; expected 7.2 or later, built with plugins", name.to_string_lossy())]
 pub struct MissingFunction {
     name: &'static CStr,
 }
 
-/// Address of a function of QEMU's program.
+/// Returns the address of one of QEMU's functions.
 fn function(name: &'static CStr) -> Result<*mut c_void, MissingFunction> {
     let address = symbol(name);
     if address.is_null() { Err(MissingFunction { name }) } else { Ok(address) }
@@ -102,12 +103,12 @@ fn function(name: &'static CStr) -> Result<*mut c_void, MissingFunction> {
 type Lent = unsafe extern "C" fn(*const c_void) -> *const u8;
 type Copied = unsafe extern "C" fn(*const c_void, *mut u8, usize) -> usize;
 
-/// `qemu_plugin_insn_data`, whose signature changed.
+/// `qemu_plugin_insn_data`, with a signature that changed in version 3.
 #[derive(Clone, Copy, Debug)]
 enum InstructionData {
-    /// Before version 3: gives a pointer to the bytes, valid during the translation.
+    /// Before version 3: returns a pointer to the bytes, valid during translation.
     Lent(Lent),
-    /// Since version 3: copies as many bytes as there is room for.
+    /// Since version 3: copies the bytes into a buffer of the given size.
     Copied(Copied),
 }
 
@@ -115,36 +116,36 @@ impl InstructionData {
     fn load(version: c_int) -> Result<Self, MissingFunction> {
         let address = function(c"qemu_plugin_insn_data")?;
         if version < DATA_IS_COPIED {
-            // SAFETY: QEMU says which version it serves (`Info::version`), and up to 2 the function's
-            // signature is this one (`qemu-plugin.h`).
+            // SAFETY: QEMU states its version (`Info::version`), and up to 2 the function has this
+            // signature (`qemu-plugin.h`).
             return Ok(Self::Lent(unsafe { std::mem::transmute::<*mut c_void, Lent>(address) }));
         }
-        // SAFETY: since version 3 its signature is this one.
+        // SAFETY: since version 3 the function has this signature.
         Ok(Self::Copied(unsafe { std::mem::transmute::<*mut c_void, Copied>(address) }))
     }
 }
 
 macro_rules! functions {
     ($($field:ident: $kind:ty = $name:literal,)*) => {
-        /// The functions of QEMU that the plugin calls.
+        /// QEMU's functions that the plugin calls.
         #[derive(Debug)]
         pub struct Api {
             $(#[doc = concat!("`", stringify!($name), "`")] pub $field: $kind,)*
             data: InstructionData,
-            /// Version of the interface that QEMU serves.
+            /// Version of the interface that QEMU implements.
             pub version: c_int,
         }
 
         impl Api {
-            /// Looks all of them up in a QEMU of this version of the interface.
+            /// Looks up all functions for this version of the interface.
             ///
             /// # Errors
-            /// [`MissingFunction`] if one is not there.
+            /// [`MissingFunction`] for the first one that this QEMU lacks.
             pub fn load(version: c_int) -> Result<Self, MissingFunction> {
                 $(
                     let address = function($name)?;
-                    // SAFETY: the symbol is this function, of this signature in all
-                    // versions of the interface that `entry` accepts.
+                    // SAFETY: the symbol is this function, which has this signature in all versions
+                    // of the interface that `entry` accepts.
                     let $field = unsafe { std::mem::transmute::<*mut c_void, $kind>(address) };
                 )*
                 Ok(Self { $($field,)* data: InstructionData::load(version)?, version })
@@ -153,28 +154,28 @@ macro_rules! functions {
     };
 }
 
-/// The functions by which a plugin follows a program in QEMU's user mode.
+/// QEMU's functions for following a program in user mode.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramCalls {
-    /// `qemu_plugin_register_vcpu_exit_cb`
+    /// `qemu_plugin_register_vcpu_exit_cb`.
     pub register_exit: unsafe extern "C" fn(PluginId, VcpuSimple),
-    /// `qemu_plugin_register_vcpu_syscall_cb`
+    /// `qemu_plugin_register_vcpu_syscall_cb`.
     pub register_syscall: unsafe extern "C" fn(PluginId, Syscall),
-    /// `qemu_plugin_register_vcpu_syscall_ret_cb`
+    /// `qemu_plugin_register_vcpu_syscall_ret_cb`.
     pub register_return: unsafe extern "C" fn(PluginId, SyscallReturn),
 }
 
 impl ProgramCalls {
-    /// Looks them up.
+    /// Looks up the functions.
     ///
     /// # Errors
-    /// [`MissingFunction`] if one is not there.
+    /// [`MissingFunction`] for the first one that this QEMU lacks.
     pub fn load() -> Result<Self, MissingFunction> {
         let exit = function(c"qemu_plugin_register_vcpu_exit_cb")?;
         let syscall = function(c"qemu_plugin_register_vcpu_syscall_cb")?;
         let returned = function(c"qemu_plugin_register_vcpu_syscall_ret_cb")?;
-        // SAFETY: the symbols are these functions, of these signatures in all versions of the
-        // interface.
+        // SAFETY: the symbols are these functions, which have these signatures in all versions of
+        // the interface.
         unsafe {
             Ok(Self {
                 register_exit: std::mem::transmute::<
@@ -213,22 +214,21 @@ functions! {
 }
 
 impl Api {
-    /// The instruction's bytes, up to the 15 that one may have, and how many it has.
+    /// Returns the instruction's bytes (15 at most) and their number.
     ///
     /// # Safety
-    /// `instruction` is one of the block that is being translated.
+    /// `instruction` belongs to the block being translated.
     pub unsafe fn code(&self, instruction: *const c_void) -> ([u8; 15], usize) {
         let mut code = [0; 15];
-        // SAFETY: by the caller's word QEMU has the instruction until the translation ends.
+        // SAFETY: the caller guarantees that the instruction is valid until translation ends.
         let size = unsafe { (self.instruction_size)(instruction) }.min(code.len());
         match self.data {
-            // SAFETY: QEMU gives a pointer to as many bytes as it says that the instruction has, which
-            // are `size` or more; `code` has room for `size`, and QEMU does not know where it is.
+            // SAFETY: QEMU returns a pointer to all bytes of the instruction, at least `size`;
+            // `code` has room for `size` and cannot overlap, as QEMU has no pointer to it.
             InstructionData::Lent(data) => unsafe {
                 data(instruction).copy_to_nonoverlapping(code.as_mut_ptr(), size);
             },
-            // SAFETY: QEMU copies the least of `size` and what the instruction has, and `code` has room
-            // for `size`.
+            // SAFETY: QEMU copies at most `size` bytes, and `code` has room for `size`.
             InstructionData::Copied(data) => unsafe {
                 data(instruction, code.as_mut_ptr(), size);
             },
@@ -236,33 +236,33 @@ impl Api {
         (code, size)
     }
 
-    /// How many bytes an access is of.
+    /// Returns the size of an access in bytes.
     ///
     /// # Safety
-    /// The access is being made by this thread.
+    /// Must be called by the thread that makes the access, from its callback.
     pub unsafe fn size(&self, info: MemoryInfo) -> u8 {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: guaranteed by the caller.
         1 << unsafe { (self.size_shift)(info) }.min(MOST_SIZE_SHIFT)
     }
 
-    /// The instruction's bytes, if it has exactly `N` of them.
+    /// Returns the instruction's bytes if there are exactly `N`.
     ///
     /// # Safety
-    /// `instruction` is one of the block that is being translated.
+    /// `instruction` belongs to the block being translated.
     pub unsafe fn bytes<const N: usize>(&self, instruction: *const c_void) -> Option<[u8; N]> {
-        // SAFETY: the caller vouches for the instruction.
+        // SAFETY: guaranteed by the caller.
         if unsafe { (self.instruction_size)(instruction) } != N {
             return None;
         }
         match self.data {
-            // SAFETY: QEMU gives a pointer to as many bytes as it says that the instruction has: `N`.
+            // SAFETY: QEMU returns a pointer to all bytes of the instruction, which are `N`.
             InstructionData::Lent(data) => Some(unsafe {
                 let bytes = data(instruction);
                 bytes.cast::<[u8; N]>().read_unaligned()
             }),
             InstructionData::Copied(data) => {
                 let mut bytes = [0; N];
-                // SAFETY: QEMU copies `N` bytes at most, for which there is room.
+                // SAFETY: QEMU copies at most `N` bytes, for which there is room.
                 let copied = unsafe { data(instruction, bytes.as_mut_ptr(), N) };
                 (copied == N).then_some(bytes)
             }

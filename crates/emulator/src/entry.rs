@@ -1,4 +1,4 @@
-//! Where QEMU enters the plugin.
+//! The plugin's entry point.
 
 use std::ffi::{c_char, c_int};
 use std::process::Command;
@@ -20,13 +20,13 @@ use numalab_memory_model::address::Addressing;
 use numalab_memory_model::arguments::{Arguments, Mode};
 use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
 
-/// What the trial of the clock charges.
+/// Amounts that the clock's self-test charges.
 const TRIALS_NS: [i64; 3] = [1, 100, 1 << 40];
 
-/// QEMU loads the plugin.
+/// Called by QEMU when it loads the plugin.
 ///
 /// # Safety
-/// Only QEMU calls it, with what `qemu-plugin.h` says.
+/// Only QEMU may call it, with arguments as `qemu-plugin.h` specifies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: PluginId,
@@ -34,13 +34,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
     argc: c_int,
     argv: *const *const c_char,
 ) -> c_int {
-    // SAFETY: QEMU passes a valid structure and `argc` C strings, all for this call.
+    // SAFETY: QEMU passes a valid structure and `argc` C strings, all of which live during this
+    // call.
     let (info, words) = unsafe {
         let count = usize::try_from(argc).unwrap_or(0);
         let words: Vec<String> = (0..count).map(|at| text(*argv.add(at))).collect();
         (&*info, words)
     };
-    // SAFETY: QEMU's structure has null or the C string of a constant there.
+    // SAFETY: QEMU's structure has null or a constant C string there.
     let target = unsafe { text(info.target_name) };
     match install(id, info, target, &words) {
         Ok(()) => 0,
@@ -97,7 +98,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     })
 }
 
-/// For QEMU's user mode: what runs is a program, which has the host's time.
+/// Installs the plugin in QEMU's user mode, where a program runs in the host's time.
 fn install_for_program(
     id: PluginId,
     info: &Info,
@@ -106,19 +107,20 @@ fn install_for_program(
     target: String,
 ) -> Result<(), String> {
     if arguments.mode != Mode::Count {
-        return Err("a program has no clock of its own to charge: expected mode=count".into());
+        return Err("a program has no virtual clock to charge: expected mode=count".into());
     }
     let (nodes, order) = (&arguments.machine.cpus, &arguments.threads);
     let began = Began::read(arguments.report.as_deref());
-    let program = Program::new(nodes, order, &target, began)
-        .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
+    let program = Program::new(nodes, order, &target, began).ok_or_else(|| {
+        format!("programs for {target} are not supported: expected x86_64 or aarch64")
+    })?;
     follow::register(id).map_err(|error| error.to_string())?;
     let vcpus = arguments.machine.cpus.len();
     install_plugin(Plugin {
         api,
         id,
         flows: Flows::of(arguments.machine.core.as_ref(), &target),
-        // The model's frames are ours, whatever QEMU does.
+        // The page frames are the model's: user mode has no physical addresses.
         engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now).for_threads(),
         program: Some(program),
         clock: None,
@@ -136,7 +138,7 @@ fn install_for_program(
 fn install_plugin(plugin: Plugin) -> Result<(), String> {
     plugin.publish(None);
     if !plugin.install() {
-        return Err("is loaded already; one plugin serves the whole machine".into());
+        return Err("already loaded; one plugin serves the whole machine".into());
     }
     if let Some(plugin) = Plugin::get() {
         register(plugin);
@@ -144,13 +146,13 @@ fn install_plugin(plugin: Plugin) -> Result<(), String> {
     Ok(())
 }
 
-/// The host's clock, since it was first looked at.
+/// Returns the host's monotonic time since the first call.
 fn now() -> Duration {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     EPOCH.get_or_init(Instant::now).elapsed()
 }
 
-/// What this very program calls itself: the interface does not tell.
+/// Returns the version string of the running QEMU binary, which the interface does not report.
 fn qemu_version() -> Option<String> {
     let output = Command::new("/proc/self/exe").arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

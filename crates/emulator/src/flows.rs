@@ -1,4 +1,4 @@
-//! Flows of translated blocks, kept for as long as QEMU may run them: for good.
+//! Data flows of translated blocks. They are never freed, as QEMU may run a block at any time.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,19 +10,19 @@ use numalab_memory_model::pipeline::operands::Operands;
 use numalab_memory_model::pipeline::speeds::Speeds;
 use numalab_memory_model::pipeline::{aarch64, x86};
 
-/// Each flow once, whatever blocks have it.
+/// Stores each flow once, however many blocks share it.
 #[derive(Debug)]
 pub struct Flows {
     decode: fn(&[u8]) -> Operands,
     speeds: Speeds,
     known: Mutex<HashSet<&'static Flow>>,
-    /// Blocks of a machine.
+    /// Flows of blocks in system emulation.
     pub blocks: Kept<Block>,
 }
 
 impl Flows {
-    /// Where flows are needed, for a machine whose cores are modelled, and can be read from the code
-    /// of a guest of this kind.
+    /// Returns a store if cores are modelled and this guest's instructions can be decoded; `None`
+    /// otherwise.
     pub fn of(core: Option<&Core>, target: &str) -> Option<Self> {
         let speeds = Speeds::of(core?);
         let decode = match target {
@@ -33,7 +33,7 @@ impl Flows {
         Some(Self { decode, speeds, known: Mutex::default(), blocks: Kept::default() })
     }
 
-    /// The flow through a block of these instructions.
+    /// Returns the data flow through a block of these instructions.
     pub fn through<'a>(&self, block: impl Iterator<Item = &'a [u8]>) -> &'static Flow {
         let flow = Flow::new(block.map(self.decode), &self.speeds);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,9 +51,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_that_do_the_same_have_one_flow() {
+    fn blocks_with_equal_effects_share_a_flow() {
         let flows = Flows::of(Some(&Core::TYPICAL), "x86_64").unwrap();
-        // mov (%rax),%rax; twice, with a displacement
+        // mov (%rax),%rax; then twice with a displacement.
         let blocks: [&[u8]; 3] = [&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x40, 8], &[0x48, 0x8b, 0x01]];
         let [one, same, other] = blocks.map(|block| flows.through([block].into_iter()));
         assert!(std::ptr::eq(one, same) && !std::ptr::eq(one, other));

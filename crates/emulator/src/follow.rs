@@ -8,10 +8,10 @@ use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
 use crate::plugin::Plugin;
 use crate::program::{Block, Instruction, Made, Program};
 
-/// Tells QEMU what we want to be told of the program's threads and system calls.
+/// Registers the callbacks for threads and system calls.
 ///
 /// # Errors
-/// [`MissingFunction`] if this QEMU cannot.
+/// [`MissingFunction`] if this QEMU lacks one.
 pub fn register(id: PluginId) -> Result<(), MissingFunction> {
     let calls = ProgramCalls::load()?;
     // SAFETY: the id is ours, and the callbacks live as long as the plugin.
@@ -28,24 +28,24 @@ fn program() -> Option<(&'static Plugin, &'static Program)> {
     Some((plugin, plugin.program.as_ref()?))
 }
 
-/// A thread of the program begins a block, which lives for good.
+/// Called when a thread enters a block, which is never freed.
 pub extern "C" fn block(index: c_uint, block: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
     if plugin.engine.gate.is_open() {
-        // SAFETY: `translate` passed a block that lives for good.
+        // SAFETY: `translate` passed a block that is never freed.
         let block: &'static Block = unsafe { &*block.cast_const().cast() };
         program.block(&plugin.engine, index, block);
     }
 }
 
-/// A thread of the program accesses memory, by an instruction that lives for good.
+/// Called when a thread accesses memory, with the instruction, which is never freed.
 pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
-    // SAFETY: `translate` passed an instruction that lives for good.
+    // SAFETY: `translate` passed an instruction that is never freed.
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
-    // SAFETY: the access is being made by this thread, as the function asks.
+    // SAFETY: this thread is making the access.
     let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
-    // SAFETY: the access is being made by this thread, as the function asks.
+    // SAFETY: this thread is making the access.
     let bytes = unsafe { plugin.api.size(info) };
     let made = Made { address, bytes, kind, by };
     if !program.access(index, &made) {

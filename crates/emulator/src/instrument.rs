@@ -1,9 +1,10 @@
-//! QEMU's callbacks: what is put into translated blocks, and what happens when they run.
+//! QEMU's callbacks: instrumentation of translated blocks, and what runs with them.
 //!
-//! While nothing counts, blocks are left as they are but for the markers in them and, in
-//! virtual time, what waits, so a loaded plugin costs next to nothing. When counting begins or ends QEMU is asked to
-//! forget its translations, and every block is translated anew. A QEMU that forgets badly
-//! ([`FORGETS_SAFELY`]) is asked once, when counting first begins, and keeps what it has.
+//! While nothing is counted, only markers and, in virtual time, waiting instructions are
+//! instrumented, so a loaded plugin costs next to nothing. When counting starts or stops QEMU is
+//! asked to flush its translations, and every block is translated again. A QEMU with an unsafe
+//! flush ([`FORGETS_SAFELY`]) is asked only once, when counting first starts, and stays
+//! instrumented afterwards.
 
 use std::ffi::{c_uint, c_void};
 
@@ -22,7 +23,7 @@ use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
 
-/// Tells QEMU what we want to be told.
+/// Registers the plugin's callbacks.
 pub fn register(plugin: &Plugin) {
     let api = &plugin.api;
     // SAFETY: the id is ours, and the callbacks live as long as the plugin.
@@ -32,7 +33,7 @@ pub fn register(plugin: &Plugin) {
     }
 }
 
-/// QEMU has forgotten its translations and our callbacks.
+/// Called when QEMU has flushed its translations and dropped our callbacks.
 extern "C" fn forgotten(_: PluginId) {
     if let Some(plugin) = Plugin::get() {
         register(plugin);
@@ -42,20 +43,19 @@ extern "C" fn forgotten(_: PluginId) {
 extern "C" fn at_exit(_: PluginId, _: *mut c_void) {
     static ENDS: OncePerProcess = OncePerProcess::new();
     if let Some(plugin) = Plugin::get() {
-        // QEMU calls this on every thread that ends the program, and the first one to come back ends
-        // the process.
+        // QEMU calls this on every thread that exits, and the first to return ends the process.
         ENDS.run(|| plugin.report());
     }
 }
 
-/// A block is about to be translated.
+/// Called before a block is translated.
 extern "C" fn translate(_: PluginId, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     plugin.tell_vcpus_apart();
     let api = &plugin.api;
     let open = plugin.engine.gate.is_open() || keeps_counting(plugin);
-    // SAFETY: the block is valid during this call, and so are its instructions, whose
-    // numbers are below its count. What is passed on is a number, not a pointer.
+    // SAFETY: the block and its instructions are valid during this call, and indices are below the
+    // instruction count. Callbacks get numbers, not pointers.
     unsafe {
         let count = (api.block_instructions)(block);
         let mut flow = None;
@@ -88,29 +88,29 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     }
 }
 
-/// An instruction's bytes, and how many they are.
+/// An instruction's bytes and their number.
 type Code = ([u8; 15], usize);
 
-/// The code of a block that is being translated.
+/// Returns the code of a block.
 ///
 /// # Safety
-/// `block` is that block.
+/// `block` is the block being translated.
 unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<Code> {
     let api = &plugin.api;
-    // SAFETY: the caller vouches for the block; numbers of instructions are below its count.
+    // SAFETY: the caller guarantees the block; indices are below its instruction count.
     unsafe {
         let all = 0..(api.block_instructions)(block);
         all.map(|at| api.code((api.block_instruction)(block, at))).collect()
     }
 }
 
-/// Where a block of so many instructions lies that is being translated.
+/// Returns the address range of a block of `count` instructions.
 ///
 /// # Safety
-/// `block` is that block.
+/// `block` is the block being translated.
 unsafe fn place_of(api: &Api, block: *const c_void, count: usize) -> Place {
     let Some(last) = count.checked_sub(1) else { return Place::default() };
-    // SAFETY: the caller vouches for the block; both numbers are below its count.
+    // SAFETY: the caller guarantees the block; both indices are below its instruction count.
     unsafe {
         let (first, last) =
             ((api.block_instruction)(block, 0), (api.block_instruction)(block, last));
@@ -119,13 +119,13 @@ unsafe fn place_of(api: &Api, block: *const c_void, count: usize) -> Place {
     }
 }
 
-/// How values flow through a block of this code, where that matters.
+/// Returns the data flow through a block, where cores are modelled.
 fn flow_through(plugin: &Plugin, code: &[Code]) -> Option<&'static BlockFlow> {
     let flows = plugin.flows.as_ref()?;
     Some(flows.through(code.iter().map(|(bytes, size)| &bytes[..*size])))
 }
 
-/// What is to be called when a block of this code begins at a place, and with what.
+/// Chooses the callback for the start of a block, and its argument.
 fn block_begins(
     plugin: &Plugin,
     (place, code): (Place, &[Code]),
@@ -141,7 +141,7 @@ fn block_begins(
     (execute, std::ptr::from_ref(kept).cast_mut().cast())
 }
 
-/// What the model is to know of the instruction at a position of a block of so many.
+/// Describes the instruction at a position of a block for the model.
 fn by(flow: Option<&'static BlockFlow>, position: usize, count: usize) -> By {
     By {
         accessor: flow.and_then(|flow| flow.accessors.get(position)),
@@ -149,13 +149,13 @@ fn by(flow: Option<&'static BlockFlow>, position: usize, count: usize) -> By {
     }
 }
 
-/// The marker that an instruction of a block that is being translated is.
+/// Decodes an instruction as a marker, if it is one.
 ///
 /// # Safety
-/// `instruction` is one of that block.
+/// `instruction` belongs to the block being translated.
 unsafe fn marker_at(plugin: &Plugin, instruction: *const c_void) -> Option<Marker> {
     let api = &plugin.api;
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match plugin.host.target.as_str() {
             "aarch64" => marker::decode_aarch64(&api.bytes(instruction)?),
@@ -164,17 +164,17 @@ unsafe fn marker_at(plugin: &Plugin, instruction: *const c_void) -> Option<Marke
     }
 }
 
-/// What [`follow::access`] is to know of an instruction of a block that is being translated.
+/// Builds the record that [`follow::access`] gets for an instruction.
 ///
 /// # Safety
-/// `instruction` is one of that block.
+/// `instruction` belongs to the block being translated.
 unsafe fn followed(
     api: &Api,
     program: &Program,
     instruction: *const c_void,
     (position, by): (usize, By),
 ) -> *mut c_void {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     let (address, (code, size)) =
         unsafe { ((api.instruction_address)(instruction), api.code(instruction)) };
     let calls = match (program.pushes_calls(), &code[..size]) {
@@ -202,7 +202,7 @@ extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
 extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        // SAFETY: `translate` passed a block that lives for good.
+        // SAFETY: `translate` passed a block that is never freed.
         let block: &'static Block = unsafe { &*block.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
         plugin.step(plugin.act(vcpu, |active| {
@@ -222,7 +222,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
         return;
     }
     let api = &plugin.api;
-    // SAFETY: the access is being made by this thread, as these functions ask.
+    // SAFETY: this thread is making the access.
     let (io, address, store, bytes) = unsafe {
         let hardware = (api.hwaddr)(info, virtual_address);
         if hardware.is_null() {
@@ -231,7 +231,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
         let io = (api.hwaddr_is_io)(hardware);
         (io, (api.hwaddr_physical)(hardware), (api.is_store)(info), api.size(info))
     };
-    // To QEMU the memory of a CXL device is a device, too.
+    // QEMU reports the memory of a CXL device as I/O, too.
     if io && !plugin.engine.is_memory(address) {
         plugin.engine.io(vcpu);
         return;
@@ -244,12 +244,12 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     plugin.apply(vcpu, effect);
 }
 
-/// Whether an instruction of a block that is being translated is one by which a guest waits.
+/// Returns true for an instruction with which a guest only waits.
 ///
 /// # Safety
-/// `instruction` is one of that block.
+/// `instruction` belongs to the block being translated.
 unsafe fn only_waits(api: &Api, instruction: *const c_void) -> bool {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         api.bytes::<1>(instruction).is_some_and(|bytes| is_wait(&bytes))
             || api.bytes::<2>(instruction).is_some_and(|bytes| is_wait(&bytes))
@@ -264,8 +264,8 @@ extern "C" fn wait(_: c_uint, _: *mut c_void) {
     }
 }
 
-/// Whether blocks are translated for counting for good: this QEMU forgets badly, and has done
-/// so once.
+/// Returns true if blocks stay instrumented for good: this QEMU's flush is unsafe, and was used
+/// once.
 fn keeps_counting(plugin: &Plugin) -> bool {
     plugin.api.version < FORGETS_SAFELY && plugin.engine.gate.was_open()
 }
@@ -290,7 +290,7 @@ extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     }
 }
 
-/// A number where QEMU keeps a pointer for us.
+/// Returns a number in the form of the pointer that QEMU keeps for a callback.
 fn number(number: usize) -> *mut c_void {
     std::ptr::without_provenance_mut(number)
 }

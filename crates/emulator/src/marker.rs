@@ -1,5 +1,5 @@
-//! Markers as the instructions that [`numalab_membench::mark`] executes, which do nothing
-//! anywhere else.
+//! Decodes markers: instructions that [`numalab_membench::mark`] executes and that have no effect
+//! outside of the emulator.
 
 use numalab_membench::mark::{
     BEGIN, END, FIRST_HOST_PAGES, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH,
@@ -9,16 +9,16 @@ use numalab_memory_model::marker::{self, Marker};
 
 /// Length of a marker instruction in bytes.
 pub const LENGTH: usize = 8;
-/// Length of one on aarch64.
+/// Length of a marker instruction on aarch64, in bytes.
 pub const AARCH64_LENGTH: usize = 4;
 const LAST_HOST_PAGES: u8 = FIRST_HOST_PAGES + 2;
-/// Number of the letter 0, behind all code bytes.
+/// Number of the letter 0; code bytes come before it.
 const LETTERS: usize = 0x100;
 
 const _: () =
     assert!(PHASES as usize == marker::PHASES && FIRST_PHASE as usize + marker::PHASES == LETTERS);
 
-/// The marker that these instruction bytes are.
+/// Decodes an x86-64 instruction as a marker.
 pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
     let [opcode @ .., code, n0, n1, n2] = *instruction;
     match [n0, n1, n2] {
@@ -28,7 +28,7 @@ pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
     }
 }
 
-/// The marker that these bytes of an aarch64 program are.
+/// Decodes an aarch64 instruction as a marker.
 pub fn decode_aarch64(instruction: &[u8; AARCH64_LENGTH]) -> Option<Marker> {
     let word = u32::from_le_bytes(*instruction);
     let [_, _, _, code] = (word >> 5).to_be_bytes();
@@ -39,7 +39,7 @@ pub fn decode_aarch64(instruction: &[u8; AARCH64_LENGTH]) -> Option<Marker> {
     }
 }
 
-/// A number of its own for a marker: its code byte, with letters behind all codes.
+/// Returns the marker's unique number: its code byte, or [`LETTERS`] and more for a letter.
 pub fn number(marker: Marker) -> usize {
     let code = match marker {
         Marker::Begin => BEGIN,
@@ -54,7 +54,7 @@ pub fn number(marker: Marker) -> usize {
     usize::from(code)
 }
 
-/// The marker of a [`number`].
+/// Returns the marker with a [`number`].
 pub fn of_number(number: usize) -> Option<Marker> {
     match u8::try_from(number) {
         Ok(code) => of_code(code),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn on_aarch64_every_code_is_one_marker_or_none_and_nothing_else_is() {
+    fn on_aarch64_every_code_is_one_marker_or_none_and_other_instructions_are_none() {
         for code in 0..=u8::MAX {
             let marker = decode_aarch64(&aarch64(code, NAME).to_le_bytes());
             assert_eq!(marker.is_some(), matches!(code, 1..=8 | 16..), "code {code}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn other_instructions_are_no_markers() {
+    fn other_instructions_are_not_markers() {
         let plain = [0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0];
         assert_eq!(decode(&plain), None);
         let marker = [0x0f, 0x1f, 0x84, 0x00, 1, 0x4d, 0x55, 0x4e];

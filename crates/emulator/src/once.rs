@@ -1,4 +1,4 @@
-//! What is done once in a process, whichever of its threads comes to it first.
+//! Runs something once in a process, on the first thread that asks.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -9,22 +9,21 @@ use std::time::Duration;
 
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Whether it was done. Unlike [`std::sync::Once`] it has not begun in a process that fork(2) makes
-/// while another thread is at it.
+/// A [`std::sync::Once`] that survives fork(2): in a child forked while another thread is running
+/// it, it counts as not started.
 #[derive(Debug)]
 pub struct OncePerProcess {
-    /// The process in which it began, and that in which it is done.
+    /// Process ids: the one that started it, and the one that finished it.
     began: AtomicU32,
     done: AtomicU32,
 }
 
 impl OncePerProcess {
-    /// Nobody has come to it.
     pub const fn new() -> Self {
         Self { began: AtomicU32::new(0), done: AtomicU32::new(0) }
     }
 
-    /// Does it, or waits until the thread that was first has done it.
+    /// Runs `does`, or waits until the thread that came first has run it.
     pub fn run(&self, does: impl FnOnce()) {
         let own = std::process::id();
         if self.began.swap(own, AcqRel) != own {
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_thread_does_it_and_none_goes_on_before_it_is_done() {
+    fn runs_on_one_thread_and_holds_the_others_until_it_is_done() {
         let (once, times, done) = (OncePerProcess::new(), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! The plugin as QEMU holds it: the model, and the ways to QEMU.
+//! The plugin's state: the model, and the interfaces to QEMU.
 
 use std::ffi::c_uint;
 use std::path::Path;
@@ -21,68 +21,65 @@ use numalab_memory_model::outcome::Effect;
 /// Everything that QEMU's callbacks need.
 #[derive(Debug)]
 pub struct Plugin {
-    /// The program, where it is no machine that runs.
+    /// The program, in QEMU's user mode.
     pub program: Option<Program>,
-    /// QEMU's functions.
     pub api: Api,
-    /// QEMU's name for us.
+    /// Our id in QEMU.
     pub id: PluginId,
-    /// The model.
     pub engine: Engine,
-    /// How values flow through blocks, where that matters and is known.
+    /// Data flows of blocks, where cores are modelled and code can be decoded.
     pub flows: Option<Flows>,
-    /// The guest's clock, in virtual mode.
+    /// The guest's clock, in virtual time.
     pub clock: Option<Clock>,
     /// The virtual PMU, if it is published.
     pub pmu: Option<Pmu>,
-    /// Which vCPU runs, where QEMU's word cannot be taken.
+    /// Finds the vCPU that runs, where QEMU's index is wrong.
     pub running: Running,
-    /// Whether `running` must be asked; decided when the first vCPU starts.
+    /// If true, `running` must be used; decided when the first vCPU starts.
     pub ask_running: OnceLock<bool>,
-    /// The vCPU that is in the model, where they take turns on one thread.
+    /// The vCPU that is active in the model, where vCPUs share one thread.
     pub present: Present,
     /// Checks passed when the plugin was loaded.
     pub checks: Vec<Check>,
-    /// That of the vCPUs' indices.
+    /// Check of the vCPU indices.
     pub index_check: OnceLock<Check>,
-    /// First accesses: on a node, and elsewhere.
+    /// The first accesses: to nodes, and elsewhere.
     pub first: [AtomicU64; 2],
-    /// The QEMU that it is.
     pub host: Host,
 }
 
 static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 
 impl Plugin {
-    /// The one plugin of this process.
+    /// Returns this process's only plugin, once installed.
     #[inline]
     pub fn get() -> Option<&'static Self> {
         PLUGIN.get()
     }
 
-    /// Becomes the one plugin; false if there is one.
+    /// Installs this as the only plugin; returns false if there is one already.
     pub fn install(self) -> bool {
         PLUGIN.set(self).is_ok()
     }
 
-    /// The vCPU that executes us, given what QEMU says.
+    /// Returns the vCPU that is executing, given the index that QEMU passed.
     #[inline]
     pub fn vcpu(&self, said: c_uint) -> usize {
         if self.ask_running.get() == Some(&true) {
-            self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU runs"))
+            self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU is running"))
         } else {
             said as usize
         }
     }
 
-    /// A marker of the vCPU, given what QEMU says: the vCPU, and what changed.
+    /// Applies a marker; returns the vCPU and what changed. `said` is the index that QEMU passed.
     pub fn mark(&'static self, said: c_uint, marker: Marker) -> (usize, Change) {
         if let Some(program) = &self.program {
             return (0, program.mark(&self.engine, said, marker));
         }
         let vcpu = self.vcpu(said);
         if self.vcpus_stay() {
-            // SAFETY: a vCPU that runs calls this.
+            // SAFETY: called by a running vCPU.
             unsafe { self.present.leave() };
         }
         let (change, clock_ns) = self.engine.mark(vcpu, marker);
@@ -90,24 +87,24 @@ impl Plugin {
         (vcpu, change)
     }
 
-    /// Has a vCPU that runs do something in the model.
+    /// Runs `does` with the vCPU's active part of the model.
     #[inline]
     pub fn act<T>(&'static self, vcpu: usize, does: impl FnOnce(&mut Active<'_>) -> T) -> T {
         if self.vcpus_stay() {
-            // SAFETY: a vCPU that runs calls this, and nothing that it does comes here again.
+            // SAFETY: called by a running vCPU, and `does` does not call this again.
             does(unsafe { self.present.of(&self.engine, vcpu) })
         } else {
             does(&mut self.engine.enter(vcpu))
         }
     }
 
-    /// Whether all vCPUs run on one thread, and nobody else needs what one holds in the model.
+    /// Returns true if all vCPUs share one thread and none needs what another holds in the model.
     #[inline]
     fn vcpus_stay(&self) -> bool {
         self.clock.is_some() && self.ask_running.get() == Some(&true)
     }
 
-    /// Does what an access asks for.
+    /// Applies the effect of an access.
     #[inline]
     pub fn apply(&self, vcpu: usize, effect: Effect) {
         match effect {
@@ -121,7 +118,7 @@ impl Plugin {
         }
     }
 
-    /// Does what a block asks for that begins.
+    /// Applies the effect of a block's start.
     #[inline]
     pub fn step(&self, step: Step) {
         self.move_clock(step.clock_ns);
@@ -130,7 +127,7 @@ impl Plugin {
         }
     }
 
-    /// Moves the guest's clock, in virtual mode.
+    /// Advances the guest's clock, in virtual time.
     #[inline]
     pub fn move_clock(&self, ns: i64) {
         if let (Some(clock), true) = (&self.clock, ns != 0) {
@@ -138,8 +135,8 @@ impl Plugin {
         }
     }
 
-    /// Decides how vCPUs are told apart; refuses if they cannot be. Called on a thread
-    /// that runs a vCPU, before it runs any code.
+    /// Decides how to identify the running vCPU, and refuses to run if it cannot be done. Called on
+    /// a vCPU's thread before it runs any code.
     pub fn tell_vcpus_apart(&self) {
         if self.program.is_some() {
             return;
@@ -149,22 +146,22 @@ impl Plugin {
             let by_translator = self.api.version >= crate::api::INDEX_OF_TRANSLATOR;
             let one_thread = Running::one_thread();
             if one_thread == Some(false) {
-                return self.index_passed("QEMU says which vCPU runs", false);
+                return self.index_passed("QEMU identifies the running vCPU", false);
             }
-            // A clock that counts instructions has them take turns. Else one thread would read what
-            // another one runs.
+            // A clock that counts instructions implies that vCPUs share a thread. Without it, one
+            // thread would read another's state.
             if one_thread.is_none() && self.clock.is_none() && by_translator && vcpus > 1 {
                 refuse("this QEMU does not export whether vCPUs share one thread");
             }
             let known = self.running.learn();
             if vcpus == 1 || (!by_translator && known.is_err()) {
-                return self.index_passed("QEMU says which vCPU runs", false);
+                return self.index_passed("QEMU identifies the running vCPU", false);
             }
             let check = self_test::index(vcpus, known);
             if by_translator && !check.passed {
                 refuse(&format!("self-test `{}` failed: {}", check.check, check.detail));
             }
-            // Older versions say it right, but a turn can be ended only here.
+            // Older versions pass the right index, but only `Running` can end a turn.
             let _ = self.index_check.set(check);
             by_translator
         });
@@ -176,7 +173,7 @@ impl Plugin {
         ask
     }
 
-    /// Judges the ranges by the first accesses; refuses if they are others'.
+    /// Checks the ranges by the first accesses, and refuses to run if they do not match.
     #[inline]
     pub fn watch_ranges(&self, address: u64) {
         let [on_nodes, elsewhere] = &self.first;
@@ -194,12 +191,11 @@ impl Plugin {
         }
     }
 
-    /// The check of the ranges as it stands.
+    /// Returns the present result of the check of the ranges.
     fn range_check(&self) -> Check {
         self_test::ranges(self.first[0].load(Relaxed), self.first[1].load(Relaxed))
     }
 
-    /// Writes the report.
     pub fn report(&self) {
         let mut checks = self.checks.clone();
         checks.extend(self.index_check.get().cloned());
@@ -213,7 +209,7 @@ impl Plugin {
         }
         let report = Report::new(&self.engine, &self.host, &checks, program);
         let file = told.map(|file| match self.program {
-            // Processes that a program starts have this plugin too.
+            // Processes that a program starts load this plugin too, and need separate files.
             Some(_) => program::report_file(file),
             None => file.to_owned(),
         });
@@ -225,7 +221,7 @@ impl Plugin {
         }
     }
 
-    /// Writes the vCPU's block of the virtual PMU, and the header if `header`.
+    /// Publishes the vCPU's block of the virtual PMU, and the header if `header` is true.
     pub fn publish(&self, vcpu: Option<usize>) {
         let Some(pmu) = &self.pmu else { return };
         let written = match vcpu {

@@ -1,6 +1,6 @@
-//! The virtual PMU: counts and virtual time in memory that a guest's program can read.
+//! The virtual PMU: counts and virtual time in memory that the guest can read.
 //!
-//! The memory is a file that QEMU maps shared, written here through the page cache.
+//! The memory is a file that QEMU maps shared; the plugin writes to it through the page cache.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,6 @@ use numalab_memory_model::machine::{MOST_NODES, MOST_VCPUS};
 
 const _: () = assert!(PMU_NODES == MOST_NODES && HEADER + MOST_VCPUS * STRIDE <= PMU_BYTES);
 
-/// The page.
 #[derive(Debug)]
 pub struct Pmu {
     file: File,
@@ -21,16 +20,16 @@ pub struct Pmu {
 }
 
 impl Pmu {
-    /// Opens the page's file.
+    /// Opens the file.
     ///
     /// # Errors
-    /// What the system says; also if the file is too short for so many vCPUs.
+    /// The system's error, or one for a file too short for `vcpus`.
     pub fn open(place: &PmuPlace, vcpus: usize) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(&place.file)?;
         let needed = place.offset + (HEADER + vcpus * STRIDE) as u64;
         let length = file.metadata()?.len();
         if length < needed {
-            let short = format!("is {length} bytes long, {needed} are needed");
+            let short = format!("{length} bytes long, expected at least {needed}");
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, short));
         }
         Ok(Self { file, offset: place.offset })
@@ -39,15 +38,15 @@ impl Pmu {
     /// Writes the header.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn describe(&self, engine: &Engine) -> io::Result<()> {
         self.file.write_all_at(&header(engine).to_bytes(), self.offset)
     }
 
-    /// Writes a vCPU's block, its sequence number odd in between.
+    /// Writes a vCPU's block; its sequence number is odd meanwhile.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn publish(&self, engine: &Engine, vcpu: usize) -> io::Result<()> {
         let at = self.offset + (HEADER + vcpu * STRIDE) as u64;
         let mut sequence = [0; 8];

@@ -1,17 +1,18 @@
-//! The same file loaded into a program that uses libnuma (`LD_PRELOAD`). QEMU's user mode knows no call
-//! about NUMA policy, and libnuma takes a kernel without them for one that has no nodes. So what it
-//! asks the kernel goes to the plugin, which answers for the emulated machine.
+//! Answers libnuma's system calls when this file is preloaded into a program (`LD_PRELOAD`).
 //!
-//! Nothing here is called inside QEMU, which looks for its functions elsewhere.
+//! QEMU's user mode implements no NUMA policy calls, and libnuma takes a kernel without them for
+//! one without nodes. So its calls go to the plugin, which answers for the emulated machine.
+//!
+//! Nothing here runs inside QEMU, which does not resolve its functions from this library.
 
 use std::arch::asm;
 use std::ffi::{CStr, c_char, c_int, c_long};
 
 use numalab_membench::libnuma::ASKS;
 
-/// What stays there where no plugin is.
+/// Left in place where there is no plugin.
 const NO_ANSWER: c_long = c_long::MIN;
-/// The largest error that Linux returns, negated.
+/// The largest error number that Linux returns, negated.
 const MOST_ERROR: c_long = 4095;
 
 const ANSWERED: [c_long; 6] = [
@@ -23,15 +24,15 @@ const ANSWERED: [c_long; 6] = [
     libc::SYS_sched_setaffinity,
 ];
 
-/// Where a process reads which cpus and nodes it may use, and where the emulated machine has that,
-/// below `/sys`, which QEMU looks for in a directory of its own.
+/// Paths from which a process reads the cpus and nodes that it may use, and the emulated machine's
+/// version of them below `/sys`, which QEMU redirects to a separate directory.
 const STATUS: &CStr = c"/proc/self/status";
 const STATUS_THERE: &CStr = c"/sys/devices/system/node/status";
 
-/// syscall(2), by which libnuma calls the kernel.
+/// Replaces syscall(2), by which libnuma calls the kernel.
 ///
 /// # Safety
-/// As syscall(2), whose arguments are in registers as here.
+/// As syscall(2), with arguments in registers as here.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,
@@ -45,36 +46,38 @@ pub unsafe extern "C" fn syscall(
     let arguments = [a, b, c, d, e, f];
     let mut answer = NO_ANSWER;
     if ANSWERED.contains(&number) {
-        // What is behind a number alone is nobody's to read or write for the compiler.
+        // Exposed addresses: the compiler must not assume that only this function accesses them.
         let places =
             [arguments.as_ptr().expose_provenance(), (&raw mut answer).expose_provenance()];
         let [arguments_at, answer_at] = places.map(usize::cast_signed);
         let asked = [number, arguments_at as c_long, answer_at as c_long, 0, 0, 0];
-        // SAFETY: no kernel knows this call. The plugin reads six words at the first address and writes
-        // one to the second (`Program::answers`): both live until it returns.
+        // SAFETY: no kernel has this call. The plugin reads six words at the first address and
+        // writes one to the second (`Program::answers`); both live until it returns.
         unsafe { kernel(ASKS, asked) };
     }
-    // SAFETY: a word of this frame. Volatile, as the call above may have changed it unseen.
+    // SAFETY: a word of this stack frame; volatile because the call above may have changed it
+    // unseen.
     if unsafe { (&raw const answer).read_volatile() } == NO_ANSWER {
-        // SAFETY: the caller vouches for the call.
+        // SAFETY: the caller guarantees the call.
         answer = unsafe { kernel(number, arguments) };
     }
     if (-MOST_ERROR..0).contains(&answer) {
-        // SAFETY: `__errno_location` gives the calling thread's own place for as long as it lives.
+        // SAFETY: `__errno_location` returns the calling thread's own location, valid for its
+        // lifetime.
         unsafe { *libc::__errno_location() = c_int::try_from(-answer).unwrap_or(libc::EINVAL) };
         return -1;
     }
     answer
 }
 
-/// fopen(3), by which libnuma reads what its process may use.
+/// Replaces fopen(3), by which libnuma reads what its process may use.
 ///
 /// # Safety
 /// As fopen(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     type Opens = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
-    // SAFETY: the C library's function is of this type; the caller vouches for the strings.
+    // SAFETY: the C library's function has this type; the caller guarantees the strings.
     unsafe {
         let next = libc::dlsym(libc::RTLD_NEXT, c"fopen".as_ptr());
         if next.is_null() {
@@ -94,11 +97,11 @@ pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut
 /// Calls the kernel.
 ///
 /// # Safety
-/// As the call.
+/// As the system call.
 #[cfg(target_arch = "x86_64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;
-    // SAFETY: the caller vouches for the call, which changes these registers alone.
+    // SAFETY: the caller guarantees the call, which clobbers only these registers.
     unsafe {
         asm!(
             "syscall", inlateout("rax") number => answer, in("rdi") a, in("rsi") b, in("rdx") c,
@@ -112,11 +115,11 @@ unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
 /// Calls the kernel.
 ///
 /// # Safety
-/// As the call.
+/// As the system call.
 #[cfg(target_arch = "aarch64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;
-    // SAFETY: the caller vouches for the call, which changes these registers alone.
+    // SAFETY: the caller guarantees the call, which clobbers only these registers.
     unsafe {
         asm!(
             "svc 0", in("x8") number, inlateout("x0") a => answer, in("x1") b, in("x2") c,
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     fn call(number: c_long, a: c_long) -> c_long {
-        // SAFETY: calls without pointers.
+        // SAFETY: the calls take no pointers.
         unsafe { syscall(number, a, 0, 0, 0, 0, 0) }
     }
 
@@ -140,13 +143,13 @@ mod tests {
         assert_eq!(call(libc::SYS_getpid, 0), i64::from(std::process::id()));
         assert_eq!(call(libc::SYS_close, -1), -1);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
-        // Of a mode that there is not, whether this kernel knows policies or not.
+        // Invalid mode: an error, with or without NUMA support in the kernel.
         assert_eq!(call(libc::SYS_set_mempolicy, 99), -1);
     }
 
     #[test]
-    fn files_are_opened_as_ever_where_nothing_is_emulated() {
-        // SAFETY: C strings, and a file that this opened.
+    fn files_open_unchanged_where_nothing_is_emulated() {
+        // SAFETY: C strings, and a file opened here.
         unsafe {
             let file = fopen(STATUS.as_ptr(), c"r".as_ptr());
             assert!(!file.is_null());

@@ -1,5 +1,5 @@
-//! A program instead of a machine: QEMU's user mode runs it on this host's kernel, and we keep
-//! its page tables, as Linux would on the machine that is emulated, and its time.
+//! A program instead of a machine: QEMU's user mode runs it on the host's kernel, and we keep its
+//! page tables and its time as Linux would on the emulated machine.
 
 mod account;
 mod asked;
@@ -49,28 +49,27 @@ use world::World;
 
 use crate::qemu::refuse;
 
-/// What is known of the program that runs.
 #[derive(Debug)]
 pub struct Program {
     target: String,
     /// Its instructions that access memory.
     pub instructions: Kept<Instruction>,
-    /// Its blocks.
     pub blocks: Kept<Block>,
     numbers: Numbers,
     clocks: Clocks,
     turns: Turns,
     engine: OnceLock<&'static Engine>,
-    /// The seat of each of QEMU's indices, and its thread while that has its turn.
+    /// Maps QEMU's indices to seats, and to threads while they hold the turn.
     indices: Indices,
     world: UnsafeCell<Option<World>>,
 }
 
-// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`, `takes_turn`, `seen`), and
-// goes from one to the next with a release and an acquire of `Turns::holder`; all else is `Sync` itself.
+// SAFETY: `world` is touched only by the thread that holds the turn (`in_turn`, `takes_turn`,
+// `seen`), and passes to the next one by a release and an acquire of `Turns::holder`; all else is
+// `Sync` itself.
 unsafe impl Sync for Program {}
 
-/// What a thread did without its turn.
+/// Something that a thread did without the turn.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Block(&'static Block),
@@ -82,8 +81,8 @@ thread_local! {
 }
 
 impl Program {
-    /// A program on the cpus of these nodes, which threads take in this order, in a process that began
-    /// there; `None` for an architecture whose system calls we do not know.
+    /// Prepares to follow a program on cpus of these nodes, which threads take in `order`, in a
+    /// process that began as given; returns `None` for an architecture with unknown system calls.
     pub fn new(nodes: &[usize], order: &[usize], target: &str, began: Began) -> Option<Self> {
         Some(Self {
             target: target.to_owned(),
@@ -98,12 +97,12 @@ impl Program {
         })
     }
 
-    /// Whether calls store their return addresses, by which they are followed.
+    /// Returns true if calls store their return addresses, by which they are followed.
     pub fn pushes_calls(&self) -> bool {
         self.target == "x86_64"
     }
 
-    /// The thread of QEMU's index begins a block.
+    /// Follows the thread with QEMU's index into a block.
     #[inline]
     pub fn block(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
         let Some(thread) = self.here(index) else { return self.begins(engine, index, block) };
@@ -113,7 +112,7 @@ impl Program {
         }
     }
 
-    /// The same for one that does not have its turn.
+    /// As [`Self::block`], for a thread that does not hold the turn.
     #[cold]
     fn begins(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
         let seat = self.seat(index).unwrap_or_else(|| self.arrives(engine, index));
@@ -125,7 +124,7 @@ impl Program {
         }
     }
 
-    /// The thread of QEMU's index, which has its turn again, makes up for what it did without.
+    /// Replays what the thread with QEMU's index did without the turn, now that it has it again.
     fn catch_up(&'static self, engine: &'static Engine, index: c_uint) {
         for event in DEFERRED.take() {
             match event {
@@ -139,7 +138,7 @@ impl Program {
         }
     }
 
-    /// The turn of the thread of QEMU's index is over.
+    /// Ends the turn of the thread with QEMU's index.
     #[cold]
     fn turn_over(&'static self, index: c_uint, goes: Goes) {
         let Some(seat) = self.seat(index) else { return };
@@ -150,12 +149,13 @@ impl Program {
         self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
     }
 
-    /// The thread of QEMU's index accesses so many bytes of memory, if it did so of late and nothing has
-    /// happened since to what it accesses; whether that is done with.
+    /// Takes the fast path for an access by the thread with QEMU's index; returns false if it needs
+    /// [`Self::access_farther`], which is for lines that the thread did not use recently or that
+    /// others have changed.
     #[inline]
     pub fn access(&self, index: c_uint, made: &Made) -> bool {
         let Some(thread) = self.here(index) else {
-            // It was let go to leave translated code.
+            // It was released only to leave translated code, without the turn.
             DEFERRED.with_borrow_mut(|events| events.push(Event::Access(*made)));
             return true;
         };
@@ -165,8 +165,8 @@ impl Program {
         thread.access(made)
     }
 
-    /// The same for memory that it did not use of late, or others have: in the order of time with
-    /// them, if they contend for it.
+    /// Follows an access that the fast path cannot. Where threads contend for the line, it happens
+    /// in order of time.
     #[inline(never)]
     pub fn access_farther(&'static self, index: c_uint, made: &Made) {
         let Some(seat) = self.seat(index) else { return };
@@ -179,7 +179,7 @@ impl Program {
         }
     }
 
-    /// A marker of the thread of QEMU's index: what it changed.
+    /// Applies a marker of the thread with QEMU's index; returns what changed.
     pub fn mark(&'static self, engine: &'static Engine, index: c_uint, marker: Marker) -> Change {
         let seat = self.seat(index);
         let Some((seat, world)) = seat.and_then(|seat| Some((seat, self.in_turn(seat)?))) else {
@@ -192,7 +192,7 @@ impl Program {
         change
     }
 
-    /// The thread of QEMU's index has ended.
+    /// Called when the thread with QEMU's index has ended.
     pub fn thread_ends(&self, index: c_uint) {
         let Some(seat) = self.seat(index) else { return };
         let mut tells_at = 0;
@@ -205,13 +205,13 @@ impl Program {
         self.turns.ends(seat, tells_at);
     }
 
-    /// The seat of QEMU's index, if its thread has one.
+    /// Returns the seat of QEMU's index, if its thread has one.
     #[inline]
     fn seat(&self, index: c_uint) -> Option<usize> {
         self.indices.seat(index as usize)
     }
 
-    /// The thread of QEMU's index begins: its seat.
+    /// Seats the new thread with QEMU's index.
     #[cold]
     fn arrives(&'static self, engine: &'static Engine, index: c_uint) -> usize {
         self.turns.follow_forks();
@@ -223,58 +223,59 @@ impl Program {
         seat
     }
 
-    /// The thread of QEMU's index, which is the calling one, if it has its turn.
+    /// Returns the calling thread, which has QEMU's index, if it holds the turn.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
     fn here(&self, index: c_uint) -> Option<&mut Thread> {
         let thread = self.indices.here(index as usize);
-        // SAFETY: 1. Threads are in boxes that stay, and this one's is known by its own index alone, from
-        //    when it takes its turn until it gives it away, both of which it does itself (`takes_turn`,
-        //    `leaves`).
-        // 2. The callers use no reference behind a call that gives the turn away, nor beside one to the
-        //    world.
+        // SAFETY: 1. Threads are boxed and stay in place, and this one is registered under its own
+        // index only from when it takes the turn until it gives it away, both of which it does
+        // itself (`takes_turn`, `leaves`).
+        // 2. The callers use no reference after a call that gives the turn away, nor together with
+        //    one to the world.
         unsafe { thread.as_mut() }
     }
 
-    /// What all threads share, if the thread of a seat, which is the calling one, has the turn. Whoever
-    /// lets others have their turn asks anew.
+    /// Returns the shared state if the calling thread, which has this seat, holds the turn. A
+    /// caller that lets others run must ask again.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
     fn in_turn(&self, seat: usize) -> Option<&mut World> {
         if !self.turns.is_holder(seat) {
             return None;
         }
-        // SAFETY: 1. One thread has the turn at a time, and the one before it gave it away after its last
-        //    use of the world (`Turns::give` and `is_holder` are a release and an acquire).
-        // 2. The callers are the functions of this file and of `calls`, none of which uses a reference
-        //    behind a call that asks anew.
+        // SAFETY: 1. One thread holds the turn at a time, and its predecessor gave it away after
+        // its last use of the world (`Turns::give` and `is_holder` are a release and an acquire).
+        // 2. The callers are the functions of this file and of `calls`, none of which uses a
+        //    reference after a call that asks again.
         unsafe { &mut *self.world.get() }.as_mut()
     }
 
-    /// The world as it is, if the calling thread has the turn: so has who begins exit_group(2) or
-    /// execve(2), and no other thread gets it while that one is there (`begins_call`). What others do
-    /// between exit_group(2) and the end is not counted.
+    /// Returns the shared state, without waiting, if the calling thread holds the turn. A thread in
+    /// exit_group(2) or execve(2) does, and no other gets it meanwhile (`begins_call`). What others
+    /// do between exit_group(2) and the end is not counted.
     fn seen(&self) -> Option<&World> {
         if !self.turns.is_own() {
             return None;
         }
-        // SAFETY: 1. By `is_own` this thread has the turn, which nobody takes from it (`Turns::is_own`).
-        // 2. The callers hold no other reference to the world, and use this one before they return to
-        //    where the turn may be given away.
+        // SAFETY: 1. By `is_own` this thread holds the turn, which no other can take from it
+        // (`Turns::is_own`).
+        // 2. The callers hold no other reference to the world, and use this one before they return
+        //    to where the turn may be given away.
         let world = unsafe { &mut *self.world.get() }.as_mut()?;
         world.ends_stretch(world.elapsed_ps());
         Some(world)
     }
 
-    /// Waits for the turn of a seat; whether it has it.
+    /// Waits until the seat has the turn; returns false if patience ran out or the program ends.
     fn takes_turn(&'static self, seat: usize, patience: Patience) -> bool {
         let (Some(turn), Some(engine)) = (self.turns.take(seat, patience), self.engine.get())
         else {
             return false;
         };
         let born = self.turns.order().born(seat);
-        // SAFETY: this thread has the turn (see `in_turn`), and its callers use no reference to the world
-        // that they had before.
+        // SAFETY: this thread holds the turn (see `in_turn`), and its callers use no earlier
+        // reference to the world.
         let world = unsafe { &mut *self.world.get() }.get_or_insert_with(|| World::new(engine));
         if let Some(born) = born {
             world.begins(seat, born);
@@ -285,7 +286,7 @@ impl Program {
         true
     }
 
-    /// The thread of a seat is about to give its turn away; how far it has come.
+    /// Prepares the seat's thread to give its turn away; returns its time in ps.
     fn leaves(&self, world: &mut World, seat: usize) -> u64 {
         let thread = &mut world.threads[seat];
         self.indices.is_here(thread.index, ptr::null_mut());
@@ -294,7 +295,7 @@ impl Program {
         now_ps
     }
 
-    /// The thread of a seat, which has the turn, gives it away and waits for its next one.
+    /// Gives the turn away and waits for the next one.
     #[cold]
     fn lets_others(&'static self, seat: usize, how: Leave) {
         let Some(world) = self.in_turn(seat) else { return };
@@ -306,8 +307,7 @@ impl Program {
         self.takes_turn(seat, Patience::InCode);
     }
 
-    /// The thread of a seat, which has the turn, goes on when all others that run have come to its
-    /// time.
+    /// Lets all other running threads come to this thread's time before it goes on.
     #[cold]
     fn comes_in_order(&'static self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };
@@ -318,8 +318,8 @@ impl Program {
     }
 }
 
-/// Where this process reports: `FILE.PID`, or if it was another program before, which left its own
-/// report there, `FILE.1.PID` and so on.
+/// Returns this process's report file: `FILE.PID`, or `FILE.1.PID` and so on if it was another
+/// program before execve(2), which left its report there.
 pub fn report_file(file: &str) -> String {
     static CHOSEN: Mutex<Option<(u32, String)>> = Mutex::new(None);
     let process = std::process::id();

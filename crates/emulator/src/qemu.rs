@@ -1,12 +1,11 @@
-//! What QEMU's plugin interface does not offer: the clock that counts instructions, and
-//! which vCPU runs where several take turns on one thread.
+//! Accesses what QEMU's plugin interface does not offer: the clock that counts instructions, and
+//! which vCPU runs where several share one thread.
 //!
-//! The interface has calls for time (`qemu_plugin_request_time_control` and
-//! `qemu_plugin_update_ns`, QEMU 9.1 and later). They cannot serve: with `-icount` the clock
-//! is computed from the instructions, QEMU gives it no way to be set, and the call waits
-//! inside QEMU for a time that never comes; without `-icount` it waits for the host's
-//! clock. So the plugin moves the offset of QEMU's own clock, after a test that it is the
-//! right one.
+//! The interface's calls for time (`qemu_plugin_request_time_control` and `qemu_plugin_update_ns`,
+//! QEMU 9.1 and later) do not work here: with `-icount` the clock is computed from the instructions
+//! and cannot be set, so the call waits inside QEMU for a time that never comes; without `-icount`
+//! it waits for the host's clock. So the plugin changes the offset of QEMU's own clock, after
+//! testing that it found the right field.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Display;
@@ -15,10 +14,10 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::api::symbol;
 
-/// Place of `qemu_icount_bias` in QEMU's `TimersState`, in 7.2 and 10.0.
+/// Offset of `qemu_icount_bias` in QEMU's `TimersState`, in 7.2 and 10.0.
 const BIAS_OFFSET: usize = 40;
 
-/// The clock of instructions, moved by its offset.
+/// QEMU's instruction clock, adjusted through its offset.
 #[derive(Debug)]
 pub struct Clock {
     bias: *mut i64,
@@ -26,22 +25,22 @@ pub struct Clock {
     to_ns: unsafe extern "C" fn(i64) -> i64,
 }
 
-// SAFETY: the pointers are to statics and functions of QEMU's program, which stay as long as the
+// SAFETY: the pointers are to statics and functions of QEMU's executable, which live as long as the
 // process and belong to no thread.
 unsafe impl Send for Clock {}
-// SAFETY: the offset is accessed by atomics alone here; QEMU changes it while no vCPU runs, and all
-// that call us are vCPUs, or the thread that loads the plugin before there is one.
+// SAFETY: the offset is accessed only by atomics here; QEMU changes it only while no vCPU runs, and
+// all our callers are vCPUs, or the thread that loads the plugin before there is one.
 unsafe impl Sync for Clock {}
 
 impl Clock {
-    /// QEMU's clock, if it runs with `-icount` and its symbols are there.
+    /// Finds QEMU's clock; fails without `-icount` or without the symbols.
     pub fn find() -> Result<Self, &'static str> {
         let icount = symbol(c"use_icount");
         let missing = "this QEMU does not export the symbols of its clock";
         if icount.is_null() {
             return Err(missing);
         }
-        // SAFETY: an `int` or an enum of its size since QEMU 2.
+        // SAFETY: an `int`, or an enum of that size, since QEMU 2.
         if unsafe { icount.cast::<c_int>().read_volatile() } == 0 {
             return Err("mode=virtual needs QEMU's option `-icount shift=0,sleep=off`");
         }
@@ -50,8 +49,8 @@ impl Clock {
         if timers.is_null() || get.is_null() || to_ns.is_null() {
             return Err(missing);
         }
-        // SAFETY: both are functions of these signatures (`include/sysemu/cpu-timers.h`);
-        // the offset is within the structure, which is larger in every version.
+        // SAFETY: both functions have these signatures (`include/sysemu/cpu-timers.h`); the offset
+        // is within the structure, which is larger in every version.
         unsafe {
             Ok(Self {
                 bias: timers.cast::<u8>().add(BIAS_OFFSET).cast(),
@@ -61,23 +60,24 @@ impl Clock {
         }
     }
 
-    /// Lets the guest's clock go on, or back.
+    /// Moves the guest's clock forwards, or backwards if negative.
     #[inline]
     pub fn advance(&self, ns: i64) {
         // SAFETY: an aligned i64 that lives as long as QEMU (see `find`).
         let bias = unsafe { AtomicI64::from_ptr(self.bias) };
-        // Others change it only while no vCPU runs (QEMU's `icount_start_warp_timer`), and what
-        // would keep them out takes longer than most accesses.
+        // No read-modify-write: others change it only while no vCPU runs (QEMU's
+        // `icount_start_warp_timer`), and a locked instruction takes longer than most accesses.
         bias.store(bias.load(Relaxed).wrapping_add(ns), Relaxed);
     }
 
-    /// Moves the offset by a trial amount and back; what QEMU's clock made of it.
+    /// Moves the offset by a trial amount and back; returns the change that QEMU's clock showed, in
+    /// ns.
     ///
-    /// Only where no vCPU runs on the calling thread: QEMU does not read its clock within
-    /// a block.
+    /// Must not be called on a thread that runs a vCPU: QEMU does not read its clock within a
+    /// block.
     pub fn trial(&self, ns: i64) -> i64 {
-        // SAFETY: the place of `find`, an aligned i64 that lives as long as QEMU; `icount_get` takes no
-        // arguments, and waits for no lock.
+        // SAFETY: the field found by `find`, an aligned i64 that lives as long as QEMU;
+        // `icount_get` takes no arguments, and no lock.
         unsafe {
             let bias = AtomicI64::from_ptr(self.bias);
             let before = (self.icount_get)();
@@ -88,20 +88,20 @@ impl Clock {
         }
     }
 
-    /// What an instruction takes by `-icount shift`.
+    /// Returns the time of an instruction set by `-icount shift`, in ns.
     pub fn ns_per_instruction(&self) -> u64 {
         // SAFETY: a pure function of QEMU's.
         u64::try_from(unsafe { (self.to_ns)(1) }).unwrap_or(1)
     }
 }
 
-/// Which vCPU runs, where QEMU's own word cannot be taken.
+/// Finds the vCPU that runs, where QEMU's index is wrong.
 ///
-/// Where vCPUs take turns on one thread, QEMU 9 and later hand to callbacks the index of
-/// the vCPU that translated the block, not of the one that executes it.
+/// Where vCPUs share one thread, QEMU 9 and later pass to callbacks the index of the vCPU that
+/// translated the block, not of the one that executes it.
 #[derive(Debug, Default)]
 pub struct Running {
-    /// Where that thread's `current_cpu` is; null until known.
+    /// Location of that thread's `current_cpu`; null until known.
     current: AtomicPtr<*mut c_void>,
     cpus: Vec<AtomicPtr<c_void>>,
     last: AtomicUsize,
@@ -109,7 +109,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// For so many vCPUs.
     pub fn new(vcpus: usize) -> Self {
         Self {
             cpus: (0..vcpus).map(|_| AtomicPtr::default()).collect(),
@@ -118,27 +117,29 @@ impl Running {
         }
     }
 
-    /// Whether all vCPUs share one thread, if QEMU tells: up to 10.0 by a variable, then by a function.
+    /// Returns true if all vCPUs share one thread, or `None` if QEMU does not say: up to 10.0 by a
+    /// variable, later by a function.
     pub fn one_thread() -> Option<bool> {
         let (variable, function) = (symbol(c"mttcg_enabled"), symbol(c"qemu_tcg_mttcg_enabled"));
-        // SAFETY: of these names QEMU has a `bool` and a function (`include/system/tcg.h`).
+        // SAFETY: in QEMU these names are a `bool` and a function (`include/system/tcg.h`).
         unsafe { Self::has_one_thread(variable, function) }
     }
 
     /// # Safety
-    /// Each is null, or what QEMU says by: a `bool`, and a `bool function(void)`.
+    /// Each is null or QEMU's symbol: a `bool`, and a `bool function(void)`.
     unsafe fn has_one_thread(variable: *mut c_void, function: *mut c_void) -> Option<bool> {
         type Asks = unsafe extern "C" fn() -> bool;
         if !variable.is_null() {
-            // SAFETY: by the caller's word a `bool`, whose byte is 0 or 1.
+            // SAFETY: by the caller's guarantee a `bool`, whose byte is 0 or 1.
             return Some(unsafe { variable.cast::<u8>().read_volatile() } == 0);
         }
-        // SAFETY: by the caller's word a function of this type, which only reads how QEMU was started.
+        // SAFETY: by the caller's guarantee a function of this type, which only reads how QEMU was
+        // started.
         (!function.is_null())
             .then(|| unsafe { !std::mem::transmute::<*mut c_void, Asks>(function)() })
     }
 
-    /// Learns the vCPUs; to be called on the thread that runs them. How many there are.
+    /// Finds the vCPUs and returns their number. Must be called on the thread that runs them.
     pub fn learn(&self) -> Result<usize, &'static str> {
         let get: *mut c_void = symbol(c"qemu_get_cpu");
         let current: *mut c_void = symbol(c"current_cpu");
@@ -151,18 +152,18 @@ impl Running {
         };
         let mut known = 0;
         for (index, cpu) in self.cpus.iter().enumerate() {
-            // SAFETY: it reads the list of vCPUs, which is whole before one runs; a number that is no
-            // vCPU's gives null.
+            // SAFETY: it reads the list of vCPUs, which is complete before one runs; an unused
+            // index gives null.
             let found = unsafe { get(c_int::try_from(index).unwrap_or(c_int::MAX)) };
             cpu.store(found, Relaxed);
             known += usize::from(!found.is_null());
         }
-        // A symbol of a thread's own variable resolves to the calling thread's.
+        // A thread-local symbol resolves to the calling thread's variable.
         self.current.store(current.cast(), Relaxed);
         Ok(known)
     }
 
-    /// The vCPU that runs on this thread, which `learn` was called on.
+    /// Returns the vCPU that runs on this thread, on which `learn` was called.
     #[inline]
     pub fn vcpu(&self) -> Option<usize> {
         let current = self.current();
@@ -175,14 +176,14 @@ impl Running {
         Some(found)
     }
 
-    /// Ends the turn of the vCPU that runs.
+    /// Ends the turn of the running vCPU.
     pub fn end_turn(&self) {
         let (exit, current) = (self.exit.load(Relaxed), self.current());
         if exit.is_null() || current.is_null() {
             return;
         }
-        // SAFETY: `void cpu_exit(CPUState *)`, which any thread may call on a living vCPU;
-        // this one is executing us.
+        // SAFETY: `void cpu_exit(CPUState *)`, which any thread may call on a living vCPU; this one
+        // is executing us.
         unsafe {
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(exit)(current);
         }
@@ -193,26 +194,26 @@ impl Running {
         if place.is_null() {
             return place.cast();
         }
-        // SAFETY: `learn` found the `current_cpu` of the one thread that runs vCPUs, which is the one that
-        // is here (`Plugin::tell_vcpus_apart` asks for nothing else), and alone writes it.
+        // SAFETY: `learn` found the `current_cpu` of the only thread that runs vCPUs, which is the
+        // calling one (`Plugin::tell_vcpus_apart` requires it) and the only writer.
         unsafe { place.read() }
     }
 }
 
-/// Writes a line to standard error. `eprintln!` panics where nobody reads it any more, and a
-/// panic here ends QEMU.
+/// Writes a line to standard error. `eprintln!` panics once the pipe is closed, and a panic here
+/// ends QEMU.
 pub fn complain(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "numalab-emulator: {text}");
 }
 
-/// Ends QEMU: what follows would be wrong.
+/// Ends QEMU, as what follows would be wrong.
 pub fn refuse(reason: &str) -> ! {
     complain(reason);
-    // SAFETY: ends the process at once. Not `exit`, whose handlers wait for this thread.
+    // SAFETY: ends the process at once. Not `exit`: its handlers wait for this thread.
     unsafe { libc::_exit(1) }
 }
 
-/// Text that QEMU passed.
+/// Copies text that QEMU passed.
 ///
 /// # Safety
 /// `text` is null or a C string that lives during the call.
@@ -220,7 +221,7 @@ pub unsafe fn text(text: *const std::ffi::c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qemu_that_tells_by_a_function_whether_vcpus_share_a_thread_is_asked_too() {
+    fn asks_newer_qemus_by_a_function_whether_vcpus_share_a_thread() {
         let says = |variable: Option<&mut bool>, function: Option<extern "C" fn() -> bool>| {
             let variable = variable.map_or(ptr::null_mut(), |of| ptr::from_mut(of).cast());
             let function = function.map_or(ptr::null_mut(), |of| of as *mut c_void);

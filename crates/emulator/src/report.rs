@@ -1,4 +1,4 @@
-//! What was counted, as JSON.
+//! The emulator's report, as JSON.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,23 +14,23 @@ use numalab_memory_model::gate::Tally;
 use numalab_memory_model::machine::Machine;
 use numalab_record::ProgramMemory;
 
-/// Name of the format.
+/// Name and version of the report's format.
 pub const SCHEMA: &str = "numalab-emulator/1";
 
-/// The QEMU that the guest ran in.
+/// The QEMU that ran the guest.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
-    /// QEMU's version, if it says one.
+    /// QEMU's version, if known.
     pub version: Option<String>,
     /// Version of its plugin interface.
     pub api: i32,
     /// The guest's architecture.
     pub target: String,
-    /// vCPUs.
+    /// Number of vCPUs.
     pub vcpus: usize,
 }
 
-/// A whole report.
+/// The emulator's report of one run.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
     schema: &'static str,
@@ -45,7 +45,7 @@ pub struct Report<'a> {
     machine: &'a Machine,
     markers: Tally,
     phases: Vec<Phase>,
-    /// What ran, where it was no machine.
+    /// Only of QEMU's user mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<ProgramMemory>,
 }
@@ -53,7 +53,7 @@ pub struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct Phase {
     phase: usize,
-    /// As the guest named it, if it did.
+    /// The name that the guest gave, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     vcpus: Vec<Vcpu>,
@@ -68,10 +68,10 @@ struct Vcpu {
     cost_ns: u64,
     io: u64,
     other: u64,
-    /// Where addresses are translated.
+    /// Only where address translation is modelled.
     #[serde(flatten)]
     translation: Option<Translation>,
-    /// Of the accesses to nodes' memory; none if there were none.
+    /// Share of the accesses to nodes' memory; `None` if there were none.
     local_share: Option<f64>,
     nodes: Vec<Node>,
 }
@@ -95,7 +95,7 @@ struct Node {
 }
 
 impl<'a> Report<'a> {
-    /// The report of what the model has counted up to now.
+    /// Builds the report of what the model has counted so far.
     pub fn new(
         engine: &'a Engine,
         qemu: &'a Host,
@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         let arguments = &engine.arguments;
         let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {
             let vcpus = vcpus.iter().enumerate();
-            // Of a program's places only those that a thread took.
+            // Of a program, only cpus that a thread used.
             let vcpus = vcpus.filter(|(_, figures)| program.is_none() || !figures.is_empty());
             let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
             Phase { phase, name: engine.phase_name(phase), vcpus: vcpus.collect() }
@@ -132,23 +132,22 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The report as text.
+    /// Returns the report as indented JSON.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// Writes the report to a file, which is old or new but never half, or to standard
-    /// error.
+    /// Writes the report to a file, atomically, or to standard error.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, file: Option<&Path>) -> io::Result<()> {
         let text = self.to_json();
         let Some(file) = file else { return io::stderr().write_all(text.as_bytes()) };
         if file.metadata().is_ok_and(|there| !there.is_file()) {
-            // A device or a pipe takes the text; a rename would put a file in its place.
+            // A device or a pipe is written to; a rename would replace it.
             return fs::write(file, text);
         }
         let mut half = file.as_os_str().to_owned();
@@ -208,7 +207,7 @@ mod tests {
     use numalab_memory_model::marker::Marker;
 
     #[test]
-    fn a_report_says_all_that_was_asked_and_counted() {
+    fn a_report_has_all_settings_and_counts() {
         let arguments = "cpus=0.1,memory=1M.1M,latency=100.250/250.100,mode=virtual,start=marker";
         let arguments = Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap();
         let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
@@ -255,7 +254,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), report.to_json());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no half file is left");
         assert!(report.write(Some(Path::new("/nowhere/report.json"))).is_err());
-        // A link, so that a failure replaces the link and not the machine's device.
+        // A link, so that a failing test replaces the link and not the machine's device.
         let device = directory.path().join("null");
         std::os::unix::fs::symlink("/dev/null", &device).unwrap();
         report.write(Some(&device)).unwrap();

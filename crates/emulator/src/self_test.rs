@@ -1,53 +1,51 @@
-//! What must hold before the plugin's figures mean anything.
+//! Checks without which the plugin's figures mean nothing.
 
 use serde::Serialize;
 
-/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was checked.
+    /// The condition that was checked.
     pub check: &'static str,
-    /// Whether it holds.
     pub passed: bool,
-    /// What was seen.
+    /// The values that were found.
     pub detail: String,
 }
 
-/// Whether every vCPU has a node.
+/// Checks that every vCPU has a node.
 pub fn vcpus(described: usize, qemu_has: usize) -> Check {
     let detail = format!("the machine has {described} vCPUs, QEMU {qemu_has}");
     Check { check: "vcpus", passed: described == qemu_has, detail }
 }
 
-/// Whether the clock moves by what it is charged, given the results of trials.
+/// Checks that the clock moves by what it is charged; trials are (charged, moved) in ns.
 pub fn clock(trials: &[(i64, i64)]) -> Check {
     let wrong = trials.iter().find(|(asked, moved)| asked != moved);
     let detail = match wrong {
-        None => "QEMU's clock moves by what it is charged".to_owned(),
+        None => "QEMU's clock moves by the time charged".to_owned(),
         Some((asked, moved)) => format!("QEMU's clock moved by {moved} ns when charged {asked} ns"),
     };
     Check { check: "charge per access", passed: wrong.is_none(), detail }
 }
 
-/// Whether it is known which vCPU runs, where QEMU does not say it.
+/// Checks that the running vCPU can be identified where QEMU does not pass it.
 pub fn index(expected: usize, known: Result<usize, &'static str>) -> Check {
     let detail = match known {
-        Ok(known) => format!("{known} of {expected} vCPUs known by QEMU's own list"),
+        Ok(known) => format!("{known} of {expected} vCPUs found in QEMU's list"),
         Err(reason) => reason.to_owned(),
     };
     Check { check: "vcpu index", passed: known == Ok(expected), detail }
 }
 
-/// Accesses looked at before the ranges are judged.
+/// Accesses seen before the ranges are judged.
 pub const RANGE_ACCESSES: u64 = 4096;
 
-/// Whether the addresses that QEMU gives lie in the ranges described, given how many of the
-/// first accesses to memory did.
+/// Checks that the addresses that QEMU reports are within the nodes' ranges, by the first accesses
+/// to memory.
 pub fn ranges(on_nodes: u64, elsewhere: u64) -> Check {
     let all = on_nodes + elsewhere;
     Check {
         check: "physical ranges",
-        // Firmware runs from its own memory, on no node; its data lies on nodes.
+        // Firmware runs from its own memory, on no node; its data is on nodes.
         passed: all < RANGE_ACCESSES || on_nodes * 10 >= all,
         detail: format!("{on_nodes} of the first {all} accesses to memory were on a node"),
     }
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_moves_otherwise_is_refused() {
+    fn refuses_a_clock_that_does_not_move_by_its_charge() {
         assert!(clock(&[(1 << 20, 1 << 20), (12, 12)]).passed);
         let check = clock(&[(12, 12), (1 << 20, 0)]);
         assert!(!check.passed);
@@ -66,20 +64,20 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_another_size_is_refused() {
+    fn refuses_a_machine_with_another_number_of_vcpus() {
         assert!(vcpus(4, 4).passed);
         assert!(!vcpus(4, 8).passed);
     }
 
     #[test]
-    fn an_unknown_vcpu_is_refused() {
+    fn refuses_an_unknown_vcpu() {
         assert!(index(4, Ok(4)).passed);
         assert!(!index(4, Ok(3)).passed);
         assert!(!index(4, Err("no symbols")).passed);
     }
 
     #[test]
-    fn ranges_that_miss_the_guests_memory_are_refused() {
+    fn refuses_ranges_that_miss_the_guests_memory() {
         assert!(ranges(4096, 0).passed);
         assert!(ranges(1000, 3096).passed);
         assert!(!ranges(100, 3996).passed);

@@ -1,13 +1,13 @@
-//! Instructions by which a guest only waits.
+//! Instructions with which a guest only waits.
 
-/// What one takes while nothing is counted, in ns. On machines PAUSE takes some ten and a
-/// port read about a thousand; if they took 1, as all instructions do in virtual time, a
-/// kernel that waits 10 ms for a cpu to come up would go round its loop a million times,
-/// and QEMU turns to every other vCPU each time.
+/// Time of a waiting instruction while nothing is counted, in ns. On real machines PAUSE takes tens
+/// of ns and a port read about a thousand; at 1 ns, as all instructions take in virtual time, a
+/// kernel that waits 10 ms for a cpu to come up would loop a million times, and QEMU switches to
+/// every other vCPU each time.
 pub const WAITED_NS: i64 = 1000;
 
-/// Whether an instruction is PAUSE, or IN of a byte, word or doubleword from port DX or an
-/// immediate one (Intel SDM, volume 2).
+/// Returns true for PAUSE, or IN of a byte, word or doubleword from port DX or an immediate one
+/// (Intel SDM, volume 2).
 pub fn is_wait(instruction: &[u8]) -> bool {
     match instruction {
         [0xf3, 0x90] | [0xec | 0xed] | [0xe4 | 0xe5, _] => true,
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_told_from_what_looks_like_them() {
+    fn distinguishes_waiting_instructions_from_similar_ones() {
         let pause = [0xf3, 0x90];
         for wait in [&pause[..], &[0xec], &[0xed], &[0xe4, 0x61], &[0xe5, 0x61], &[0x66, 0xed]] {
             assert!(is_wait(wait), "{wait:x?}");

@@ -19,7 +19,8 @@ pub enum ExploreError {
     },
     /// The process belongs to another user.
     #[error(
-        "process {process} ({command}) belongs to another user, who alone may see where its memory is; as root: sudo numalab explore --pid {process}"
+        "process {process} ({command}) belongs to another user, and only that user and root may \
+         see where its memory is: sudo numalab explore --pid {process}"
     )]
     Foreign {
         /// Number of the process.

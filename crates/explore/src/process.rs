@@ -159,7 +159,7 @@ fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> Bytes
     sum
 }
 
-/// Returns the command line, or the name if it is empty; `None` if there is no such process.
+/// Returns the command line, or the name if it is empty; `None` if no such process.
 fn command(root: &Root, process: u32) -> Option<String> {
     let arguments = root.arguments(process).unwrap_or_default();
     match arguments.is_empty() {

@@ -15,5 +15,5 @@ pub(crate) fn record(
         return;
     }
     let place = format!("distance from node {from} to {to} of the text");
-    findings.warning("distance-value", place, "is 0, which is no distance: taken as unknown");
+    findings.warning("distance-value", place, "is 0, which is not a distance: taken as unknown");
 }

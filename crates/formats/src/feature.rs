@@ -237,11 +237,8 @@ impl Carried {
         let lost = self.lost(machine);
         let names = ALL.iter().filter(|(feature, _)| lost.contains(feature));
         let names: Vec<&str> = names.map(|&(_, name)| name).collect();
-        (!names.is_empty()).then(|| Finding {
-            severity: Severity::Note,
-            code: "not-carried".to_owned(),
-            place: self.format.to_owned(),
-            message: format!("does not carry {}", names.join(", ")),
-        })
+        let message = format!("does not carry {}", names.join(", "));
+        (!names.is_empty())
+            .then(|| Finding::new(Severity::Note, "not-carried", self.format, message))
     }
 }

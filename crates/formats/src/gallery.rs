@@ -1,12 +1,13 @@
 //! Machines that come with numalab, as [`crate::machine_toml`] files: each figure has its public
-//! source in a comment, and unpublished figures are left out.
+//! source in a comment, and unpublished figures are left out. One is fitted, and called so.
 
 /// Name and text of every machine.
-pub const MACHINES: [(&str, &str); 5] = [
+pub const MACHINES: [(&str, &str); 6] = [
     ("epyc-7452-cxl", include_str!("../machines/epyc-7452-cxl.toml")),
     ("epyc-7763-nps4", include_str!("../machines/epyc-7763-nps4.toml")),
     ("graviton3", include_str!("../machines/graviton3.toml")),
     ("x460", include_str!("../machines/x460.toml")),
+    ("x460-fitted", include_str!("../machines/x460-fitted.toml")),
     ("xeon-8360y-2s", include_str!("../machines/xeon-8360y-2s.toml")),
 ];
 
@@ -72,6 +73,22 @@ mod tests {
         let (all, part) = (file.memory.transfers.unwrap(), described.transfers.unwrap());
         assert_eq!(part.node_ns[0], [all.node_ns[0][0], all.node_ns[0][5]]);
         assert_eq!(part.node_ns[1], [all.node_ns[5][0], all.node_ns[5][5]]);
+    }
+
+    #[test]
+    fn the_fitted_x460_says_so_and_differs_from_the_sourced_one_in_that_figure_alone() {
+        let figures = |name: &str| -> Vec<&str> {
+            let text = machine(name).unwrap();
+            text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
+        };
+        let (sourced, fitted) = (figures("x460"), figures("x460-fitted"));
+        assert_eq!(sourced.len(), fitted.len());
+        let pairs = sourced.iter().zip(&fitted);
+        let differ: Vec<_> = pairs.filter(|(sourced, fitted)| sourced != fitted).collect();
+        assert_eq!(differ, [(&"peak_mb_s = 10660.0", &"peak_mb_s = 3000.0")]);
+        let text = machine("x460-fitted").unwrap();
+        assert!(title(text).contains("fitted") && !machine("x460").unwrap().contains("itted"));
+        assert!(text.contains("# Fitted: 28 % of the public figure, 10,660 MB/s"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod element;
 mod memory_attributes;
 mod read;
 mod synthetic;
+mod synthetic_items;
+mod synthetic_read;
 mod tree;
 mod write;
 
@@ -19,6 +21,7 @@ use crate::feature::{Carried, Feature};
 
 pub use read::read_xml;
 pub use synthetic::write_synthetic;
+pub use synthetic_read::{is_synthetic, read_synthetic};
 pub use write::{XmlVersion, write_xml};
 
 /// The features that XML of version 2 represents.

@@ -23,6 +23,7 @@ pub mod memory_emulator;
 pub mod mess;
 pub mod numactl;
 mod pasted;
+pub mod printed_by;
 pub mod qemu;
 pub mod rankfile;
 mod reading;

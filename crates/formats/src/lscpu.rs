@@ -1,10 +1,13 @@
-//! The output of `lscpu`.
+//! The output of `lscpu`, as text, as a table (`-e`, `-p`) or as JSON (`-J`).
 //!
-//! It contains the online cpus of every node and, only as counts, threads, cores, packages and
-//! caches; it has neither memory nor distances. Where cores differ in threads, as on hybrid
-//! processors, the counts do not say which cpus make a core.
+//! The plain text contains the online cpus of every node and, only as counts, threads, cores,
+//! packages and caches; it has neither memory nor distances. Where cores differ in threads, as on
+//! hybrid processors, the counts do not say which cpus make a core. A table lists them.
 
+mod json;
 mod lines;
+mod row;
+mod table;
 
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Findings, Machine};
 
@@ -19,10 +22,37 @@ use lines::{CacheLine, FORMAT, Lines};
 /// are contiguous too.
 ///
 /// # Errors
-/// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu is listed,
-/// [`ReadError::Cut`] if fewer cpus or nodes are listed than counted.
+/// [`ReadError::Syntax`] for a damaged list of cpus or row of a table, [`ReadError::Markup`] for
+/// damaged JSON, [`ReadError::Absent`] if no cpu is listed, [`ReadError::Cut`] if fewer cpus or
+/// nodes are listed than counted.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
-    read_with_l3_groups(text, None)
+    let mut findings = Findings::default();
+    let (rows, plain) = match json::content(text, &mut findings).transpose()? {
+        Some(json::Content::Lines(lines)) => return read_with_l3_groups(&lines, None),
+        Some(json::Content::Rows(rows)) => (rows, String::new()),
+        None if table::is_table(text) => table::rows(text, &mut findings)?,
+        None => return read_with_l3_groups(text, None),
+    };
+    let mut machine = table::machine(&rows, &mut findings)?;
+    if !plain.is_empty() {
+        complete(&mut machine, &read_with_l3_groups(&plain, None)?.value)?;
+    }
+    Ok(Reading { value: machine, findings: findings.into_list() })
+}
+
+/// Adds the sizes of caches from the plain output above a table, which also says how many cpus the
+/// table has if nothing is missing.
+fn complete(machine: &mut Machine, plain: &Machine) -> Result<(), ReadError> {
+    let (announced, described) = (plain.online_cpus(), machine.online_cpus());
+    if !announced.is_subset(&described) {
+        let (announced, described) = (announced.to_string(), described.to_string());
+        return Err(ReadError::Cut { format: FORMAT, what: "online cpus", announced, described });
+    }
+    for cache in &mut machine.caches {
+        let same = |of: &&Cache| (of.level, of.kind) == (cache.level, cache.kind);
+        cache.size_bytes = plain.caches.iter().find(same).and_then(|of| of.size_bytes);
+    }
+    Ok(())
 }
 
 /// Reads like [`read`], with a known number of L3 groups in each node.
@@ -59,6 +89,7 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
     let mut assembly = Assembly::default();
     for (node, cpus) in &lines.nodes {
         assembly.place(cpus, *node, &format!("node {node}"));
+        assembly.node(*node).memory_unknown = true;
     }
     for cpu in lines.online.iter() {
         assembly.cpu(cpu);

@@ -18,7 +18,7 @@ use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 pub use numalab_memory_model::space::Placement as PagePlacement;
 use numalab_topology::{Findings, Machine};
 
-pub use costs::{MemoryCosts, USUAL_CACHES, USUAL_STAGES};
+pub use costs::{GivenCosts, MemoryCosts};
 pub use models::{BandwidthModel, LatencyModel};
 pub use text::{
     CostTextError, format_bandwidth, format_caches, format_latency, format_stages, parse_bandwidth,

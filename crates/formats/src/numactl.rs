@@ -6,7 +6,7 @@
 mod cpus;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{Distances, Findings, NodeId, NodeSet};
 
@@ -70,6 +70,8 @@ struct Reader {
     rows: BTreeMap<NodeId, Vec<u8>>,
     open: Open,
     cpus: Lists,
+    /// The labels that nodes have had.
+    labels: BTreeSet<(NodeId, String)>,
     /// The nodes that have a line with their size, known or not.
     sized: NodeSet,
     /// True if libnuma's warnings have been reported.
@@ -99,6 +101,7 @@ impl Reader {
             }
             ["node", id, "cpus:", cpus @ ..] => {
                 let node = node_id(number, line, id)?;
+                self.once(number, line, node, "cpus:")?;
                 self.assembly.node(node);
                 self.cpus.begin(node, number, line, cpus);
                 self.open = Open::Cpus(node);
@@ -139,6 +142,15 @@ impl Reader {
             return Err(malformed(number, line, "the output for one machine, once"));
         }
         Ok(())
+    }
+
+    /// Checks that a node has one line with this label: a second one is of another machine, or of
+    /// the same one at another time.
+    fn once(&mut self, number: usize, line: &str, id: NodeId, what: &str) -> Result<(), ReadError> {
+        match self.labels.insert((id, what.to_owned())) {
+            true => Ok(()),
+            false => Err(malformed(number, line, &format!("one line `node {id} {what}`"))),
+        }
     }
 
     /// Reads a line with only numbers, which continues the line before it.
@@ -187,8 +199,10 @@ impl Reader {
         what: &str,
         size: &[&str],
     ) -> Result<(), ReadError> {
+        let id_of_line = node_id(number, line, id)?;
+        self.once(number, line, id_of_line, what)?;
         if what == "size:" {
-            self.sized.insert(node_id(number, line, id)?);
+            self.sized.insert(id_of_line);
         }
         let node = self.node(number, line, id)?;
         match (size, what) {

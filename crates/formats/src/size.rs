@@ -16,7 +16,7 @@ pub enum SizeError {
         text: String,
     },
     /// More than 64 bits of bytes.
-    #[error("`{text}` is beyond 64 bits of bytes")]
+    #[error("`{text}` exceeds 64 bits")]
     TooLarge {
         /// The text.
         text: String,

@@ -693,3 +693,24 @@ fn what_lstopo_draws_is_refused_with_the_command_that_writes_xml() {
         assert!(said.contains("no XML in the text, as `lstopo --of xml FILE` writes it"), "{said}");
     }
 }
+
+#[test]
+fn two_machines_in_one_text_are_refused_rather_than_one_half_of_each() {
+    let numactl = "available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 9 MB\n";
+    for (again, expected) in [
+        (
+            "node 0 cpus: 2 3\n",
+            "line 4: found `node 0 cpus: 2 3`, expected one line `node 0 cpus:`",
+        ),
+        ("node 0 size: 7 MB\n", "expected one line `node 0 size:`"),
+    ] {
+        let said = numactl::read(&format!("{numactl}{again}")).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+    }
+    let lscpu = "On-line CPU(s) list: 0-3\nNUMA node0 CPU(s): 0-3\n";
+    assert!(lscpu::read(&format!("{lscpu}{lscpu}")).is_ok(), "the same twice");
+    for again in ["On-line CPU(s) list: 0-7\n", "NUMA node0 CPU(s): 0,1\n"] {
+        let said = lscpu::read(&format!("{lscpu}{again}")).unwrap_err().to_string();
+        assert!(said.contains("expected 0-3 again, or one machine"), "{said}");
+    }
+}

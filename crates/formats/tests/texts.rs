@@ -51,7 +51,7 @@ fn bad_sizes_are_refused_quoting_them() {
     }
     assert!(refuse("").contains("is not a size"));
     assert!(refuse("-1").contains("is not a size"));
-    assert_eq!(refuse("99999999999T"), "`99999999999T` is beyond 64 bits of bytes");
+    assert_eq!(refuse("99999999999T"), "`99999999999T` exceeds 64 bits");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn bad_emulated_nodes_are_refused_with_the_forms() {
     assert!(refuse("1G:x").starts_with("`1G:x` in"));
     assert!(refuse("").starts_with("`` in ``"));
     assert!(refuse("-4").contains("not a node"));
-    assert!(refuse("99999999999T").contains("beyond 64 bits"));
+    assert!(refuse("99999999999T").contains("exceeds 64 bits"));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
-use numalab_formats::{HostPlacement, libvirt, qemu, svg};
+use numalab_formats::hwloc::{XmlVersion, read_synthetic, read_xml, write_synthetic, write_xml};
+use numalab_formats::{HostPlacement, libvirt, lscpu, qemu, svg};
 use numalab_topology::Machine;
 
 /// Returns true if `tool` can be run here; `package` is its Debian package.
@@ -159,6 +159,48 @@ fn lstopo_builds_the_machines_of_our_synthetic_descriptions() {
         read.distances = numalab_topology::Distances::default();
         assert_eq!(essence(&read), essence(&machine), "{name}: {description}");
     }
+}
+
+#[test]
+fn lstopo_and_we_understand_synthetic_descriptions_alike() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    let descriptions = [
+        "pack:2 [numa(memory=8GB)] l3:2 core:2 pu:2",
+        "numa:2(memory=1000) l3:2 core:2 pu:1(indexes=4*2:1*4)",
+        "Package:2 [NUMANode(memory=64GiB)] [NUMANode(memory=16GiB)] Core:4 PU:1",
+        "pack:2 [numa(memory=1GiB)] l3:2 [numa(memory=2MiB indexes=5,4,0,1,2,3)] core:1 pu:1",
+        "[NUMANode(memory=0x1000)] Package:1 L3Cache:1(size=8MiB) L2Cache:4(size=1024) PU:2",
+        "pack:1 [numa(memory=1GiB)] die:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)",
+    ];
+    for description in descriptions {
+        let mut theirs = read_xml(&lstopo(description, description)).unwrap().value;
+        let ours = read_synthetic(description).unwrap().value;
+        theirs.distances = ours.distances.clone();
+        assert_eq!(essence(&ours), essence(&theirs), "{description}");
+    }
+}
+
+#[test]
+fn every_output_of_lscpu_gives_the_same_cpus() {
+    if !has("lscpu", "util-linux") {
+        return;
+    }
+    let of = |arguments: &[&str]| {
+        let mut command = Command::new("lscpu");
+        let text = run("lscpu", command.env("LC_ALL", "C").args(arguments), "");
+        let reading = lscpu::read(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
+        reading.value
+    };
+    let table = of(&["-p"]);
+    assert_eq!(of(&["-e"]), table);
+    assert_eq!(of(&["-J", "-e"]), table);
+    assert_eq!(of(&["-p=cache,online,core,node,socket,cpu"]), table);
+    let plain = of(&[]);
+    assert_eq!(of(&["-J"]), plain);
+    assert_eq!(plain.online_cpus(), table.online_cpus());
+    assert_eq!(plain.nodes, table.nodes);
 }
 
 #[test]

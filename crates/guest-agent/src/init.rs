@@ -49,7 +49,7 @@ enum InitError {
     Step { what: String, source: io::Error },
     #[error(transparent)]
     Transfer(#[from] TransferError),
-    #[error("the host sent {0} where a job was expected")]
+    #[error("the host sent {0}, expected a job")]
     Unexpected(String),
     #[error("no virtio port is named {0}")]
     NoPort(&'static str),

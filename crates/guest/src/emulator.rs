@@ -27,6 +27,9 @@ const COUNTER_BYTES: u64 = 64 << 10;
 /// Oldest version known to work: on QEMU 7.2, Linux with several cpus hangs under `-icount` at
 /// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
+/// First version that gives plugins guest-physical addresses. By the offsets in memory blocks of
+/// older ones the emulator took all huge pages for small ones.
+const PHYSICAL_ADDRESSES: Version = Version::new(8, 2, 0);
 
 /// The way in which the cost of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +81,21 @@ impl MemoryEmulator {
             Architecture::Aarch64 => on_virt(machine)?,
         };
         Ok(Self { plugin: PLUGIN.find()?, mode, machine })
+    }
+
+    /// Returns the requirements on QEMU for a Linux guest with this number of cpus of this
+    /// processor.
+    #[must_use]
+    pub fn needs(&self, architecture: Architecture, cpus: usize) -> QemuNeeds {
+        let needs = self.mode.needs(architecture, cpus);
+        QemuNeeds { least_version: needs.least_version.max(self.least_for_pages()), ..needs }
+    }
+
+    /// Returns the oldest version of QEMU by which the emulator can tell huge pages from small ones,
+    /// if it translates addresses.
+    #[must_use]
+    pub fn least_for_pages(&self) -> Option<Version> {
+        self.machine.tlb.as_ref().map(|_| PHYSICAL_ADDRESSES)
     }
 }
 
@@ -226,6 +244,19 @@ mod tests {
         assert!(EmulatorMode::Sleep.needs(Architecture::X86_64, 1).plugins);
         let on_arm = EmulatorMode::Count.needs(Architecture::Aarch64, 1);
         assert_eq!(on_arm.least_version, Some(OLDEST_PROVEN));
+    }
+
+    #[test]
+    fn where_addresses_are_translated_qemu_must_give_the_guests_own() {
+        let mut emulator = emulator(EmulatorMode::Virtual);
+        let least = |emulator: &MemoryEmulator, cpus| {
+            emulator.needs(Architecture::X86_64, cpus).least_version
+        };
+        assert_eq!(least(&emulator, 1), None);
+        let tlb = r#"{"parts":[],"walkers":1}"#;
+        emulator.machine.tlb = Some(serde_json::from_str(tlb).unwrap());
+        assert_eq!(least(&emulator, 1), Some(PHYSICAL_ADDRESSES));
+        assert_eq!(least(&emulator, 2), Some(OLDEST_PROVEN));
     }
 
     #[test]

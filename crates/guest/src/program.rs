@@ -73,18 +73,19 @@ pub enum ProgramError {
     #[error("{path}: {source}")]
     Unreadable { path: String, source: io::Error },
     /// It is not for a processor that QEMU's user mode and the plugin support.
-    #[error("{0}: expected a program of Linux for x86_64 or aarch64, or a script")]
+    #[error("{0}: expected a Linux program for x86_64 or aarch64, or a script")]
     Foreign(String),
     /// QEMU's user mode is not installed.
     #[error(
-        "{program} is missing, which runs programs of emulated machines: apt install qemu-user"
+        "{program} is missing, but needed to run programs on emulated machines: apt install \
+         qemu-user"
     )]
     NoQemu { program: &'static str },
     /// It did not end by itself.
     #[error(transparent)]
     Run(#[from] CommandError),
     /// A file or a process could not be created.
-    #[error("start of the program: {0}")]
+    #[error("cannot start the program: {0}")]
     Start(#[from] io::Error),
 }
 

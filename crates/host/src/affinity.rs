@@ -13,7 +13,8 @@ use crate::syscall;
 pub enum AffinityError {
     /// The cpu does not exist, is offline, or this process may not use it.
     #[error(
-        "cpu {cpu} cannot be used: offline, absent or outside this process's cpuset; cpus {allowed} can be"
+        "cpu {cpu} is offline, absent or outside this process's cpuset; expected one of cpus \
+         {allowed}"
     )]
     NotAllowed {
         cpu: CpuId,

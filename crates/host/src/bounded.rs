@@ -14,9 +14,9 @@ pub const MOST_STUDY_BYTES: u64 = 1 << 20;
 /// Reason why a file is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Refusal {
-    #[error("it is a {0}, expected a file")]
+    #[error("is a {0}, expected a file")]
     Kind(&'static str),
-    #[error("it has more than {most_bytes} bytes, expected fewer")]
+    #[error("has more than {most_bytes} bytes")]
     Size { most_bytes: u64 },
 }
 
@@ -109,10 +109,10 @@ mod tests {
         let fifo = directory.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .unwrap();
-        assert_eq!(said(read_file(&fifo, 10)), "it is a pipe, expected a file");
+        assert_eq!(said(read_file(&fifo, 10)), "is a pipe, expected a file");
         for read in [read_file, read_input] {
-            assert_eq!(said(read(Path::new("/dev/zero"), 10)), "it is a device, expected a file");
-            assert_eq!(said(read(directory.path(), 10)), "it is a directory, expected a file");
+            assert_eq!(said(read(Path::new("/dev/zero"), 10)), "is a device, expected a file");
+            assert_eq!(said(read(directory.path(), 10)), "is a directory, expected a file");
         }
         let missing = read_file(&directory.path().join("none"), 10).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
@@ -124,10 +124,10 @@ mod tests {
         let path = directory.path().join("file");
         std::fs::write(&path, "0123456789").unwrap();
         assert_eq!(read_file(&path, 10).unwrap(), b"0123456789");
-        assert_eq!(said(read_file(&path, 9)), "it has more than 9 bytes, expected fewer");
+        assert_eq!(said(read_file(&path, 9)), "has more than 9 bytes");
         // A sparse file of ten terabytes.
         File::options().write(true).open(&path).unwrap().set_len(10 << 40).unwrap();
-        assert_eq!(said(read_input(&path, 100)), "it has more than 100 bytes, expected fewer");
+        assert_eq!(said(read_input(&path, 100)), "has more than 100 bytes");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_file_text(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }

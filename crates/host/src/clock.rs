@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_raw_clock_goes_on() {
+    fn the_raw_clock_advances() {
         let earlier = monotonic_raw_ns();
         while monotonic_raw_ns() == earlier {}
         assert!(monotonic_raw_ns() > earlier);

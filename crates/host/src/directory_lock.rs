@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_an_error() {
+    fn a_missing_directory_is_an_error() {
         let error = DirectoryLock::acquire(Path::new("/no/such")).unwrap_err();
         assert!(error.to_string().contains("/no/such/.lock"), "{error}");
     }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_read_by_name_and_absent_ones_left_out() {
+    fn facts_are_read_by_name_and_absent_ones_omitted() {
         let top = tree(&[
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
             ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_system_tells_its_kernel_and_cpu_architecture() {
+    fn the_live_system_reports_its_kernel_and_cpu_architecture() {
         let environment = read_environment(&Root::live());
         assert!(environment.fact("kernel").is_some());
         assert_eq!(environment.fact("architecture"), Some(std::env::consts::ARCH));

@@ -28,7 +28,9 @@ pub fn open_locked(path: &Path, patience: Duration) -> Result<File, TryLockError
             }
             Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                 let path = path.display();
-                note(format_args!("{path}: no locks here ({error}): let only one run write to it"));
+                note(format_args!(
+                    "{path}: cannot be locked ({error}): make sure that only one run writes to it"
+                ));
                 return Ok(file);
             }
             Err(error) => return Err(error),
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waiter_gets_the_file_that_has_the_name_now() {
+    fn a_waiter_gets_the_file_that_has_the_name_by_then() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("part");
         let first = open_locked(&path, Duration::ZERO).unwrap();

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_many_replace_at_once_is_the_one_of_one_of_them() {
+    fn a_file_replaced_by_many_at_once_is_complete() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mapping_check.log");
         std::thread::scope(|scope| {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_replaces_another_can_be_read_as_any_other() {
+    fn a_replacing_file_has_the_mode_of_a_new_one() {
         let directory = tempfile::tempdir().unwrap();
         let [replaced, plain] = ["run.json", "plain"].map(|name| directory.path().join(name));
         write_atomically(&replaced, "1").unwrap();

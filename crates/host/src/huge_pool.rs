@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(error.class(), crate::error_class::ErrorClass::Lacking);
         assert_eq!(
             error.to_string(),
-            "3 huge pages of 2m needed, and this process's control group allows 2 more: \
+            "3 huge pages of 2m needed, but this process's control group allows only 2 more: \
              /sys/fs/cgroup/job/hugetlb.2MB.max is 6291456; raise it (as root): \
              echo max > /sys/fs/cgroup/job/hugetlb.2MB.max"
         );

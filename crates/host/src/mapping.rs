@@ -49,7 +49,7 @@ pub struct Mapping {
 // SAFETY: the memory belongs to the process, not to a thread, and a `Mapping` is its only
 // owner: `&Mapping` only reads it, `&mut Mapping` excludes every other access.
 unsafe impl Send for Mapping {}
-// SAFETY: all that a shared reference gives is `&[u8]` of the memory, and numbers.
+// SAFETY: a shared reference gives only `&[u8]` of the memory, and numbers.
 unsafe impl Sync for Mapping {}
 
 /// Maps, binds and touches memory ([`Mapping::new`], [`Mapping::bind`], [`Mapping::populate`])
@@ -153,7 +153,7 @@ impl Mapping {
             Pages::Transparent => Advice::LinuxHugepage,
             _ => Advice::LinuxNoHugepage,
         };
-        // SAFETY: within this mapping's own reservation; of what pages it is made changes no content.
+        // SAFETY: within this mapping's own reservation; the page size does not affect the content.
         match unsafe { mm::madvise(start, length, advice) } {
             // EINVAL: a kernel without transparent huge pages does not know the advice. The proof
             // finds out whether the pages are those requested.

@@ -27,7 +27,8 @@ pub enum MappingError {
     },
     /// A control group allows too few huge pages, whether or not they are free.
     #[error(
-        "{needed} huge pages of {pages} needed, and this process's control group allows {left} more: {file} is {limit_bytes}; raise it (as root): echo {no_limit} > {file}"
+        "{needed} huge pages of {pages} needed, but this process's control group allows only \
+         {left} more: {file} is {limit_bytes}; raise it (as root): echo {no_limit} > {file}"
     )]
     HugePagesLimited {
         /// The pages requested.
@@ -58,7 +59,8 @@ pub enum MappingError {
     },
     /// The node does not exist, has no memory or is outside the cpuset.
     #[error(
-        "no memory can be taken from node {node}: it does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
+        "node {node} has no usable memory: it does not exist, has no memory or is not in this \
+         process's Mems_allowed_list ({allowed})"
     )]
     NodeNotAllowed {
         node: NodeId,

@@ -36,10 +36,12 @@ impl fmt::Display for LimitSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// More than this process may use.
-    #[error("{} MiB of memory wanted, {} MiB may be taken ({limit}): choose a smaller size or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
+    #[error("{} MiB of memory needed, but only {} MiB may be used ({limit}): choose a smaller size \
+             or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLarge { wanted_bytes: u64, usable_bytes: u64, limit: LimitSource },
     /// More than the node has.
-    #[error("{} MiB of memory wanted on node {node}, which has {} MiB to give: choose a smaller size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
+    #[error("{} MiB of memory needed on node {node}, which has {} MiB available: choose a smaller \
+             size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLargeForNode { node: NodeId, wanted_bytes: u64, usable_bytes: u64 },
     /// `/proc/meminfo` has no such figure.
     #[error("/proc/meminfo does not have MemAvailable or MemFree: is /proc mounted?")]
@@ -210,7 +212,7 @@ mod tests {
         let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
         assert_eq!(
             limit.check(9 << 30, None).unwrap_err().to_string(),
-            "9216 MiB of memory wanted, 7936 MiB may be taken (MemAvailable of /proc/meminfo): \
+            "9216 MiB of memory needed, but only 7936 MiB may be used (MemAvailable of /proc/meminfo): \
              choose a smaller size or fewer cpus at once"
         );
         assert_eq!(limit.check(7 << 30, None), Ok(()));

@@ -62,12 +62,14 @@ impl fmt::Display for MpiFlavour {
 pub enum MpiError {
     /// This is the static build.
     #[error(
-        "this is the static build, which cannot load an MPI library: its ranks meet by shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
+        "this static build cannot load an MPI library: its ranks meet by shared memory and TCP \
+         (--meet node, --meet tcp:HOST:PORT)"
     )]
     Static,
     /// No library was found.
     #[error(
-        "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or mpich), or set LD_LIBRARY_PATH to where it is"
+        "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or \
+         mpich), or set LD_LIBRARY_PATH to its directory"
     )]
     NotFound {
         /// The names tried, and the loader's error for the last.
@@ -75,7 +77,8 @@ pub enum MpiError {
     },
     /// The library lacks a function.
     #[error(
-        "the MPI library {library} has no `{symbol}`: it is neither Open MPI's nor MPICH's interface"
+        "the MPI library {library} has no `{symbol}`: its interface is neither Open MPI's nor \
+         MPICH's"
     )]
     NoSymbol { library: String, symbol: String },
     /// A call failed.
@@ -95,7 +98,7 @@ pub enum MpiError {
         answer: i32,
     },
     /// More than the `int` counts of MPI can express.
-    #[error("{bytes} bytes are more than one MPI message holds")]
+    #[error("{bytes} bytes are too many for one MPI message")]
     TooLong { bytes: usize },
 }
 

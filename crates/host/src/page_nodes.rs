@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_is_bad_input() {
+    fn a_missing_process_is_bad_input() {
         let error = page_nodes(u32::MAX, &[8]).unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadInput);
         assert!(error.to_string().contains("4294967295"), "{error}");

@@ -47,7 +47,8 @@ fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
 pub enum PolicyError {
     /// This kernel has no weighted interleave.
     #[error(
-        "this kernel has no weighted interleave: it needs Linux 6.9 or newer, this is {release}; interleave uses all nodes equally"
+        "weighted interleaving needs Linux 6.9 or newer, this is {release}; interleave uses all \
+         nodes equally"
     )]
     NoWeights {
         /// The kernel's release.
@@ -55,7 +56,8 @@ pub enum PolicyError {
     },
     /// This kernel's preferred policy takes one node only.
     #[error(
-        "memory policy {policy}: this kernel prefers one node only: several need Linux 5.15 or newer, this is {release}; name one node, or bind"
+        "memory policy {policy}: this kernel can prefer only one node: several need Linux 5.15 or \
+         newer, this is {release}; name one node, or bind"
     )]
     NoPreferredMany { policy: MemoryPolicy, release: String },
     /// A node does not exist, has no memory or is outside the cpuset.
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_refused_with_those_that_are() {
+    fn a_missing_node_is_refused_with_the_existing_ones() {
         if !has_policies() {
             return;
         }
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn weighted_interleave_is_there_from_linux_6_9_and_lacking_before() {
+    fn weighted_interleave_needs_linux_6_9() {
         if !has_policies() {
             return;
         }

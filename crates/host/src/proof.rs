@@ -56,7 +56,8 @@ pub enum ProofError {
         pages_per_node: BTreeMap<NodeId, u64>,
     },
     /// The memory does not consist of the pages requested; for transparent huge pages, it has none.
-    #[error("{pages} asked for, but only {backed_bytes} of {mapped_bytes} bytes are behind pages of {page_bytes} bytes{}", hint(*.pages))]
+    #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are behind pages \
+             of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
         /// The pages requested.
         pages: Pages,
@@ -69,7 +70,8 @@ pub enum ProofError {
     },
     /// Pages were never touched, or are swapped out.
     #[error(
-        "{absent} of {checked} pages checked are not in memory: never touched, swapped out, or unmapped"
+        "{absent} of {checked} pages checked are not resident: never touched, swapped out, or \
+         unmapped"
     )]
     NotTouched {
         /// Pages that are not in memory.
@@ -79,7 +81,9 @@ pub enum ProofError {
     },
     /// Neither source of the kernel reports the nodes.
     #[error(
-        "the node of memory cannot be proven: move_pages(2) gives {move_pages}, and /proc/self/numa_maps says nothing of it; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
+        "the node of memory cannot be proven: move_pages(2) gives {move_pages}, and \
+         /proc/self/numa_maps does not list it; for a container: --cap-add SYS_NICE or \
+         --security-opt seccomp=unconfined"
     )]
     CannotBeProven {
         /// The error of `move_pages`.
@@ -87,7 +91,7 @@ pub enum ProofError {
     },
     /// The page size cannot be read.
     #[error(
-        "the page size of memory cannot be proven: /proc/self/smaps has nothing of it ({reason})"
+        "the page size of memory cannot be proven: /proc/self/smaps does not list it ({reason})"
     )]
     NoSmaps { reason: String },
 }

@@ -161,7 +161,7 @@ mod tests {
             (root.document("document").unwrap_err(), 67_108_864),
             (root.bytes("document").unwrap_err(), 67_108_864),
         ] {
-            let expected = format!("it has more than {limit} bytes, expected fewer");
+            let expected = format!("has more than {limit} bytes");
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -117,7 +117,7 @@ fn check_owner(file: &std::fs::Metadata) -> io::Result<()> {
         return Ok(());
     }
     let said = format!(
-        "it is there already and not this user's alone (user {user}, mode {mode:o}): expected a \
+        "it exists and is not private to this user (user {user}, mode {mode:o}): expected a \
          file of user {own} with mode 600"
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, said))

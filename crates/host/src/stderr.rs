@@ -10,8 +10,7 @@ use std::io::{self, Write};
 
 /// Characters of a message at most: a quoted input can be one line of a megabyte.
 const MOST_CHARACTERS: usize = 4000;
-/// Characters of its end that are kept: behind the input that a message quotes it says what is
-/// wrong with it.
+/// Characters kept at its end, where a message with a quoted input says what is wrong with it.
 const OF_END: usize = 500;
 
 /// Writes `numalab: TEXT` as a line to standard error; a long text loses its middle.
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_message_keeps_its_beginning_and_what_is_said_behind_a_quoted_input() {
+    fn a_long_message_keeps_its_beginning_and_the_text_after_a_quoted_input() {
         let quoted = "é".repeat(2 * MOST_CHARACTERS);
         let text = shortened(format!("process 7 ({quoted}): no such thing").into());
         assert!(text.starts_with("process 7 (é") && text.ends_with("é): no such thing"), "{text}");

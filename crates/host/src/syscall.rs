@@ -185,7 +185,7 @@ pub(crate) fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
         let word = mask.get_mut(cpu / WORD_BITS).ok_or(Errno::INVAL)?;
         *word |= 1 << (cpu % WORD_BITS);
     }
-    // SAFETY: the kernel only reads `mask`, of which the length in bytes is given.
+    // SAFETY: the kernel only reads `mask`, with its length in bytes given.
     check(unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,

@@ -44,7 +44,9 @@ pub enum SysfsError {
     },
     /// No file of the running system has the size of any memory.
     #[error(
-        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: nothing is known of this system's memory; mount /proc (mount -t proc proc /proc), or start the container with it"
+        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
+         system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the \
+         container with it"
     )]
     NoMemory,
 }
@@ -130,6 +132,7 @@ fn read(
     // Contradictions between files have been reported above; spanning groups are how virtual
     // machines are built.
     let spanning = machine.validate().into_iter();
-    findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
+    let codes = ["l3-group-spans-nodes", "core-spans-packages"];
+    findings.extend(spanning.filter(|finding| codes.contains(&finding.code.as_str())));
     Ok(Reading { machine, findings })
 }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_their_own_size_is_in_force_for_transparent_huge_pages() {
+    fn the_setting_of_their_size_applies_to_transparent_huge_pages() {
         let top = arm64_64k();
         let root = Root::at(top.path());
         assert_eq!(transparent_huge_page_mode(&root).as_deref(), Some("madvise"));

@@ -48,7 +48,7 @@ fn read(top: &Path) -> (Vec<(u32, u32, AccessClass)>, Vec<String>) {
 }
 
 #[test]
-fn figures_without_an_initiator_are_those_from_the_nearest_cpus_and_it_is_said() {
+fn figures_without_an_initiator_are_from_the_nearest_cpus_and_reported() {
     let top = tempfile::tempdir().expect("made");
     machine(top.path());
     figures(top.path(), 2, "access0");
@@ -64,8 +64,9 @@ fn figures_without_an_initiator_are_those_from_the_nearest_cpus_and_it_is_said()
     assert_eq!(access, expected);
     let said = |targets: &str, initiators: &str| {
         format!(
-            "note: sys/devices/system/node: the access figures of node {targets} name no initiator: \
-             taken as those from node {initiators}, the nearest with cpus [access-without-initiator]"
+            "note: sys/devices/system/node: the access figures of node {targets} name no \
+             initiator: assumed to be from node {initiators}, the nearest with \
+             cpus [access-without-initiator]"
         )
     };
     assert_eq!(findings, [said("3", "0,1"), said("2", "1")]);

@@ -104,7 +104,7 @@ fn within_a_memory_limit(directory: &Path) {
     assert_eq!(error.class(), ErrorClass::Lacking);
     assert_eq!(error.class().exit_code(), 3);
     let said = error.to_string();
-    assert!(said.contains("256 MiB of memory wanted") && said.contains(file), "{said}");
+    assert!(said.contains("256 MiB of memory needed") && said.contains(file), "{said}");
     // The largest size that is granted, in steps of a huge page.
     let sizes = (1..LIMIT_BYTES >> 21).rev().map(|count| count << 21);
     let granted = sizes.into_iter().find(|size| limit.check(*size, None).is_ok()).unwrap();

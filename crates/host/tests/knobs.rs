@@ -85,7 +85,7 @@ fn a_setting_is_read_back_and_restored_at_the_end() {
 }
 
 #[test]
-fn a_run_that_is_dropped_puts_back_too() {
+fn a_dropped_run_restores_settings_too() {
     let lab = Lab::new();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     lab.set(&mut tuning, "vm.swappiness", "1").unwrap();
@@ -173,8 +173,8 @@ fn a_short_pool_is_requested_again_after_compacting_and_reports_its_pages() {
     lab.write("proc/sys/vm/compact_memory", "");
     let fewer = lab.set(&mut tuning, "huge_2m_pages", "512").unwrap_err();
     let said = fewer.to_string();
-    assert!(said.contains("0 of 512 pages could be had"), "{said}");
-    assert!(said.contains("after compacting memory too: set at most 0, free memory"), "{said}");
+    assert!(said.contains("0 of 512 pages could be reserved"), "{said}");
+    assert!(said.contains("even after compacting memory: set at most 0, free memory"), "{said}");
     assert_eq!(fewer.class(), ErrorClass::Lacking);
     assert_eq!(lab.text("proc/sys/vm/compact_memory"), "1\n");
 }
@@ -192,7 +192,7 @@ fn a_read_only_file_of_sysfs_is_denied_to_root_too() {
 }
 
 #[test]
-fn a_trigger_is_written_and_not_put_back() {
+fn a_trigger_is_written_and_not_restored() {
     let lab = Lab::new();
     lab.write("proc/sys/vm/drop_caches", "");
     let path = lab.path().join("proc/sys/vm/drop_caches");
@@ -240,7 +240,7 @@ fn a_knob_of_every_cpu_keeps_each_value() {
 }
 
 #[test]
-fn interrupts_that_cannot_move_are_left_out_and_named() {
+fn interrupts_that_cannot_move_are_skipped_and_named() {
     let lab = Lab::new();
     lab.write("proc/irq/7/smp_affinity_list", "0-3\n");
     fs::create_dir_all(lab.path().join("proc/irq/9")).unwrap();
@@ -273,7 +273,7 @@ fn names_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn whether_a_knob_can_act_follows_from_the_machine() {
+fn the_machine_determines_which_knobs_can_act() {
     let lab = Lab::new();
     let acts = |name: &str| Knob::find(&lab.root, name).unwrap().acts(&lab.root);
     lab.write("sys/devices/system/node/has_memory", "0\n");
@@ -312,7 +312,7 @@ fn knobs_of_tiers_act_where_memory_is_of_several_tiers() {
 }
 
 #[test]
-fn the_group_of_a_process_has_a_part_that_reclaim_spares() {
+fn the_group_of_a_process_has_memory_protected_from_reclaim() {
     let lab = Lab::new();
     lab.write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     lab.write("proc/self/cgroup", "0::/mine\n");
@@ -391,7 +391,7 @@ fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
     symlink("/proc/sys/kernel/ostype", lab.path().join(&auto)).unwrap();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let error = lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap_err();
-    assert!(error.to_string().contains("could not be set back to \"Linux\""), "{error}");
+    assert!(error.to_string().contains("could not be restored to \"Linux\""), "{error}");
     assert_eq!(
         (error.class(), lab.text(&format!("{WEIGHTS}/node0")).trim()),
         (ErrorClass::Lacking, "3")
@@ -400,7 +400,7 @@ fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
 }
 
 #[test]
-fn a_weight_of_this_kernel_leaves_the_kernels_own_mode_as_it_was() {
+fn setting_a_weight_keeps_the_kernels_own_mode() {
     let (root, live) = (Root::live(), Path::new("/").join(WEIGHTS));
     let mode = ["auto", "__auto_type"].map(|name| live.join(name)).into_iter().find(|p| p.exists());
     let Some(mode) = mode else {

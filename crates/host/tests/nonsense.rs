@@ -140,7 +140,7 @@ fn a_short_row_stands_for_the_online_nodes() {
 }
 
 #[test]
-fn memory_that_one_node_does_not_say_is_unknown_and_not_given_to_another() {
+fn memory_that_one_node_does_not_report_is_unknown_and_not_given_to_another() {
     let top = machine_tree();
     let known = read(&top).machine.nodes[0].memory_bytes;
     fs::remove_file(top.path().join(format!("{NODE}/node1/meminfo"))).unwrap();
@@ -282,7 +282,7 @@ fn lazily_counted(top: &TempDir, machine_mib: u64) -> (Severity, Vec<u64>) {
 }
 
 #[test]
-fn nodes_that_leave_memory_out_are_given_their_share_of_the_machines_and_it_is_said() {
+fn nodes_that_omit_memory_get_their_share_of_the_machines_and_it_is_reported() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node1/memory2/state"), b"online\n");
     let (severity, memory) = lazily_counted(&top, 300);
@@ -302,7 +302,7 @@ fn the_only_node_with_memory_has_all_of_it() {
 }
 
 #[test]
-fn a_list_of_online_cpus_that_has_none_of_the_process_is_not_believed() {
+fn a_list_of_online_cpus_without_the_processs_is_ignored() {
     let top = machine_tree();
     write(top.path(), &format!("{CPU}/online"), b"0\n");
     write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t3\nMems_allowed_list:\t0-1\n");
@@ -327,7 +327,7 @@ fn memory_of_a_node_without_a_directory_is_not_given_to_another_one() {
 }
 
 #[test]
-fn huge_ids_are_left_out() {
+fn huge_ids_are_ignored() {
     let top = machine_tree();
     for path in [
         format!("{CPU}/cpu4294967295/online"),

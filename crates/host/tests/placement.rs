@@ -51,7 +51,7 @@ fn a_pinned_thread_leaves_others_alone() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
+fn a_missing_cpu_is_refused_with_the_existing_ones() {
     for cpu in [CpuId(60_000), CpuId(u32::MAX)] {
         let error = pin(cpu).unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadInput);
@@ -170,7 +170,7 @@ fn transparent_huge_pages_are_proven_to_be_huge() {
 }
 
 #[test]
-fn base_pages_asked_for_are_not_huge_ones() {
+fn requested_base_pages_are_not_huge() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
     let memory = bound_and_touched(16 << 20, base_pages(), node).unwrap();
@@ -203,7 +203,7 @@ fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_refused() {
+fn a_missing_node_is_refused() {
     let mut memory = Mapping::new(4096, base_pages()).unwrap();
     for node in [NodeId(1023), NodeId(70_000)] {
         let error = memory.bind(node).unwrap_err();
@@ -243,7 +243,7 @@ fn populating_can_be_stopped_between_pieces() {
 }
 
 #[test]
-fn memory_is_proven_on_every_node_that_may_be_used_and_nowhere_else() {
+fn memory_is_proven_on_every_allowed_node_and_nowhere_else() {
     let _turn = MACHINE.lock();
     let nodes = nodes_with_memory();
     for node in nodes.iter() {

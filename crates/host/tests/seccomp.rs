@@ -74,7 +74,7 @@ fn where_move_pages_is_forbidden_numa_maps_proves_the_node() {
 }
 
 #[test]
-fn where_mbind_is_forbidden_only_the_only_node_can_be_had() {
+fn where_mbind_is_forbidden_only_a_single_node_can_be_used() {
     with_forbidden(&[libc::SYS_mbind], || {
         let machine = read_machine(&Root::live()).unwrap().machine;
         let node = machine.memory_nodes().first().unwrap();

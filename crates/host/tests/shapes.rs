@@ -64,9 +64,9 @@ fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
     assert_eq!(
         said(&reading),
         [
-            "warning: sys/devices/system/cpu: no cpu directories: cpus, cores and packages are those \
-             of proc/cpuinfo; caches and nodes are unknown [no-cpu-directories]",
-            "note: sys/devices/system/node: no node directories: the machine is taken as one node \
+            "warning: sys/devices/system/cpu: no cpu directories: cpus, cores and packages are \
+             from proc/cpuinfo; caches and nodes are unknown [no-cpu-directories]",
+            "note: sys/devices/system/node: no node directories: the machine is assumed to have one node \
              [no-nodes]"
         ]
     );
@@ -81,8 +81,8 @@ fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
 fn isolated_cpus_of_a_tree_are_noted() {
     let top = machine(&[("0-3", "10")], 4);
     write(top.path(), &format!("{CPU}/isolated"), "2-3\n");
-    let expected = "note: sys/devices/system/cpu/isolated: cpus 2,3 are isolated: only what asks for \
-                    them runs there [cpus-isolated]";
+    let expected = "note: sys/devices/system/cpu/isolated: cpus 2,3 are isolated: only threads \
+                    pinned to them run there [cpus-isolated]";
     assert_eq!(said(&read(top.path())), [expected]);
     write(top.path(), &format!("{CPU}/isolated"), "\n");
     assert_eq!(said(&read(top.path())), Vec::<String>::new());

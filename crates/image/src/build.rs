@@ -101,7 +101,7 @@ impl Image {
         Self::keep(cache, &archive, &kernel.file, note)
     }
 
-    /// Puts a finished archive into the cache under its content's hash; the cache is locked.
+    /// Adds a finished archive to the cache under its content's hash; the cache must be locked.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -113,7 +113,7 @@ impl Image {
     ) -> Result<Self, ImageError> {
         let hash = sha256(archive);
         let entry = cache.path(EntryKind::Image, &hash);
-        // Not if it is there only: a crash or somebody may have changed what would be booted.
+        // Existence is not enough: a crash or another user may have changed what would be booted.
         let cached = fs::read(entry.join(FILE)).is_ok_and(|kept| kept == archive);
         if cached {
             cache.touch(EntryKind::Image, &hash);

@@ -54,9 +54,10 @@ pub enum CacheError {
     /// No environment variable gives the place of the cache.
     #[error("no directory for the cache: set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
     NoPlace,
-    /// It belongs to somebody else, who could change what is run.
+    /// It belongs to another user, who could change the programs in it.
     #[error(
-        "{path}: belongs to user {owner}, expected {user} or root; set NUMALAB_CACHE to a directory of your own"
+        "{path}: belongs to user {owner}, expected {user} or root; set NUMALAB_CACHE to your own \
+         directory"
     )]
     Foreign {
         /// The directory.
@@ -66,15 +67,15 @@ pub enum CacheError {
         /// The id of this user.
         user: u32,
     },
-    /// Everybody may write to it.
-    #[error("{path}: mode {mode:o}, with which everybody may change what is run: chmod o-w {path}")]
+    /// Other users may write to it.
+    #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
         /// The directory.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// An entry's name is not one name.
+    /// An entry's name is not a single path component.
     #[error("{name:?}: expected the name of an entry in the cache, without /")]
     Name {
         /// The name.
@@ -90,7 +91,7 @@ pub enum CacheError {
     },
 }
 
-/// Lock held while an entry is made, so that two processes do not make it twice.
+/// Lock held while an entry is created, so that two processes do not create it twice.
 #[derive(Debug)]
 pub struct CacheLock {
     _file: File,
@@ -134,7 +135,8 @@ impl Cache {
     /// Opens the cache in this directory, which is created with the first entry.
     ///
     /// # Errors
-    /// [`CacheError`] if the path is empty, or leads to what others may have put things into.
+    /// [`CacheError`] if the path is empty, or leads through a directory that other users may write
+    /// to.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let root = root.into();
         let root = std::path::absolute(&root).map_err(|source| io_at(&root, source))?;
@@ -157,7 +159,7 @@ impl Cache {
         self.root.join(kind.directory()).join(name)
     }
 
-    /// Waits for the lock that is needed to make entries.
+    /// Waits for the lock that is needed to create entries.
     ///
     /// # Errors
     /// [`CacheError::Io`].
@@ -171,10 +173,11 @@ impl Cache {
         Ok(CacheLock { _file: file })
     }
 
-    /// Makes an entry: `fill` works in an empty directory, which becomes the entry when it is done.
+    /// Creates an entry: `fill` works in an empty directory, which becomes the entry when it is
+    /// done.
     ///
     /// # Errors
-    /// `fill`'s, or [`CacheError::Io`] as `E`.
+    /// Errors of `fill`, or [`CacheError::Io`] as `E`.
     pub fn make<E: From<CacheError>>(
         &self,
         kind: EntryKind,

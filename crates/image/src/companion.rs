@@ -30,7 +30,7 @@ pub enum CompanionError {
         path: PathBuf,
     },
     /// It is in none of its places.
-    #[error("{} is not installed: there is none of {}", .companion.what, listed(.searched))]
+    #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
         /// The wanted file.
         companion: &'static Companion,
@@ -46,7 +46,8 @@ impl CompanionError {
         let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
         let Companion { file, variable, build, .. } = companion;
         format!(
-            "build it with {build}, and put it next to numalab as {file} or set {variable} to its path"
+            "build it with {build}, then put it next to numalab as {file} or set {variable} to \
+             its path"
         )
     }
 }

@@ -15,7 +15,7 @@ const PACKAGES_OF: [(&str, &[&str]); 12] = [
     ("perf", &["linux-perf"]),
     ("redis-benchmark", &["redis-tools"]),
     ("redis-cli", &["redis-tools"]),
-    // It is a link in one package to a program in the other.
+    // A link in one package to a program in the other.
     ("redis-server", &["redis-server", "redis-tools"]),
     ("stress-ng", &["stress-ng"]),
     ("sysbench", &["sysbench"]),
@@ -29,7 +29,7 @@ pub const CXL_MODULES: [&str; 6] =
 /// always included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// The program that runs as process 1: `numalab`, whose main calls
+    /// The program that runs as process 1: `numalab`, which calls
     /// [`init::main`](numalab_guest_agent::init::main); in the guest it is `/usr/bin/numalab`.
     pub init: PathBuf,
     /// Programs of the host with the libraries they need, at the same path in the guest.
@@ -44,7 +44,7 @@ pub struct Contents {
     pub modules: Vec<String>,
 }
 
-/// Reasons why a program cannot be put into a guest.
+/// Reasons why a guest cannot have a program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     /// There is no such program on the host.

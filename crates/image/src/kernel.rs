@@ -27,7 +27,7 @@ pub(crate) const GENERAL_MACHINE: &str = "general-";
 
 /// Bytes of a package file at most; one with debugging information has about 1 GB.
 const MOST_FILE_BYTES: u64 = 2 << 30;
-/// In a kernel's entry: its package, for modules that are wanted later.
+/// The package in a kernel's entry, for modules that are requested later.
 const PACKAGE: &str = "package.deb";
 
 /// The source of a kernel's package.
@@ -39,7 +39,7 @@ pub enum KernelChoice {
     /// The newest kernel in the distribution's sources.
     #[default]
     Distribution,
-    /// The kernel from Debian's backports, for features that the release's own is too old for.
+    /// The kernel from Debian's backports, for features that the release's kernel lacks.
     Backports,
     /// A Linux image file with virtio and its console built in, or a package of a kernel with its
     /// modules (`.deb`, as `make bindeb-pkg` builds it).
@@ -77,8 +77,8 @@ pub enum KernelError {
         /// The system's error.
         source: io::Error,
     },
-    /// The package that modules are taken from is not as it was put into the cache.
-    #[error("{path}: changed since it was put there: remove {entry}, and it is fetched anew")]
+    /// The package that modules are taken from has changed since it was cached.
+    #[error("{path}: changed since it was cached: remove {entry} to fetch it again")]
     Altered {
         /// The package.
         path: PathBuf,
@@ -102,7 +102,10 @@ pub enum KernelError {
         expected: Architecture,
     },
     /// It is too old for memory tiers.
-    #[error("Linux {release} makes no memory tiers of HMAT's latencies: 6.10 and later do")]
+    #[error(
+        "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
+             later"
+    )]
     NoTiers {
         /// Its release.
         release: String,
@@ -314,7 +317,7 @@ fn is_altered(cache: &Cache, name: &str, note: &mut dyn FnMut(&str)) -> bool {
     let entry = cache.path(EntryKind::Kernel, name);
     let altered = altered(&entry, &|path| path != Path::new(PACKAGE));
     if let Some(file) = &altered {
-        note(&format!("{}: changed since it was put there; taken anew", file.display()));
+        note(&format!("{}: changed since it was stored; replaced", file.display()));
     }
     altered.is_some()
 }

@@ -70,8 +70,8 @@ pub enum MediumError {
     },
     /// QEMU itself only loads the first version of multiboot.
     #[error(
-        "{path}: it only has a multiboot2 header, which QEMU does not load: expected also multiboot 1 or a \
-         PVH note in it too, or an ISO made by grub-mkrescue"
+        "{path}: has only a multiboot2 header, which QEMU does not load: expected a multiboot 1 \
+         header or a PVH note as well, or an ISO made by grub-mkrescue"
     )]
     Multiboot2 {
         /// The file.
@@ -80,8 +80,8 @@ pub enum MediumError {
     /// It is something else.
     #[error(
         "{path}: not bootable, expected a Linux bzImage, an ELF file with a PVH note, a multiboot \
-         kernel, an ISO or disk image with a boot sector, qcow2, or firmware of whole 64 KiB up \
-         to 16 MiB"
+         kernel, an ISO or disk image with a boot sector, qcow2, or firmware with a size that is a \
+         multiple of 64 KiB, up to 16 MiB"
     )]
     Unknown {
         /// The file.

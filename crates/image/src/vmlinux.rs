@@ -45,7 +45,7 @@ pub enum VmlinuxError {
         found: Vec<u8>,
     },
     /// It cannot be decompressed.
-    #[error("decompress the kernel: {0}")]
+    #[error("cannot decompress the kernel: {0}")]
     Damaged(io::Error),
 }
 

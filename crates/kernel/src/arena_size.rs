@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_chosen_fits_with_room_to_spare(
+        fn the_chosen_size_fits_with_room_to_spare(
             free in 64 * MIB..1 << 44, threads in 1_u64..64, nodes in 1_u64..8,
         ) {
             let request = ArenaRequest {

@@ -156,7 +156,8 @@ impl BootInfo {
         below(MOST_BYTES, self.areas.iter().filter(|area| area.usable)).collect()
     }
 
-    /// The parts of the map below what is mapped, usable or not: the firmware's tables may lie there.
+    /// Returns the parts of the map below `mapped_bytes`, usable or not: firmware tables may be
+    /// there.
     pub fn readable(&self, mapped_bytes: u64) -> impl Iterator<Item = Span> {
         below(mapped_bytes, self.areas.iter())
     }

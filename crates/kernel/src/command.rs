@@ -197,7 +197,7 @@ impl Command {
                     match what {
                         "heap" => self.dump_heap = true,
                         "topology" => self.show_topology = true,
-                        _ => return Err("heap, topology or both with a comma between"),
+                        _ => return Err("heap, topology, or both separated by a comma"),
                     }
                 }
             }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use numalab_frames::FRAME_BYTES;
 use numalab_topology::order;
 
-/// The kernel maps all memory below this at its own addresses, and has what lies above for the
-/// windows of its cpus: no memory above it is used or read.
+/// The kernel maps all memory below this address at its own address, and uses the range above for
+/// the windows of its cpus: memory above it is neither used nor read.
 pub const MOST_BYTES: u64 = 64 << 40;
 
 /// Memory from an address up to another, exclusive; in bytes.

@@ -1,6 +1,5 @@
 //! From tables and free memory to the machine that the frame allocator serves.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use numalab_frames::{Frame, MemoryRange, NodeIndex, PC_ZONE_LIMITS, RangeState};
@@ -132,12 +131,7 @@ fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::from_tables(&found.tables);
     if machine.nodes.is_empty() {
         if found.tables.srat.is_none() {
-            say(
-                findings,
-                "flat",
-                "SRAT",
-                "none that can be used: the machine is treated as one node",
-            );
+            say(findings, "flat", "SRAT", "none is usable: the machine is treated as one node");
         }
         machine = flat(machine);
     }
@@ -177,7 +171,7 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
     if !machine.cpus.iter().any(|cpu| cpu.apic_id == Some(boot_apic_id)) {
         if !machine.cpus.is_empty() {
             let place = alloc::format!("cpu with APIC id {boot_apic_id}");
-            say(findings, "boot-cpu-unlisted", &place, "is running, but no table lists it");
+            say(findings, "boot-cpu-unlisted", &place, "is running, but not in any table");
         }
         let cpu = Cpu { online: true, apic_id: Some(boot_apic_id), ..Cpu::default() };
         machine.cpus.insert(0, cpu);
@@ -193,7 +187,7 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
                     findings,
                     "cpu-without-node",
                     &place,
-                    "no table gives its node: the first one is used",
+                    "its node is in no table: the first one is used",
                 );
             }
         }
@@ -233,7 +227,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
             findings,
             "memory-without-node",
             &place,
-            "no table gives its node: the first one is used",
+            "its node is in no table: the first one is used",
         );
     }
     given.extend(left.into_iter().map(|span| of_node(span, first)));
@@ -262,6 +256,5 @@ fn node_index(place: usize) -> NodeIndex {
 }
 
 fn say(findings: &mut Vec<Finding>, code: &str, place: &str, message: &str) {
-    let (code, place, message) = (String::from(code), String::from(place), String::from(message));
-    findings.push(Finding { severity: Severity::Warning, code, place, message });
+    findings.push(Finding::new(Severity::Warning, code, place, message));
 }

@@ -17,7 +17,7 @@ const REFUSED: &str = "REFUSED: ";
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The kernel refuses its command line or its machine.
-    #[error("the kernel refuses: {reason}")]
+    #[error("the kernel refused: {reason}")]
     Refused {
         /// Its message.
         reason: String,

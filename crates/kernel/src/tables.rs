@@ -2,12 +2,11 @@
 //!
 //! Functions marked as never inlined have one caller, in which they would take 2 KiB more.
 
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use numalab_acpi::{AnyTable, Severity, Signature, Slot, Tables, checksum};
-use numalab_topology as topology;
+use numalab_topology::Finding;
 
 /// Physical memory that can be read.
 pub trait Physical {
@@ -21,7 +20,7 @@ pub struct Found<'p> {
     /// The tables that the kernel can use.
     pub tables: Tables<'p>,
     /// Odd or wrong facts; a table with an error is not used.
-    pub findings: Vec<topology::Finding>,
+    pub findings: Vec<Finding>,
 }
 
 /// The largest length of a table.
@@ -36,12 +35,12 @@ const MOST_FINDINGS: usize = 24;
 pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     let mut found = Found::default();
     let Some(root) = rsdp.or_else(|| scan(memory)).and_then(|at| root_of(memory, at)) else {
-        found.say(topology::Severity::Warning, "no-tables", "RSDP", "no ACPI tables were found");
+        found.say(Severity::Warning, "no-tables", "RSDP", "no ACPI tables were found");
         return found;
     };
     let Some(entries) = table_at(memory, root.address) else {
         let place = alloc::format!("root table at {:#x}", root.address);
-        found.say(topology::Severity::Warning, "no-tables", &place, "cannot be read");
+        found.say(Severity::Warning, "no-tables", &place, "cannot be read");
         return found;
     };
     let entries = entries.get(36..).unwrap_or_default().chunks_exact(root.entry_bytes);
@@ -58,8 +57,8 @@ pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     }
     if nowhere > 0 {
         let place = alloc::format!("root table at {:#x}", root.address);
-        let message = alloc::format!("{nowhere} of its tables are outside memory");
-        found.say(topology::Severity::Warning, "table-nowhere", &place, &message);
+        let message = alloc::format!("{nowhere} of its tables are outside of memory");
+        found.say(Severity::Warning, "table-nowhere", &place, &message);
     }
     found.check();
     found
@@ -112,19 +111,14 @@ impl<'p> Found<'p> {
         }
         let place = alloc::format!("{signature} at {address:#x}");
         let Some(bytes) = table_at(memory, address) else {
-            self.say(
-                topology::Severity::Error,
-                "table-unreadable",
-                &place,
-                "its length is impossible",
-            );
+            self.say(Severity::Error, "table-unreadable", &place, "its length is impossible");
             return;
         };
         match AnyTable::read(bytes) {
             Ok(table) => self.tables.insert(table),
             Err(finding) => {
                 let message = alloc::format!("{finding}");
-                self.say(topology::Severity::Error, finding.code(), &place, &message);
+                self.say(Severity::Error, finding.code(), &place, &message);
             }
         }
     }
@@ -149,23 +143,15 @@ impl<'p> Found<'p> {
         }
         let untold = all.len().saturating_sub(MOST_FINDINGS);
         for finding in all.iter().take(MOST_FINDINGS) {
-            let severity = match finding.severity() {
-                Severity::Note => topology::Severity::Note,
-                Severity::Warning => topology::Severity::Warning,
-                Severity::Error => topology::Severity::Error,
-            };
-            let place = alloc::format!("{} at {:#06x}", finding.table, finding.offset);
-            self.say(severity, finding.code(), &place, &alloc::format!("{}", finding.problem));
+            self.findings.push(finding.into());
         }
         if untold > 0 {
             let message = alloc::format!("{untold} more findings");
-            self.say(topology::Severity::Note, "more", "tables", &message);
+            self.say(Severity::Note, "more", "tables", &message);
         }
     }
 
-    fn say(&mut self, severity: topology::Severity, code: &str, place: &str, message: &str) {
-        let (code, place, message) =
-            (String::from(code), String::from(place), String::from(message));
-        self.findings.push(topology::Finding { severity, code, place, message });
+    fn say(&mut self, severity: Severity, code: &str, place: &str, message: &str) {
+        self.findings.push(Finding::new(severity, code, place, message));
     }
 }

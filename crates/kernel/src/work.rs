@@ -35,8 +35,8 @@ impl Work {
     ];
 
     /// The expected form on a command line.
-    pub const EXPECTED: &'static str = "none, or some of chase, test_numa, storm, bandwidth, \
-                                        guests, scaling, exhaust, fault, with commas between";
+    pub const EXPECTED: &'static str = "none, or a comma-separated list of chase, test_numa, \
+                                        storm, bandwidth, guests, scaling, exhaust, fault";
 
     /// Returns its name on the command line and in results.
     #[must_use]

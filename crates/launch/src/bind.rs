@@ -96,14 +96,14 @@ pub enum BindError {
     #[error(transparent)]
     Seat(#[from] SeatError),
     /// All nodes are excluded.
-    #[error("--numa leaves out every node with memory; there are {present}")]
+    #[error("--numa leaves out every node with memory: {present}")]
     NoneLeft {
         /// Nodes with memory.
         present: NodeSet,
     },
     /// The node exists, but this process may not allocate from it.
     #[error(
-        "--numa: this process may not take memory of node {node}: its cpuset.mems allows {allowed}"
+        "--numa: this process may not use memory of node {node}: its cpuset.mems allows {allowed}"
     )]
     NotAllowed {
         node: NodeId,

@@ -5,7 +5,7 @@ mod slurm;
 
 use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
-pub use slurm::{map_cpu_list, tasks_on_node};
+pub use slurm::{map_cpu_list, shell, tasks_on_node};
 
 /// Upper bound of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;
@@ -20,7 +20,8 @@ pub struct Task {
     size: Option<Named>,
     local_rank: Option<Named>,
     local_size: Option<Named>,
-    /// The launcher of several other tasks on this host, in one of which this one's launcher ran.
+    /// The launcher of several other tasks on this host; this one's launcher ran inside one of
+    /// them.
     outer: Option<Launcher>,
 }
 
@@ -225,7 +226,8 @@ pub enum IdentityError {
     },
     /// The launcher's variables are incomplete.
     #[error(
-        "{present} is set as by {launcher}, but {missing} is not: set it, or start the ranks by srun, mpirun or --ranks"
+        "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
+         srun, mpirun or --ranks"
     )]
     Incomplete {
         /// The variable that is set.
@@ -248,7 +250,7 @@ pub enum IdentityError {
     },
     /// The rank is not below the number of ranks.
     #[error(
-        "{name}={value}, but {of}={limit}, as {launcher} says: expected ranks from 0 to one less than their number"
+        "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
     )]
     Beyond {
         /// The variable of the rank.
@@ -279,7 +281,8 @@ pub enum IdentityError {
     },
     /// `--ranks` was given to a process that is already a rank.
     #[error(
-        "--ranks {asked}: this process is a rank already ({name}={rank}, set by {launcher}): leave out --ranks, or start it outside of {launcher}"
+        "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \
+         --ranks, or start it outside of {launcher}"
     )]
     RankAlready {
         /// The ranks requested.
@@ -292,7 +295,8 @@ pub enum IdentityError {
     },
     /// Two launchers disagree about the number of ranks.
     #[error(
-        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not suit (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
+        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
+         match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
     )]
     SingletonWorld {
         /// Tasks of the step.
@@ -368,7 +372,7 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if TORCHRUN.signs.iter().all(|name| is_number(name)) {
         return Task::of(&TORCHRUN, look);
     }
-    // A local rank alone is that of a task of which the rest is missing here.
+    // A local rank alone belongs to a task with other variables that are missing here.
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, local_rank, .. } in known {
         if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {

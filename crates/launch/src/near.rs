@@ -18,7 +18,7 @@ pub struct Near {
     pub cpus: CpuSet,
     /// The nearest node with memory for programs.
     pub memory_node: NodeId,
-    /// Whether the device's node has memory but no cpus: it is then the device's memory, which
+    /// True if the device's node has memory but no cpus: it is then the device's memory, which
     /// programs do not use.
     pub is_device_memory: bool,
 }

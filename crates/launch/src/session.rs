@@ -73,7 +73,7 @@ pub struct SessionPlan {
     pub sizes_bytes: Vec<u64>,
     /// The pages behind the buffers.
     pub pages: Pages,
-    /// Whether ranks take turns.
+    /// True if ranks take turns.
     pub serial: bool,
     /// The seed from which every rank's seed is derived.
     pub seed: u64,
@@ -83,7 +83,7 @@ pub struct SessionPlan {
     pub cpus: Option<CpuSet>,
     /// The node of every rank's memory; `None` if the process's policy decides.
     pub node: Option<NodeId>,
-    /// Whether ranks may share a cpu.
+    /// True if ranks may share a cpu.
     pub overcommit: bool,
     /// The path of the suite's CSV; further files go next to it.
     pub csv: Option<PathBuf>,

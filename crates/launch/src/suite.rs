@@ -109,42 +109,13 @@ pub fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> Strin
 }
 
 #[cfg(test)]
+#[path = "../../record/fixtures/rank_table.rs"]
+mod rank_table;
+
+#[cfg(test)]
 mod tests {
-    use numalab_record::{Metric, Placement, ProofMethod, RankFigures};
-    use numalab_topology::CpuId;
-
+    use super::rank_table::table;
     use super::*;
-
-    fn rank(cpu: u32, mean: Vec<f64>) -> RankFigures {
-        let placement = Placement {
-            cpu: CpuId(cpu),
-            cpu_node: Some(NodeId(cpu / 16)),
-            affinity: [CpuId(cpu)].into_iter().collect(),
-            memory_node: NodeId(3),
-            address: 0x52_7e70,
-            buffer_bytes: 1 << 20,
-            method: ProofMethod::MovePages,
-            pages_checked: 256,
-            pages_per_node: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
-            bytes_per_page_size: BTreeMap::new(),
-        };
-        RankFigures {
-            placement,
-            median: mean.iter().map(|mean| mean - 1.0).collect(),
-            mean,
-            windows: Vec::new(),
-            disturbed: Vec::new(),
-        }
-    }
-
-    fn table() -> RankTable {
-        RankTable {
-            metric: Metric::Latency,
-            serial: false,
-            sizes_bytes: vec![256 << 10, 1 << 20, 1 << 30],
-            ranks: vec![rank(1, vec![3.5, 11.526, 154.92]), rank(17, vec![3.25, 11.43, 104.9])],
-        }
-    }
 
     #[test]
     fn the_csv_has_a_row_for_each_size_and_a_column_for_each_rank() {

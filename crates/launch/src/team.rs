@@ -25,7 +25,8 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
     /// Some ranks or hosts never joined.
-    #[error("rank {rank}: only {present} of {expected} {what} arrived at {place} within {} s: did the launcher start them all, from this same program?", ARRIVAL.as_secs())]
+    #[error("rank {rank}: only {present} of {expected} {what} arrived at {place} within {} s: did \
+             the launcher start all of them with this same program?", ARRIVAL.as_secs())]
     NotAllCame {
         /// The reporting rank.
         rank: usize,
@@ -46,10 +47,10 @@ pub enum TeamError {
         process: u32,
     },
     /// A rank gave up.
-    #[error("another rank gave up")]
+    #[error("another rank aborted")]
     GaveUp,
     /// The rendezvous failed.
-    #[error("the ranks cannot meet at {place}: {reason}")]
+    #[error("the ranks cannot connect at {place}: {reason}")]
     Place {
         /// The meeting place.
         place: String,
@@ -57,7 +58,8 @@ pub enum TeamError {
     },
     /// The launcher does not provide a meeting place for ranks of several hosts.
     #[error(
-        "{launcher} does not say where ranks of several hosts can meet; use --meet mpi, or --meet tcp:HOST:PORT with rank 0's host"
+        "{launcher} does not say where ranks of several hosts can connect; use --meet mpi, or \
+         --meet tcp:HOST:PORT with rank 0's host"
     )]
     Nowhere { launcher: Launcher },
     /// MPI cannot be used.

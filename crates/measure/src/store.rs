@@ -40,7 +40,7 @@ pub enum StoreError {
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The run to be resumed was begun on another system.
-    #[error("{path} was begun with {field} `{found}`, now it is `{wanted}`: start a new run")]
+    #[error("{path} was started with {field} `{found}`, but now it is `{wanted}`: start a new run")]
     OtherSystem {
         path: PathBuf,
         /// The fact that differs.

@@ -283,7 +283,8 @@ fn a_run_is_resumed_only_on_an_unchanged_system() {
     let recorder = RunRecorder::in_memory(run);
     recorder.check_same_system(&facts("performance", "2")).expect("only the load differs");
     let refused = recorder.check_same_system(&facts("powersave", "1")).expect_err("another rate");
-    let expected = "begun with governor `performance`, now it is `powersave`: start a new run";
+    let expected =
+        "started with governor `performance`, but now it is `powersave`: start a new run";
     assert!(refused.to_string().contains(expected), "{refused}");
 }
 

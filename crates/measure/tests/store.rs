@@ -345,7 +345,7 @@ fn a_run_on_another_system_is_refused_by_the_first_fact_that_differs() {
     let error = recorder.check_same_system(&environment("6.9")).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
     let expected = format!(
-        "{} was begun with kernel `6.8`, now it is `6.9`: start a new run",
+        "{} was started with kernel `6.8`, but now it is `6.9`: start a new run",
         kept.directory.display()
     );
     assert_eq!(error.to_string(), expected);

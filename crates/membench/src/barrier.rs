@@ -70,5 +70,5 @@ impl Barrier {
 
 /// Another party gave up, so the barrier will never open again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another party at the start line gave up")]
+#[error("another thread at the start barrier aborted")]
 pub struct Aborted;

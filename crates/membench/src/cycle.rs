@@ -250,7 +250,10 @@ pub enum CycleError {
         line_bytes: usize,
     },
     /// The given parts do not form one memory in address order.
-    #[error("parts of a cycle end at node {joined_nodes} of {nodes}, or are of different cycles")]
+    #[error(
+        "parts of a cycle end at node {joined_nodes} of {nodes}, or belong to different \
+             cycles"
+    )]
     PartsDoNotJoin {
         /// The node up to which the parts fit together.
         joined_nodes: usize,

@@ -73,8 +73,8 @@ pub struct Arguments {
     pub threads: Vec<usize>,
     /// The placement of a program's pages without a policy of the program.
     pub policy: Policy,
-    /// Whether the kernel uses huge pages everywhere (`transparent_hugepage/enabled`) rather than
-    /// only where the program requests them.
+    /// True if the kernel uses huge pages everywhere (`transparent_hugepage/enabled`), not only
+    /// where the program requests them.
     pub huge_always: bool,
     /// Alternatives for which the wait of threads is reported too.
     pub beside: Vec<Beside>,
@@ -144,7 +144,6 @@ impl Arguments {
     ///
     /// # Errors
     /// [`ArgumentError`] quotes the argument and the expected form.
-    /// [`ArgumentError`] quotes the argument and says what was expected.
     pub fn parse<'a>(
         given: impl IntoIterator<Item = &'a str>,
         read: impl FnOnce(&str) -> Result<String, String>,

@@ -16,7 +16,7 @@ const PS_PER_S: f64 = 1e12;
 /// One vCPU at a queue.
 #[derive(Clone, Debug)]
 struct Sharer {
-    /// The window of its own time that it is in.
+    /// Number of its current window, in its own time.
     window: u64,
     /// Time that its bytes in this window take at full bandwidth.
     used_ps: f64,
@@ -26,7 +26,7 @@ struct Sharer {
     share: f64,
     /// Time at which its last bytes have passed.
     free_ps: u64,
-    /// Whether it had to wait in its previous window, and in this one.
+    /// True if it had to wait in its previous window, and in this one.
     waited: [bool; 2],
 }
 
@@ -171,8 +171,8 @@ mod tests {
     const TURN_PS: u64 = 5_000_000;
     const TURNS: u64 = 1_000;
 
-    /// Returns the lines that readers with these other costs per line get when they run in turns of
-    /// their own time.
+    /// Returns the number of lines that readers with these other costs per line get, running in
+    /// turns by their own time.
     fn lines(each_ps: &[u64]) -> Vec<u64> {
         let mut queue = Queue::new(10_000.0, each_ps.len()).unwrap();
         let mut readers = vec![(0, 0); each_ps.len()];

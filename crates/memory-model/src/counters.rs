@@ -1,6 +1,6 @@
-//! What was counted, by phase, vCPU and node.
+//! Counters of accesses and costs, by phase, vCPU and node.
 //!
-//! A vCPU's figures are written by the thread that runs it alone; others may read them.
+//! Each vCPU's counters are written only by the thread that runs it; others may read them.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,19 +13,19 @@ use crate::marker::PHASES;
 pub struct Figure(AtomicU64);
 
 impl Figure {
-    /// Adds to it. Not atomic against another writer: there is none.
+    /// Adds to the counter. Not atomic against another writer: there is none.
     #[inline]
     pub fn add(&self, more: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
     }
 
-    /// Makes it this.
+    /// Replaces the value.
     #[inline]
     pub fn set(&self, value: u64) {
         self.0.store(value, Relaxed);
     }
 
-    /// What it is now.
+    /// Returns the value.
     #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
@@ -46,28 +46,28 @@ pub enum Kind {
 pub struct NodeFigures {
     /// Loads and stores.
     pub accesses: [Figure; 2],
-    /// Those of them that reached memory.
+    /// Of these, the accesses that reached memory.
     pub misses: [Figure; 2],
-    /// What those took, waiting included.
+    /// Cost of the misses, including waits.
     pub cost_ps: Figure,
-    /// Time waited for bandwidth.
+    /// Part of the cost that is waiting for bandwidth.
     pub queue_ps: Figure,
 }
 
 impl NodeFigures {
-    /// Loads and stores together.
+    /// Returns loads and stores together.
     pub fn all(&self) -> u64 {
         self.accesses[0].get() + self.accesses[1].get()
     }
 }
 
-/// A vCPU's figures in one phase. Aligned, so that vCPUs share no cache line.
+/// The counters of a vCPU in one phase. Aligned, so that vCPUs share no cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct VcpuFigures {
-    /// By position of the node.
+    /// Accesses by position of the node.
     pub nodes: Vec<NodeFigures>,
-    /// Instructions in the blocks that it began.
+    /// Instructions in the blocks that were started.
     pub instructions: Figure,
     /// Accesses to devices.
     pub io: Figure,
@@ -75,13 +75,13 @@ pub struct VcpuFigures {
     pub other: Figure,
     /// Walks of page tables.
     pub walks: Figure,
-    /// Entries of page tables that they read, those of a host's tables included.
+    /// Page table entries that walks read, including those of a host's tables.
     pub references: Figure,
-    /// What translations took: walks, and hits in farther TLBs.
+    /// Cost of translations: walks, and hits in farther TLBs.
     pub translation_ps: Figure,
-    /// What memory, caches and translations took, the instructions that ran beside included.
+    /// Cost of memory, caches and translations, including what instructions hide.
     pub cost_ps: Figure,
-    /// Its own time: its instructions, and the cost that they did not hide.
+    /// Time of the vCPU: its instructions, and the cost that they did not hide.
     pub time_ps: Figure,
 }
 
@@ -100,14 +100,14 @@ impl VcpuFigures {
         }
     }
 
-    /// Whether anything was counted.
+    /// Returns true if nothing was counted.
     pub fn is_empty(&self) -> bool {
         let seen = [&self.instructions, &self.io, &self.other];
         seen.iter().all(|figure| figure.get() == 0) && self.nodes.iter().all(|node| node.all() == 0)
     }
 }
 
-/// All figures.
+/// The counters of a machine.
 #[derive(Debug)]
 pub struct Counters {
     phases: Vec<Once<Vec<VcpuFigures>>>,
@@ -116,25 +116,25 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Nothing counted yet.
+    /// Creates counters, all 0.
     pub fn new(vcpus: usize, nodes: usize) -> Self {
         let phases = (0..PHASES).map(|_| Once::new()).collect();
         Self { phases, vcpus, nodes }
     }
 
-    /// A vCPU's figures in a phase.
+    /// Returns a vCPU's counters in a phase.
     #[inline]
     pub fn of(&self, phase: usize, vcpu: usize) -> &VcpuFigures {
         let make = || (0..self.vcpus).map(|_| VcpuFigures::new(self.nodes)).collect();
         &self.phases[phase].call_once(make)[vcpu]
     }
 
-    /// Whether anybody was in this phase.
+    /// Returns true if any vCPU was in this phase.
     pub fn is_entered(&self, phase: usize) -> bool {
         self.phases[phase].get().is_some()
     }
 
-    /// The phases that were entered, with each vCPU's figures.
+    /// Returns the phases that were entered, with each vCPU's counters.
     pub fn phases(&self) -> impl Iterator<Item = (usize, &[VcpuFigures])> {
         let entered = self.phases.iter().enumerate();
         entered.filter_map(|(phase, vcpus)| Some((phase, vcpus.get()?.as_slice())))

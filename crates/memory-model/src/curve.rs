@@ -25,7 +25,7 @@ pub enum CurveError {
     /// There are too few or too many points to interpolate.
     #[error("has {0} points, expected 2 to 1000")]
     Points(usize),
-    /// A point does not follow the one before it.
+    /// A point is not above the one before it.
     #[error(
         "has ({mb_s} MB/s, {ns} ns) as point {at}, expected more bandwidth than the point \
          before it and no less latency, up to 1e12 MB/s and 1e9 ns"

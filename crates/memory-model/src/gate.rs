@@ -1,4 +1,4 @@
-//! Whether accesses count now, and for which phase.
+//! Decides whether accesses count now, and for which phase.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::arguments::Start;
 use crate::marker::Marker;
 
-/// What a marker changed.
+/// The effect of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Counting begins.
@@ -16,11 +16,11 @@ pub enum Change {
     Closed,
     /// Another phase begins.
     Phase,
-    /// Nothing but the depth, or nothing at all.
+    /// The depth changes, or nothing.
     None,
 }
 
-/// Markers seen.
+/// Numbers of markers seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Begin markers.
@@ -42,36 +42,35 @@ pub struct Tally {
 pub struct Gate {
     depth: AtomicU32,
     phase: AtomicUsize,
-    /// In the order of [`Tally`].
+    /// In the order of [`Tally`]'s fields.
     seen: [AtomicU64; 6],
 }
 
 impl Gate {
-    /// Open or closed from the start.
+    /// Creates a gate that is open or closed at the start.
     pub fn new(start: Start) -> Self {
         let depth = AtomicU32::new(u32::from(start == Start::On));
         Self { depth, phase: AtomicUsize::new(0), seen: Default::default() }
     }
 
-    /// Whether accesses count.
+    /// Returns true if accesses count.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.depth.load(Relaxed) > 0
     }
 
-    /// Whether accesses count now or ever did.
+    /// Returns true if accesses count now or did before.
     pub fn was_open(&self) -> bool {
         self.is_open() || self.seen[0].load(Relaxed) > 0 || self.seen[1].load(Relaxed) > 0
     }
 
-    /// The present phase.
+    /// Returns the current phase.
     #[inline]
     pub fn phase(&self) -> usize {
         self.phase.load(Relaxed)
     }
 
-    /// Takes a marker in. Names are no business of the gate: who knows them gives it the
-    /// phase's number.
+    /// Applies a marker; a phase's name must already be replaced by its number.
     pub fn mark(&self, marker: Marker) -> Change {
         let (seen, change) = match marker {
             Marker::NamedPhase | Marker::Letter(_) | Marker::HostPages(_) => return Change::None,
@@ -91,7 +90,7 @@ impl Gate {
         change
     }
 
-    /// The markers seen so far.
+    /// Returns the numbers of markers so far.
     pub fn tally(&self) -> Tally {
         let [begins, ends, stray_ends, phases, publishes, reports] =
             [0, 1, 2, 3, 4, 5].map(|at: usize| self.seen[at].load(Relaxed));

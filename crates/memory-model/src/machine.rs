@@ -8,11 +8,11 @@ use crate::curve::Curve;
 
 /// Name of the format that [`Machine`] is read from.
 pub const SCHEMA: &str = "numalab-emulator-machine/1";
-/// Nodes at most: the virtual PMU has room for so many.
+/// Maximum number of nodes that the virtual PMU has room for.
 pub const MOST_NODES: usize = 16;
-/// vCPUs at most: the virtual PMU's 64 KiB have room for so many.
+/// Maximum number of vCPUs that the 64 KiB of the virtual PMU have room for.
 pub const MOST_VCPUS: usize = 255;
-/// Memory that costs nothing still does under load: it rises from here.
+/// Latency without load from which it rises under load if the machine's is 0.
 const LEAST_UNLOADED_NS: f64 = 1.0;
 
 mod check;
@@ -38,13 +38,13 @@ pub struct Node {
     pub ranges: Vec<(u64, u64)>,
 }
 
-/// Who shares a cache.
+/// The vCPUs that share a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Each vCPU has one.
+    /// Each vCPU has a private cache.
     Cpu,
-    /// Each L3 group has one.
+    /// The vCPUs of an L3 group share a cache.
     Group,
 }
 
@@ -52,29 +52,29 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheLevel {
-    /// 1 is the nearest.
+    /// The level; 1 is the nearest.
     pub level: u8,
-    /// All its bytes: lines × ways × sets.
+    /// Total bytes: lines × ways × sets.
     pub size_bytes: u64,
-    /// Lines of a set.
+    /// Lines per set.
     pub ways: u32,
-    /// A power of two, the same on every level.
+    /// Bytes per line: a power of two, the same on every level.
     pub line_bytes: u32,
-    /// Who shares it.
+    /// The vCPUs that share it.
     pub scope: Scope,
-    /// What a hit costs beyond the instruction's own time.
+    /// Cost of a hit beyond the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
 }
 
-/// What a line takes that comes from another vCPU's caches, in ns: half a round trip.
+/// Latencies of lines from other vCPUs' caches, in ns: half a round trip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
     /// Between vCPUs of one L3 group.
     pub group_ns: f64,
-    /// Between vCPUs of different groups: rows are the node of who takes it, columns that of
-    /// who has it.
+    /// Between vCPUs of different groups: rows are the node of the taker, columns that of the
+    /// previous holder.
     pub node_ns: Vec<Vec<f64>>,
 }
 
@@ -95,16 +95,16 @@ impl Transfers {
 pub struct Machine {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In the order in which QEMU was given their memory.
+    /// The nodes, in the order in which QEMU gets their memory.
     pub nodes: Vec<Node>,
     /// Position in `nodes` of each vCPU's node.
     pub cpus: Vec<usize>,
-    /// Each vCPU's L3 group, any number; without it, its node.
+    /// Each vCPU's L3 group, as any number; by default one group per node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l3_groups: Option<Vec<usize>>,
-    /// What a load that reaches memory takes, in ns.
+    /// Latency of a load that reaches memory, in ns.
     pub latency_ns: Vec<Vec<f64>>,
-    /// What a store that reaches memory takes; without it, as a load.
+    /// Latency of a store that reaches memory, in ns; by default that of a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_latency_ns: Option<Vec<Vec<f64>>>,
     /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 is no limit.
@@ -113,28 +113,28 @@ pub struct Machine {
     /// Bandwidth from each node's vCPUs to each node's memory; 0 is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bandwidth_mb_s: Option<Vec<Vec<f64>>>,
-    /// What each node's memory takes under load, by rising share of writes; no curves are no
-    /// load. Takes the place of a bandwidth.
+    /// Load curves of each node's memory, by rising share of writes; without curves its latency is
+    /// constant. They replace a bandwidth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_load: Option<Vec<Vec<Curve>>>,
-    /// The same from each node's vCPUs to each node's memory.
+    /// Load curves of the links from each node's vCPUs to each node's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_load: Option<Vec<Vec<Vec<Curve>>>>,
-    /// What overlaps; without it a miss hides some instructions and no other miss.
+    /// Overlap of misses; without it a miss hides some instructions and no other miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,
-    /// How addresses are translated; without it, at no cost.
+    /// Translation of addresses; without it, translations are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tlb: Option<Tlb>,
-    /// What lines take from cache to cache; without it, caches know nothing of each other.
+    /// Transfers of lines between caches; without them, caches are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
-    /// Nearest first; none means that every access reaches memory.
+    /// The caches, nearest first; without any, every access reaches memory.
     #[serde(default)]
     pub caches: Vec<CacheLevel>,
 }
 
-/// A stage of the model that a machine may have or not.
+/// An optional stage of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Latency rises with bandwidth.
@@ -145,12 +145,12 @@ pub enum Stage {
     Owners,
     /// Addresses are translated.
     Tlb,
-    /// They are, by the tables of a guest and of its host.
+    /// Addresses are translated by the tables of a guest and of its host.
     Nested,
 }
 
 impl Stage {
-    /// All stages by name.
+    /// All stages, with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("load", Self::Load),
         ("core", Self::Core),
@@ -159,24 +159,24 @@ impl Stage {
         ("nested", Self::Nested),
     ];
 
-    /// The stage of this name.
+    /// Returns the stage with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(other, _)| *other == name).map(|(_, stage)| *stage)
     }
 }
 
 impl Machine {
-    /// Reads and checks a description.
+    /// Parses and validates a description.
     ///
     /// # Errors
-    /// [`MachineError`] names the field and what was expected.
+    /// [`MachineError`] names the field and the expected value.
     pub fn from_json(text: &str) -> Result<Self, MachineError> {
         let machine: Self = serde_json::from_str(text)?;
         machine.check()?;
         Ok(machine)
     }
 
-    /// The same with a stage of typical figures.
+    /// Returns the machine with typical figures for a stage.
     #[must_use]
     pub fn with(self, stage: Stage) -> Self {
         match stage {
@@ -188,7 +188,7 @@ impl Machine {
         }
     }
 
-    /// Curves of the typical shape in place of bandwidths.
+    /// Replaces bandwidths by curves of the typical shape.
     fn with_load(mut self) -> Self {
         let latency_ns = &self.latency_ns;
         let curves = |from: usize, to: usize, mb_s: f64| {
@@ -207,7 +207,8 @@ impl Machine {
         self
     }
 
-    /// Each vCPU's L3 group, counted from 0 without gaps in the order of their first vCPUs.
+    /// Returns each vCPU's L3 group, numbered from 0 without gaps in the order of their first
+    /// vCPUs.
     pub fn groups(&self) -> Vec<usize> {
         let named = self.l3_groups.as_ref().unwrap_or(&self.cpus);
         let mut seen = Vec::new();
@@ -221,7 +222,7 @@ impl Machine {
         named.iter().map(dense).collect()
     }
 
-    /// How many caches there are of a scope.
+    /// Returns the number of caches of a scope.
     fn instances(&self, scope: Scope) -> usize {
         match scope {
             Scope::Cpu => self.cpus.len(),

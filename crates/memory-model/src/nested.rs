@@ -14,13 +14,13 @@ use crate::page_tables::{LEVELS, number};
 
 /// Entries of the nested TLB: an assumption.
 const ENTRIES: u32 = 16;
-/// What tells a host's upper entry from a guest's in the cache that has both.
+/// Distinguishes a host's upper entries from a guest's in their common cache.
 pub(crate) const HOST_KEY: u64 = 1 << 60;
 
-/// How a vCPU translates guest-physical addresses.
+/// Translation of guest-physical addresses by a vCPU.
 #[derive(Debug)]
 pub(crate) struct Nested {
-    /// The host's pages: 0 for 4 KiB, 1 for 2 MiB, 2 for 1 GiB.
+    /// Size of the host's pages: 0 for 4 KiB, 1 for 2 MiB, 2 for 1 GiB.
     pub size: usize,
     tables: Cache,
 }
@@ -30,13 +30,13 @@ impl Nested {
         Self { size, tables: Cache::of_lines(u64::from(ENTRIES), ENTRIES, 0) }
     }
 
-    /// Whether the nested TLB has the page of the guest's tables at this guest-physical address, as
-    /// it does from now on.
+    /// Looks up the page of a guest's table entry in the nested TLB, and inserts it; returns
+    /// whether it was present.
     pub(crate) fn has_table(&self, address: u64) -> bool {
         self.tables.access(number(address, self.end() - 1))
     }
 
-    /// The level behind the host's last one.
+    /// Returns the level after the host's last one.
     pub(crate) fn end(&self) -> usize {
         LEVELS - self.size
     }
@@ -46,7 +46,7 @@ impl Nested {
     }
 }
 
-/// The host's levels that a walk reads of those up to `end`, given the lowest that is cached.
+/// Returns the host's levels below `end` that a walk reads, given the lowest cached one.
 pub(crate) fn behind(known: Option<usize>, end: usize) -> Range<usize> {
     known.map_or(0, |level| level + 1)..end
 }

@@ -7,7 +7,7 @@ use crate::tlb::TlbPlace;
 /// The action that an access requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// None.
+    /// No action.
     #[default]
     None,
     /// The guest's clock advances by this many nanoseconds.
@@ -37,11 +37,11 @@ pub struct Outcome {
     pub effect: Effect,
     /// The source of its line.
     pub source: Source,
-    /// Whether it reached memory: no cache had its line, nor was it in flight.
+    /// True if it reached memory: no cache had its line, nor was it in flight.
     pub missed: bool,
-    /// Whether the vCPU's own caches had the line.
+    /// True if the vCPU's own caches had the line.
     pub own_cache: bool,
-    /// Whether a shared cache would have had the line if all vCPUs were on one node.
+    /// True if a shared cache would have had the line with all vCPUs on one node.
     pub on_one_node: bool,
     /// Cost of memory or caches.
     pub cost_ps: u64,

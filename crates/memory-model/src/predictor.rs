@@ -27,7 +27,7 @@ struct Entry {
     tag: u16,
     /// Predicts taken if it is 0 or more; -4 to 3.
     counter: i8,
-    /// How often it was right and the next best was wrong; 0 to 3.
+    /// Number of times it was right and the next best was wrong; 0 to 3.
     useful: u8,
 }
 

@@ -1,5 +1,5 @@
-//! The address space of a program without an emulated machine of its own: assigns frames of the
-//! model to its pages, by first touch and policy like Linux (numa(7), set_mempolicy(2)).
+//! The address space of a program without a separate emulated machine: assigns frames of the model
+//! to its pages, by first touch and policy like Linux (numa(7), set_mempolicy(2)).
 
 mod pool;
 
@@ -36,7 +36,7 @@ pub struct Page {
     pub frame: u64,
     /// Position of its node.
     pub node: usize,
-    /// Whether the program chose the node by a policy.
+    /// True if the program chose the node by a policy.
     pub bound: bool,
     /// Position of the node of the page table with its entry: that of the thread which first
     /// touched the 2 MiB around it.

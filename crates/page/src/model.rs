@@ -39,7 +39,7 @@ pub struct Page {
     pub note: Option<String>,
     /// The parts, in order.
     pub parts: Vec<Part>,
-    /// Whether a terminal shows every row of its tables, because it can scroll.
+    /// True if a terminal shows every row of its tables, because it can scroll.
     pub whole: bool,
     /// Texts that are replaced everywhere if the page is redacted.
     pub private: Vec<Private>,
@@ -144,7 +144,7 @@ pub struct Panel {
     pub table: Table,
     /// The part of it that a terminal shows.
     pub terminal: Terminal,
-    /// Whether a page folds it, with its picture unless that is the page's own: evidence that few
+    /// True if a page folds it, with its picture unless that is the page's own: evidence that few
     /// readers need.
     pub folded: bool,
 }

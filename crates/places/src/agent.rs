@@ -12,7 +12,7 @@ use numalab_study::{
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use super::host::Host;
+use super::host::{self, Host};
 
 /// The setup that the agent receives first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub(super) enum Answer {
 /// Returns an error if the connection fails; a failure of the backend is an answer.
 pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let settings = serde_json::from_str(spec).map_err(io::Error::other)?;
-    let spec = BackendSpec { kind: "host".to_owned(), settings };
+    let spec = BackendSpec { kind: host::KIND.name.to_owned(), settings };
     let host = match Host::open(&spec, &Interrupt::never()) {
         Ok(host) => host,
         Err(error) => return say(&mut output, &Answer::Failed(error)),

@@ -1,16 +1,21 @@
 //! Settings that several backends share.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::{
-    MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
+    GivenCosts, MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
 };
 use numalab_formats::{gallery, tiers};
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
-use numalab_study::{BackendError, SettingKind, SettingSpec, StudyPlace};
+use numalab_study::{BackendError, BackendSpec, SettingKind, SettingSpec, StudyPlace};
 use numalab_topology::TierSpec;
 use serde::Deserialize;
+use serde_json::Value;
+
+/// The name of the backend that is a Linux guest.
+pub(super) const LINUX_GUEST: &str = "linux-guest";
 
 pub(super) const EMULATE: SettingSpec = SettingSpec {
     name: "emulate",
@@ -22,13 +27,13 @@ pub(super) const CPUS: SettingSpec = SettingSpec {
     name: "cpus",
     kind: SettingKind::Count(4096),
     default: "2",
-    about: "cpus of all nodes together",
+    about: "total number of cpus",
 };
 pub(super) const MEMORY: SettingSpec = SettingSpec {
     name: "memory",
     kind: SettingKind::Text("a size such as 2G"),
     default: "2G",
-    about: "memory of all nodes together",
+    about: "total memory",
 };
 pub(super) const DISTANCES: SettingSpec = SettingSpec {
     name: "distances",
@@ -40,27 +45,27 @@ pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
     name: "emulate-tiers",
     kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
     default: "",
-    about: "tiers of memory and their latencies, as --emulate-tiers takes them, instead of emulate, \
-            memory and distances",
+    about: "memory tiers with latencies, as --emulate-tiers takes them; replaces emulate, memory \
+            and distances",
 };
 pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
     name: "emulate-like",
     kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
     default: "",
-    about: "machine whose memory is known, as --emulate-like takes it, with `cpus` and `memory` of \
-            it, instead of emulate and distances",
+    about: "a known machine to emulate, as --emulate-like takes it, with `cpus` and `memory` for \
+            its size; replaces emulate and distances",
 };
 pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
     kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
     default: "",
-    about: "latency of memory, in virtual time, as --emulate-latency takes it",
+    about: "memory latency in virtual time, as --emulate-latency takes it",
 };
 pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
     name: "emulate-bandwidth",
     kind: SettingKind::Text("limits such as 10G, or hmat"),
     default: "",
-    about: "limits of bandwidth of that memory, as --emulate-bandwidth takes them",
+    about: "bandwidth limits of that memory, as --emulate-bandwidth takes them",
 };
 pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
     name: "emulate-cache",
@@ -86,7 +91,7 @@ pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
     name: "count-migrations",
     kind: SettingKind::Flag,
     default: "false",
-    about: "perf stat counts migrations and context switches of each workload",
+    about: "count migrations and context switches of each workload with perf stat",
 };
 pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
     name: "watch-pages",
@@ -95,11 +100,12 @@ pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
     about: "record which pages each workload's memory is on while it runs",
 };
 
-pub(super) const WATCH_OUTPUT: SettingSpec = SettingSpec {
+/// Records a hash of each workload's output.
+pub const WATCH_OUTPUT: SettingSpec = SettingSpec {
     name: "watch-output",
     kind: SettingKind::Flag,
     default: "false",
-    about: "record a hash of each workload's output, to show whether it is always the same",
+    about: "record a hash of each workload's output, to show whether it varies",
 };
 
 /// The emulated costs of a guest's memory, written as on the command line.
@@ -112,6 +118,12 @@ pub(super) struct MemoryCostSettings {
     emulate_bandwidth: Option<String>,
     emulate_cache: Option<String>,
     emulate_stages: Option<String>,
+}
+
+/// Returns true if a guest's memory has emulated costs with these settings, in virtual time.
+pub(super) fn emulates_memory(spec: &BackendSpec) -> bool {
+    let costs = serde_json::from_value(Value::Object(spec.settings.clone()));
+    costs.is_ok_and(|costs: MemoryCostSettings| costs.are_emulated())
 }
 
 impl MemoryCostSettings {
@@ -130,30 +142,19 @@ impl MemoryCostSettings {
 
     /// Returns the machine file that the guest imitates, if any.
     pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
-        let Some(name) = &self.emulate_like else { return Ok(None) };
-        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
-            place: StudyPlace::backend(kind, "emulate-like"),
-            found: format!("{name:?}"),
-            expected: error.to_string(),
-        };
-        let text = match gallery::machine(name) {
-            Some(text) => text.to_owned(),
-            None => {
-                read_file_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| bad(&error))?
-            }
-        };
-        machine_toml::read_file(&text).map(Some).map_err(|error| bad(&error))
+        read(kind, EMULATE_LIKE, self.emulate_like.as_ref(), |name| {
+            let text = match gallery::machine(name) {
+                Some(text) => text.to_owned(),
+                None => read_file_text(Path::new(name), MOST_STUDY_BYTES)
+                    .map_err(|error| error.to_string())?,
+            };
+            machine_toml::read_file(&text).map_err(|error| error.to_string())
+        })
     }
 
     /// Returns the memory tiers of the machine, if it has any.
     pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
-        let Some(text) = &self.emulate_tiers else { return Ok(None) };
-        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
-            place: StudyPlace::backend(kind, "emulate-tiers"),
-            found: format!("{text:?}"),
-            expected: error.to_string(),
-        };
-        tiers::parse(text).map(Some).map_err(|error| bad(&error))
+        read(kind, EMULATE_TIERS, self.emulate_tiers.as_ref(), tiers::parse)
     }
 
     /// Returns the latency as written: of local memory, or of each tier.
@@ -166,31 +167,38 @@ impl MemoryCostSettings {
 
     /// Returns the costs, for a backend of this kind.
     pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
-        let bad =
-            |key: &str, found: &str, expected: &dyn std::fmt::Display| BackendError::BadInput {
-                place: StudyPlace::backend(kind, key),
-                found: format!("{found:?}"),
-                expected: expected.to_string(),
-            };
-        let tiers = self.tiers(kind)?;
-        let mut costs = tiers.as_ref().map(MemoryCosts::of_tiers).unwrap_or_default();
-        if let Some(text) = &self.emulate_latency {
-            let parsed = parse_latency(text);
-            costs.latency = parsed.map_err(|error| bad("emulate-latency", text, &error))?;
-        }
-        if let Some(text) = &self.emulate_bandwidth {
-            let parsed = parse_bandwidth(text);
-            costs.bandwidth = parsed.map_err(|error| bad("emulate-bandwidth", text, &error))?;
-        }
-        if let Some(text) = &self.emulate_cache {
-            let parsed = parse_caches(text);
-            costs.caches = parsed.map_err(|error| bad("emulate-cache", text, &error))?;
-        }
-        if let Some(text) = &self.emulate_stages {
-            let parsed = parse_stages(text);
-            costs.stages = parsed.map_err(|error| bad("emulate-stages", text, &error))?;
-        }
-        Ok(costs)
+        let given = GivenCosts {
+            latency: read(kind, EMULATE_LATENCY, self.emulate_latency.as_ref(), parse_latency)?,
+            bandwidth: read(
+                kind,
+                EMULATE_BANDWIDTH,
+                self.emulate_bandwidth.as_ref(),
+                parse_bandwidth,
+            )?,
+            caches: read(kind, EMULATE_CACHE, self.emulate_cache.as_ref(), parse_caches)?,
+            stages: read(kind, EMULATE_STAGES, self.emulate_stages.as_ref(), parse_stages)?,
+        };
+        Ok(given.or(MemoryCosts::of_guest(self.tiers(kind)?.as_ref())))
+    }
+}
+
+/// Reads a setting of a backend's table, if it is given.
+fn read<T, E: Display>(
+    kind: &str,
+    spec: SettingSpec,
+    text: Option<&String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, BackendError> {
+    let parsed = text.map(|text| parse(text).map_err(|error| bad(kind, spec.name, text, &error)));
+    parsed.transpose()
+}
+
+/// Returns the error for a value of a backend's table.
+pub(super) fn bad(kind: &str, key: &str, found: &str, expected: &dyn Display) -> BackendError {
+    BackendError::BadInput {
+        place: StudyPlace::backend(kind, key),
+        found: format!("{found:?}"),
+        expected: expected.to_string(),
     }
 }
 

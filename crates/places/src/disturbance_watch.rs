@@ -40,10 +40,8 @@ impl DisturbanceWatch {
 
 /// Returns the cpus on which this process and its children may run.
 pub(super) fn allowed_cpus() -> Result<CpuSet, BackendError> {
-    let allowed = allowed_now().map_err(|error| BackendError::Failed {
-        doing: "finding the cpus of this process".to_owned(),
-        reason: error.to_string(),
-    })?;
+    let allowed = allowed_now()
+        .map_err(|error| BackendError::failed("finding the cpus of this process", error))?;
     Ok(allowed.cpus)
 }
 
@@ -52,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_of_this_machines_time_is_not_watched() {
+    fn samples_outside_of_host_time_are_not_watched() {
         let mut watch = DisturbanceWatch::new(false).unwrap();
         let before = watch.now();
         assert_eq!(before, None);

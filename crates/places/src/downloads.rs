@@ -8,8 +8,6 @@ pub(super) fn supplies(
     cache: &Cache,
     architecture: Architecture,
 ) -> Result<Supplies, BackendError> {
-    Supplies::read(cache, architecture).map_err(|error| BackendError::Failed {
-        doing: "reading the cache".to_owned(),
-        reason: error.to_string(),
-    })
+    Supplies::read(cache, architecture)
+        .map_err(|error| BackendError::failed("reading the cache", error))
 }

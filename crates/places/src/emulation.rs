@@ -72,10 +72,8 @@ where
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let named = request.treatment.settings.get(PLACEMENT).map(Setting::to_string);
         let found = self.placements.iter().find(|(name, _)| Some(name) == named.as_ref());
-        let (name, program) = found.ok_or_else(|| BackendError::Failed {
-            doing: "a trial".to_owned(),
-            reason: "no such placement".to_owned(),
-        })?;
+        let (name, program) =
+            found.ok_or_else(|| BackendError::failed("a trial", "no such placement"))?;
         if let Some(known) = repeated(&self.ran, name) {
             return Ok(known);
         }
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_runs_once_where_the_program_repeats_to_the_last_bit() {
+    fn a_placement_runs_once_if_the_program_is_deterministic() {
         let once = ran(&[(AS_IS, &[2.0]), ("1", &[1.0])]);
         assert_eq!(repeated(&once, "1"), None, "nothing is known of repeats yet");
         let twice = ran(&[(AS_IS, &[2.0, 2.0]), ("1", &[1.0])]);

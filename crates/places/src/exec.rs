@@ -35,7 +35,7 @@ pub(crate) struct Executed {
     pub(crate) output: String,
 }
 
-/// Whether `perf stat` counts around workloads.
+/// Use of `perf stat` around workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// It counts scheduler events.
@@ -75,14 +75,14 @@ pub(crate) fn run(
 /// Reads the output of a finished workload. One that leaves processes running has not finished.
 pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
     if let Some(left) = ran.left.first() {
-        return Err(BackendError::Failed {
-            doing: format!("workload {}", workload.name),
-            reason: format!(
-                "`{}` left {left} running, which was ended: expected a program that does its work \
-                 before it ends",
+        return Err(BackendError::failed(
+            format!("workload {}", workload.name),
+            format!(
+                "`{}` left {left} running, which was ended: expected a program that completes its \
+                 work before it exits",
                 workload.command.first().map_or("", String::as_str)
             ),
-        });
+        ));
     }
     let finished = Finished {
         ending: ending(ran.status),
@@ -90,10 +90,9 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         stderr: &ran.stderr,
         elapsed_s: ran.took.as_secs_f64(),
     };
-    workload.read(&finished).map_err(|error| BackendError::Failed {
-        doing: format!("workload {}", workload.name),
-        reason: error.to_string(),
-    })
+    workload
+        .read(&finished)
+        .map_err(|error| BackendError::failed(format!("workload {}", workload.name), error))
 }
 
 fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {
@@ -150,10 +149,7 @@ fn failed(workload: &Workload, error: &CommandError) -> BackendError {
     match error {
         CommandError::Interrupted { .. } => BackendError::Interrupted,
         CommandError::NotFound { program } => BackendError::missing(workload, program),
-        error => BackendError::Failed {
-            doing: format!("workload {}", workload.name),
-            reason: error.to_string(),
-        },
+        error => BackendError::failed(format!("workload {}", workload.name), error),
     }
 }
 

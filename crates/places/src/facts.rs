@@ -42,10 +42,8 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
 
 /// Returns a fact with a file's fingerprint, which distinguishes later builds of it.
 pub(super) fn content(file: &Path) -> Result<String, BackendError> {
-    let content = fs::read(file).map_err(|error| BackendError::Failed {
-        doing: format!("reading {}", file.display()),
-        reason: error.to_string(),
-    })?;
+    let content = fs::read(file)
+        .map_err(|error| BackendError::failed(format!("reading {}", file.display()), error))?;
     Ok(format!("sha256 {}", digits(&content)))
 }
 
@@ -63,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_is_told_from_the_next_by_its_content() {
+    fn builds_differ_by_content() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("bzImage");
         let content_of = |text: &str| {

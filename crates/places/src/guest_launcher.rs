@@ -12,6 +12,7 @@ use numalab_record::study::Treatment;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
 
+use super::common_settings::LINUX_GUEST;
 use super::guest_machine::GuestSettings;
 use super::live_guest::failed;
 
@@ -22,7 +23,7 @@ pub(super) const KERNEL: &str = "kernel";
 pub(super) struct Launcher {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
-    /// Whether a kernel without memory tiers is rejected.
+    /// True if a kernel without memory tiers is rejected.
     pub(super) expect_tiers: bool,
     cache: Cache,
     contents: Contents,
@@ -111,10 +112,8 @@ pub(super) fn contents(
     let architecture = settings.architecture()?;
     let program = match architecture.own_program() {
         Some(companion) => companion.find().map_err(|error| failed(&error.into()))?,
-        None => env::current_exe().map_err(|error| BackendError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })?,
+        None => env::current_exe()
+            .map_err(|error| BackendError::failed("finding this program", error))?,
     };
     let mut contents = Contents { architecture, ..Contents::new(program) };
     let own = contents.expect_own_processor(&contents.init);
@@ -156,7 +155,7 @@ pub(super) fn kernel_of(
 ) -> Result<KernelChoice, BackendError> {
     let (name, place) = match treatment.settings.get(KERNEL) {
         Some(setting) => (setting.to_string(), StudyPlace::Setting(KERNEL.to_owned())),
-        None => (settings.kernel.clone(), StudyPlace::backend("linux-guest", KERNEL)),
+        None => (settings.kernel.clone(), StudyPlace::backend(LINUX_GUEST, KERNEL)),
     };
     match name.as_str() {
         "linux" => Ok(KernelChoice::Distribution),

@@ -6,11 +6,11 @@ use numalab_formats::memory_emulator::describe;
 use numalab_formats::{emulation, machine_toml, size, tiers};
 use numalab_guest::{AcceleratorChoice, EmulatorMode, Guest, GuestError, Limits, MemoryEmulator};
 use numalab_image::Architecture;
-use numalab_study::{BackendError, StudyPlace};
+use numalab_study::BackendError;
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::common_settings::MemoryCostSettings;
+use super::common_settings::{self, LINUX_GUEST, MemoryCostSettings};
 use super::live_guest::failed;
 
 /// The time limit of a boot in which every access is charged, which is slow.
@@ -35,7 +35,7 @@ pub(super) struct GuestSettings {
     pub(super) accel: String,
     /// The kernel that it boots unless a treatment names another.
     pub(super) kernel: String,
-    /// Whether a fresh guest is booted for each treatment of each block.
+    /// True if a fresh guest is booted for each treatment of each block.
     pub(super) fresh: bool,
     /// Additional programs and files that its commands need.
     #[serde(default)]
@@ -55,13 +55,13 @@ pub(super) struct GuestSettings {
 impl GuestSettings {
     /// Returns the machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
-        if let Some(spec) = self.costs.tiers("linux-guest")? {
+        if let Some(spec) = self.costs.tiers(LINUX_GUEST)? {
             let machine = spec.machine(self.cpus);
             return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
         }
         let memory = size::parse_bytes(&self.memory);
         let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
-        if let Some(file) = self.costs.like("linux-guest")? {
+        if let Some(file) = self.costs.like(LINUX_GUEST)? {
             let nodes = file.machine.cpu_nodes().len().max(1);
             let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
             if cpus == 0 || !cpus.is_multiple_of(nodes) {
@@ -137,8 +137,8 @@ impl GuestSettings {
         if !self.costs.are_emulated() {
             return Ok(None);
         }
-        let costs = self.costs.costs("linux-guest")?;
-        let machine = match self.costs.like("linux-guest")? {
+        let costs = self.costs.costs(LINUX_GUEST)?;
+        let machine = match self.costs.like(LINUX_GUEST)? {
             Some(file) => file.emulated(machine),
             None => describe(machine, &costs),
         };
@@ -166,11 +166,7 @@ impl GuestSettings {
 }
 
 fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError {
-    BackendError::BadInput {
-        place: StudyPlace::backend("linux-guest", key),
-        found: format!("{found:?}"),
-        expected: expected.to_string(),
-    }
+    common_settings::bad(LINUX_GUEST, key, found, expected)
 }
 
 #[cfg(test)]
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_like_a_machine_that_comes_with_numalab() {
+    fn a_guest_can_imitate_a_bundled_machine() {
         let machine = settings(8, "x460").machine().expect("a machine");
         assert_eq!((machine.nodes.len(), machine.cpus.len()), (4, 8));
         assert_eq!(machine.memory_bytes(), 1 << 30);

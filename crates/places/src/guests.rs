@@ -243,10 +243,10 @@ fn no_values(workload: &Workload, disturbances: &[Disturbance]) -> BackendError 
         _ => None,
     });
     let (guest, reason) = said.unwrap_or_default();
-    BackendError::Failed {
-        doing: format!("workload {} in guest {guest}", workload.name),
-        reason: reason.unwrap_or_else(|| "no answer".to_owned()),
-    }
+    BackendError::failed(
+        format!("workload {} in guest {guest}", workload.name),
+        reason.unwrap_or_else(|| "no answer".to_owned()),
+    )
 }
 
 #[cfg(test)]
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_that_fails_in_a_guest_that_lives_ends_the_study() {
+    fn a_workload_that_fails_in_a_live_guest_ends_the_study() {
         let job = JobOutcome { exit: 1, output: "no such option".to_owned(), ..Default::default() };
         let alive = GuestOutcome {
             name: "g01".to_owned(),

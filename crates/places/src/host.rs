@@ -62,10 +62,10 @@ struct Options {
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
-    about: "this machine: a factor is one of its knobs, a placement, or a part of the commands",
+    about: "this machine: factors are its knobs, placements, or parts of commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
-    own_metrics: &[],
     levels: &placement::LEVELS,
+    ..BackendKind::PLAIN
 };
 
 impl Host {
@@ -132,10 +132,8 @@ impl Backend for Host {
 
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
         let notices = self.inspect(scope)?.notices;
-        adopt_orphans().map_err(|error| BackendError::Failed {
-            doing: "watching what workloads leave behind".to_owned(),
-            reason: error.to_string(),
-        })?;
+        adopt_orphans()
+            .map_err(|error| BackendError::failed("watching what workloads leave behind", error))?;
         let environment = self.environment(scope.workloads);
         let backend = PreparedHost {
             watch: SystemWatch::new(&allowed_cpus()?),
@@ -199,10 +197,7 @@ impl Prepared for PreparedHost {
 fn machine() -> Result<Machine, BackendError> {
     let reading = numalab_host::read_machine(&Root::live());
     let machine = reading.map(|reading| reading.machine);
-    machine.map_err(|error| BackendError::Failed {
-        doing: "reading this machine".to_owned(),
-        reason: error.to_string(),
-    })
+    machine.map_err(|error| BackendError::failed("reading this machine", error))
 }
 
 /// Returns evidence of a workload's pages.

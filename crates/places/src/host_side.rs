@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_normal_pages_unless_it_is_said() {
+    fn memory_has_normal_pages_by_default() {
         assert_eq!(pages(&settings(&[])), Ok(HostPages::Normal));
         let huge = HostPages::Huge { page_bytes: 2 << 20 };
         assert_eq!(pages(&settings(&[(BACKING, "2m")])), Ok(huge));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_knobs_are_told_from_other_settings() {
+    fn knobs_of_the_host_are_distinguished_from_other_settings() {
         let all = settings(&[("host:thp_enabled", "never"), ("thp_enabled", "always")]);
         assert_eq!(knobs(&all).into_keys().collect::<Vec<_>>(), ["host:thp_enabled"]);
     }

@@ -344,5 +344,5 @@ fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Eviden
 }
 
 fn failed(workload: &Workload, reason: String) -> BackendError {
-    BackendError::Failed { doing: format!("workload {}", workload.name), reason }
+    BackendError::failed(format!("workload {}", workload.name), reason)
 }

@@ -145,11 +145,9 @@ fn failed(error: &KnobError) -> BackendError {
     match error.class() {
         ErrorClass::Lacking => BackendError::Lacking {
             what: error.to_string(),
-            remedy: "nothing is left changed".to_owned(),
+            remedy: "all changes were undone".to_owned(),
         },
-        ErrorClass::BadInput | ErrorClass::Failed => {
-            BackendError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
-        }
+        ErrorClass::BadInput | ErrorClass::Failed => BackendError::failed("knobs", error),
     }
 }
 

@@ -33,8 +33,10 @@ use kernel::Kernel;
 use linux_guest::LinuxGuest;
 
 pub use agent::serve;
+pub use common_settings::WATCH_OUTPUT;
 pub use emulation::{AS_IS, Emulation, PLACEMENT, REPEATED};
 pub use host::OUTPUT;
+pub use linux_guest::{DescribedGuest, boots_new_kernel};
 pub use tolerant::{Failures, Tolerant};
 
 /// Every backend, with its settings and its constructor.

@@ -1,6 +1,7 @@
 //! A Linux guest under QEMU: knobs inside it, the pages behind its memory, and knobs of the host
 //! (`host:NAME`).
 
+mod described;
 mod kind;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
 use super::placement;
+pub use described::{DescribedGuest, boots_new_kernel};
 pub(super) use kind::KIND;
 
 /// A Linux guest.
@@ -45,7 +47,7 @@ pub(super) struct LinuxGuest {
 struct PreparedLinuxGuest {
     /// Ended before the host's knobs are restored: a pool of huge pages must not shrink under it.
     live: Option<(Outside, LiveGuest)>,
-    /// Whether a treatment has been applied: a guest booted before that is still fresh.
+    /// True if a treatment has been applied: a guest booted before that is still fresh.
     is_used: bool,
     knobs: KnobSettings,
     interrupt: Interrupt,

@@ -81,10 +81,8 @@ impl LiveGuest {
     }
 
     fn tell(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
-        let mut line = serde_json::to_vec(message).map_err(|error| BackendError::Failed {
-            doing: "sending a request to the guest".to_owned(),
-            reason: error.to_string(),
-        })?;
+        let mut line = serde_json::to_vec(message)
+            .map_err(|error| BackendError::failed("sending a request to the guest", error))?;
         line.push(b'\n');
         if let Some(requests) = &self.requests {
             // If the guest is gone, the error appears when waiting for its answer.
@@ -100,9 +98,11 @@ impl LiveGuest {
         loop {
             match self.answers.recv_timeout(LOOK) {
                 Ok(line) => {
-                    return serde_json::from_slice(&line).map_err(|error| BackendError::Failed {
-                        doing: "reading the guest's answer".to_owned(),
-                        reason: format!("{error}: {}", String::from_utf8_lossy(&line)),
+                    return serde_json::from_slice(&line).map_err(|error| {
+                        BackendError::failed(
+                            "reading the guest's answer",
+                            format!("{error}: {}", String::from_utf8_lossy(&line)),
+                        )
                     });
                 }
                 Err(RecvTimeoutError::Timeout) if self.interrupt.requested() => {
@@ -123,18 +123,11 @@ impl LiveGuest {
         }
         match ended {
             Some(Err(error)) => failed(&error),
-            Some(Ok(outcome)) => BackendError::Failed {
-                doing: "the guest's agent".to_owned(),
-                reason: format!(
-                    "it ended with {:?} {}",
-                    outcome.exit,
-                    outcome.complaints.join("; ")
-                ),
-            },
-            None => BackendError::Failed {
-                doing: "the guest".to_owned(),
-                reason: "its thread ended".to_owned(),
-            },
+            Some(Ok(outcome)) => BackendError::failed(
+                "the guest's agent",
+                format!("it ended with {:?} {}", outcome.exit, outcome.complaints.join("; ")),
+            ),
+            None => BackendError::failed("the guest", "its thread has ended"),
         }
     }
 }
@@ -153,16 +146,13 @@ impl Drop for LiveGuest {
 pub(super) fn failed(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => BackendError::Failed { doing: "the guest".to_owned(), reason: error.to_string() },
+        None => BackendError::failed("the guest", error),
     }
 }
 
 /// Returns the error for an answer that does not match its request.
 pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
-    BackendError::Failed {
-        doing: "reading the guest's answer".to_owned(),
-        reason: format!("unexpected: {answer:?}"),
-    }
+    BackendError::failed("reading the guest's answer", format!("unexpected: {answer:?}"))
 }
 
 /// The connection between the guest's channel and the backend: lines of answers out, requests in.
@@ -171,7 +161,7 @@ struct Wire {
     says: Sender<Vec<u8>>,
     line: Vec<u8>,
     errors: Vec<u8>,
-    /// Whether the agent has answered and waits for the next request.
+    /// True if the agent has answered and waits for the next request.
     waits: bool,
 }
 

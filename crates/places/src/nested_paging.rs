@@ -17,7 +17,7 @@ pub(crate) const EMULATED_HOST_PAGES: SettingSpec = SettingSpec {
     name: "emulate-host-pages",
     kind: SettingKind::OneOf(&["4k", "2m", "1g"]),
     default: "4k",
-    about: "size of the host's pages that the emulator assumes behind its memory (with emulate-stages = \
+    about: "size of the host's pages that the emulator assumes for its memory (with emulate-stages = \
             \"nested\")",
 };
 

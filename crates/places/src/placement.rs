@@ -29,13 +29,13 @@ pub(super) const POLICY: SettingSpec = SettingSpec {
     name: placement::POLICY,
     kind: SettingKind::Text("local, bind:0, preferred:0, interleave:0,1 or weighted:all"),
     default: "",
-    about: "nodes whose memory commands take",
+    about: "nodes from which commands get memory",
 };
 pub(super) const RANKS: SettingSpec = SettingSpec {
     name: "ranks",
     kind: SettingKind::Count(4096),
     default: "",
-    about: "copies of a command that run at once, each on its share of the CPUs",
+    about: "concurrent copies of a command, each on its share of the CPUs",
 };
 pub(super) const THREADS: SettingSpec = SettingSpec {
     name: "threads",
@@ -48,7 +48,7 @@ pub(super) const ENVIRONMENT: SettingSpec = SettingSpec {
     name: "environment",
     kind: SettingKind::Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"),
     default: "",
-    about: "environment variables of commands, separated by blanks",
+    about: "environment variables of commands, separated by spaces",
 };
 
 /// The placement settings of levels.
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_has_in_braces_is_its_own_to_apply() {
+    fn a_command_applies_the_settings_in_its_braces_itself() {
         let settings = [("ranks", "64"), ("nodes", "1")];
         let own = placement(&settings, "mpirun -n {ranks} solver").unwrap();
         assert_eq!((own.ranks.len(), own.placement.cpus.unwrap().to_string().as_str()), (0, "2,3"));
     }
 
     #[test]
-    fn what_is_not_there_is_refused_with_what_is() {
+    fn missing_cpus_and_nodes_are_refused_with_the_existing_ones() {
         for (settings, words) in [
             (&[("policy", "bind:7")][..], "setting policy: 7: expected some of 0-3"),
             (&[("ranks", "5"), ("threads", "2")], "ranks: 5 with 2 each: expected at most 8 CPUs"),

@@ -20,7 +20,7 @@ fn opened(kind: &str, settings: &[(&str, Value)]) -> Result<String, String> {
 }
 
 #[test]
-fn every_backend_is_opened_with_its_defaults_and_says_what_it_is() {
+fn every_backend_opens_with_its_defaults_and_describes_itself() {
     let names: Vec<&str> = BACKENDS.kinds().map(|kind| kind.name).collect();
     assert_eq!(names, ["host", "linux-guest", "guests", "kernel"]);
     for name in names {
@@ -30,7 +30,7 @@ fn every_backend_is_opened_with_its_defaults_and_says_what_it_is() {
 }
 
 #[test]
-fn a_backend_that_there_is_not_is_refused_with_those_that_there_are() {
+fn an_unknown_backend_is_refused_with_the_known_ones() {
     assert_eq!(
         opened("cloud", &[]).unwrap_err(),
         "backend: cloud: expected host, linux-guest, guests, kernel"
@@ -38,7 +38,7 @@ fn a_backend_that_there_is_not_is_refused_with_those_that_there_are() {
 }
 
 #[test]
-fn defaults_are_values_that_their_settings_admit() {
+fn defaults_are_allowed_values() {
     for kind in BACKENDS.kinds() {
         for spec in kind.settings.iter().chain(kind.levels) {
             let name = format!("{}.{}", kind.name, spec.name);
@@ -51,7 +51,7 @@ fn defaults_are_values_that_their_settings_admit() {
 }
 
 #[test]
-fn no_setting_is_there_twice() {
+fn no_setting_occurs_twice() {
     for kind in BACKENDS.kinds() {
         for specs in [kind.settings, kind.levels] {
             let mut names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
@@ -65,7 +65,7 @@ fn no_setting_is_there_twice() {
 
 /// Tries values of the wrong kind for each setting of each backend.
 #[test]
-fn every_setting_refuses_a_value_of_another_kind_with_what_it_may_be() {
+fn every_setting_refuses_a_value_of_the_wrong_kind_with_the_allowed_ones() {
     for kind in BACKENDS.kinds() {
         for spec in kind.settings {
             let wrong = match spec.kind {
@@ -92,7 +92,7 @@ fn every_setting_refuses_a_value_of_another_kind_with_what_it_may_be() {
 }
 
 #[test]
-fn words_are_listed_as_a_sentence_has_them() {
+fn words_are_listed_as_in_a_sentence() {
     let expected = |words: &'static [&'static str]| SettingKind::OneOf(words).expected();
     assert_eq!(expected(&["a"]), "a");
     assert_eq!(expected(&["a", "b"]), "a or b");

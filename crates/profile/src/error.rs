@@ -13,10 +13,10 @@ pub enum ProfileError {
     #[error(transparent)]
     Machine(#[from] SysfsError),
     /// The process does not exist.
-    #[error("--pid {process}: there is no such process")]
+    #[error("--pid {process}: no such process")]
     NoProcess { process: u32 },
     /// The process belongs to another user.
-    #[error("process {process} is another user's: run numalab as root or as that user")]
+    #[error("process {process} belongs to another user: run numalab as root or as that user")]
     Foreign { process: u32 },
     /// The requested source cannot be used.
     #[error("--source {source_name}: {why:?}")]

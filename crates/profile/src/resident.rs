@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_a_part_of_a_mapping_are_counted_and_those_that_are_not_there_are_not() {
+    fn only_resident_pages_of_a_part_of_a_mapping_are_counted() {
         let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
         mapping.as_bytes_mut()[..10 << 12].fill(1);
         let start = mapping.span().address as u64;

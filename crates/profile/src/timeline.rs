@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_used_since_the_last_look_are_spread_over_that_time() {
+    fn pages_used_since_the_last_poll_are_spread_over_that_time() {
         let mut timeline = Timeline::new(0);
         timeline.used(10 * MS, 30 * MS, 3, 10);
         timeline.used(30 * MS, 30 * MS, 3, 1);
@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_moments_are_taken(moments in prop::collection::vec(0_u64..u64::MAX / 4, 1..20), begun in 0_u64..1 << 50) {
+        fn any_times_are_accepted(moments in prop::collection::vec(0_u64..u64::MAX / 4, 1..20), begun in 0_u64..1 << 50) {
             let mut timeline = Timeline::new(begun);
             for moment in &moments {
                 timeline.add(*moment, access(1));

@@ -75,8 +75,8 @@ pub struct JudgedCommit {
     /// Its samples in the order in which they were taken, each after a fresh boot if the study
     /// boots.
     pub samples: Vec<f64>,
-    /// How much more it costs than the good commit, in percent; negative if it is better, `None`
-    /// until both have samples.
+    /// The cost beyond that of the good commit, in percent; negative if it is better, `None` until
+    /// both have samples.
     pub worse_percent: Option<f64>,
     /// The verdict on it.
     pub side: CommitSide,

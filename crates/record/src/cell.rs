@@ -39,7 +39,7 @@ impl Cell {
     }
 }
 
-/// How a cell ended.
+/// The end of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
@@ -61,7 +61,7 @@ pub enum Outcome {
 pub struct Finished {
     /// The cell's name.
     pub cell: CellId,
-    /// How it ended.
+    /// The end of the cell.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// The placement of each worker, in the plan's order.

@@ -21,7 +21,7 @@ pub struct CellResult {
     /// The planned cell.
     #[serde(flatten)]
     pub cell: Cell,
-    /// How it ended; `None` if the run was interrupted first.
+    /// The end of the cell; `None` if the run was interrupted first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Outcome>,
     /// The placement of each worker.

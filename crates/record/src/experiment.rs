@@ -99,7 +99,7 @@ impl Experiment {
     }
 }
 
-/// How a kind of measurement describes one of its experiments.
+/// Describes the experiments of one kind of measurement.
 pub trait Description {
     /// Returns the kind, by which cells are grouped.
     fn kind(&self) -> &'static str;

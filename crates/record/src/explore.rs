@@ -1,4 +1,4 @@
-//! Where memory is now, as `numalab explore` reads it: the facts, and what could not be read.
+//! Current memory placement as read by `numalab explore`: the facts, and what could not be read.
 
 mod devices;
 mod guests;

@@ -78,7 +78,7 @@ kinds! {
     StudyPlan = "numalab/study-plan-2", "the plan of a study";
     /// A study as its author wrote it: [`ShownStudy`](crate::study::ShownStudy).
     StudyDefinition = "numalab/study-definition-2", "the definition of a study";
-    /// The studies that come with numalab: [`StudyList`](crate::study::StudyList).
+    /// The bundled studies: [`StudyList`](crate::study::StudyList).
     StudyList = "numalab/study-list-2", "a list of studies";
     /// The settings of backends: [`SettingList`](crate::study::SettingList).
     StudySettings = "numalab/study-settings-2", "the settings of backends";

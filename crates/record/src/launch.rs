@@ -10,7 +10,7 @@ pub struct Launch {
     pub launcher: String,
     /// The channel over which they exchanged messages.
     pub meeting: String,
-    /// Whether they took turns.
+    /// True if they took turns.
     pub serial: bool,
     /// The number of loads measured per size (latency), else 0.
     pub iterations: u64,

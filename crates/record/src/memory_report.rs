@@ -58,7 +58,7 @@ pub struct EmulatorQemu {
 pub struct EmulatorCheck {
     /// The subject of the check.
     pub check: String,
-    /// Whether it passed.
+    /// True if it passed.
     pub passed: bool,
     /// The finding.
     pub detail: String,

@@ -21,7 +21,7 @@ pub struct Profile {
     pub target: Target,
     /// The duration of profiling, in ns of this machine's time.
     pub watched_ns: u64,
-    /// How profiling ended.
+    /// The way profiling ended.
     pub ended: Ended,
     /// The processes that the command left running, as `sleep (1234)`; they were ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +31,7 @@ pub struct Profile {
     /// The page faults traced to find first touches; `None` if they were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultsSeen>,
-    /// What this source cannot see.
+    /// The limits of this source.
     pub cannot_see: Vec<CannotSee>,
     /// Better sources, each with the reason it could not be used.
     pub passed_over: Vec<PassedOver>,
@@ -81,7 +81,7 @@ impl Target {
     }
 }
 
-/// How profiling ended.
+/// The way profiling ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

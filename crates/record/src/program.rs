@@ -57,9 +57,9 @@ pub enum Placed {
     Bound(usize),
     /// On these nodes in turn.
     Interleaved(Vec<usize>),
-    /// Where they are, as huge pages wherever possible.
+    /// On their present nodes, as huge pages wherever possible.
     Huge,
-    /// Where they are first touched, by threads packed onto cpus node by node.
+    /// On the node of their first touch, by threads packed onto cpus node by node.
     Packed,
     /// With the second thread that uses them, as if it had touched them first.
     Users,
@@ -104,7 +104,7 @@ pub struct Region {
     /// The code that accesses it, most accesses first, as far as known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accessed_at: Vec<AccessedAt>,
-    /// Whether other processes may share its pages, as with `MAP_SHARED`, as far as known.
+    /// True if other processes may share its pages, as with `MAP_SHARED`, as far as known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }
@@ -205,7 +205,7 @@ pub struct PagesAlike {
     pub memory_node: u32,
     /// The node whose cpus wait for them the longest.
     pub main_node: u32,
-    /// Whether the program itself set their placement (mbind(2), set_mempolicy(2)).
+    /// True if the program itself set their placement (mbind(2), set_mempolicy(2)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bound: bool,
     /// The threads that use them.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use numalab_stats::median;
 use numalab_topology::NodeId;
 
 use crate::document::{CellResult, Document};
@@ -15,7 +16,7 @@ use crate::sample::Sample;
 pub struct RankTable {
     /// The metric: latency or bandwidth.
     pub metric: Metric,
-    /// Whether the ranks took turns.
+    /// True if the ranks took turns.
     pub serial: bool,
     /// The sizes that all ranks have finished, in the order measured.
     pub sizes_bytes: Vec<u64>,
@@ -74,21 +75,12 @@ impl RankFigures {
             taken.map(|sample| sample.value).collect()
         };
         let clean = values(true);
-        self.median.push(middle(if clean.is_empty() { values(false) } else { clean }));
+        let counted = if clean.is_empty() { values(false) } else { clean };
+        self.median.push(median(&counted).unwrap_or(f64::NAN));
         self.windows.push(windows.len());
         let numbered = windows.iter().enumerate();
         let disturbed = numbered.filter_map(|(at, sample)| Some((at, sample.disturbed.clone()?)));
         self.disturbed.push(disturbed.collect());
-    }
-}
-
-/// Returns the median; NaN without values.
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => values[odd / 2],
-        even => f64::midpoint(values[even / 2 - 1], values[even / 2]),
     }
 }
 

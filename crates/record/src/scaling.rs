@@ -97,9 +97,9 @@ pub struct ScalingStep {
     pub domains: Vec<u32>,
     /// The metric.
     pub metric: ScalingMetric,
-    /// Whether the ranks measured one after the other.
+    /// True if the ranks measured one after the other.
     pub serial: bool,
-    /// Whether every size was measured; otherwise the step was aborted.
+    /// True if every size was measured; otherwise the step was aborted.
     pub complete: bool,
     /// The sizes of each rank's memory in bytes, ascending.
     pub sizes_bytes: Vec<u64>,

@@ -23,7 +23,7 @@ pub struct SelfTest {
 pub struct Checked {
     /// The check.
     pub check: Check,
-    /// How it ended.
+    /// The outcome of the check.
     pub outcome: CheckOutcome,
     /// The finding.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub enum Check {
     Settings,
 }
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -22,11 +22,11 @@ pub struct KnobNow {
     pub name: String,
     /// Its files.
     pub files: Vec<String>,
-    /// Whether it has a value.
+    /// The state of its value.
     pub state: KnobState,
     /// Its value, if it can be read.
     pub value: Option<String>,
-    /// Whether a change can have an effect here.
+    /// True if a change can have an effect here.
     pub acts: bool,
     /// The reason for which it cannot.
     pub why_not: Option<NoEffect>,

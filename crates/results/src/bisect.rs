@@ -6,6 +6,7 @@ use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::bisect::{BisectAnswer, BisectDocument, Commit, CommitSide, JudgedCommit};
 use numalab_record::shell::command_line;
 use numalab_record::study::Quantity;
+use numalab_stats::median;
 
 use crate::report::Report;
 
@@ -98,13 +99,6 @@ fn side(side: &CommitSide) -> String {
 
 fn percent(value: f64) -> String {
     format!("{value:+.2} %")
-}
-
-fn median(samples: &[f64]) -> Option<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len().checked_sub(1)? / 2;
-    Some(f64::midpoint(sorted[middle], sorted[sorted.len() / 2]))
 }
 
 fn named(commit: &Commit) -> String {

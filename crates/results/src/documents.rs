@@ -12,14 +12,18 @@ use numalab_record::{Document, Kind, KindError, MemoryReport, MemoryReportError}
 use serde::Deserialize;
 
 use crate::advice::Advice;
+use crate::compare::document::RunComparison;
 use crate::explore::Explored;
 use crate::fleet::Analysis;
 use crate::fleet::page::FleetReport;
 use crate::health::Health;
+use crate::machine::document::ComparedMachine;
 use crate::report::Report;
 use crate::run::Summary;
+use crate::samples::document::SamplesPart;
 use crate::scaling::ScalingSummary;
 use crate::study::StudySummary;
+use crate::study::document::StudyComparison;
 
 /// Reads a document of any kind, which is called `name`, and gives its report to `show`.
 ///
@@ -47,10 +51,13 @@ pub fn with_report<T>(
         Kind::StudyDefinition => show(&read::<ShownStudy>(kind, json)?),
         Kind::StudyList => show(&read::<StudyList>(kind, json)?),
         Kind::StudySettings => show(&read::<SettingList>(kind, json)?),
-        Kind::Comparison
-        | Kind::StudyComparison
-        | Kind::SampleComparison
-        | Kind::MachineComparison => return needs("numalab compare A B"),
+        Kind::Comparison => show(&read::<RunComparison>(kind, json)?),
+        Kind::StudyComparison => show(&read::<StudyComparison>(kind, json)?),
+        Kind::SampleComparison => match read::<SamplesPart>(kind, json)?.compared() {
+            Some(compared) => show(&compared),
+            None => return needs("numalab compare A B"),
+        },
+        Kind::MachineComparison => show(&read::<ComparedMachine>(kind, json)?),
         Kind::Ranks | Kind::Scale => return needs("numalab report DIR"),
         Kind::Scaling => show(&ScalingSummary::of(&read::<ScalingPart>(kind, json)?.scaling)),
         Kind::Explore => show(&Explored::of(view(json)?)),

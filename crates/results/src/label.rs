@@ -5,7 +5,7 @@ use numalab_page::{Lead, Mood};
 use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
-use crate::compare::{Answer, Compared, ComparedCell};
+use crate::compare::{AnswerWord, Compared, ComparedCell};
 use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
@@ -177,12 +177,14 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Returns an answer's name, which is stable across versions.
-pub(crate) fn answer_word(answer: Answer) -> &'static str {
+/// Returns the mood of an answer.
+pub(crate) fn answer_mood(answer: AnswerWord) -> Mood {
     match answer {
-        Answer::NotJudged => "not judged",
-        Answer::SeenOnce => "seen once",
-        Answer::Judged(verdict) => verdict_word(verdict),
+        AnswerWord::Better => Mood::Good,
+        AnswerWord::Worse => Mood::Bad,
+        AnswerWord::Equivalent => Mood::Fine,
+        AnswerWord::Inconclusive | AnswerWord::SeenOnce => Mood::Odd,
+        AnswerWord::NotJudged => Mood::Plain,
     }
 }
 

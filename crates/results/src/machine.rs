@@ -3,5 +3,6 @@
 pub mod document;
 mod find;
 pub mod page;
+mod words;
 
 pub use find::*;

@@ -1,13 +1,13 @@
 //! Features of a sample that its median does not show: its far end, and two modes.
 
 use numalab_stats::{Direction, Extreme, Margin, Modes, Sample, two_modes};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Change of a far end in percent above which it is reported even if it may be chance.
 const FAR_PERCENT: f64 = 100.0;
 
 /// A percentile at which two samples differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FarEnd {
     /// The percentile, counted from the good end.

@@ -139,10 +139,11 @@ impl Report for BalancingProbed {
 
 /// Describes whether memory followed.
 fn answer(probed: &BalancingProbed) -> Lead {
-    let local = probed.value("local").unwrap_or(0.0);
-    let sentence = match probed.from.node == probed.to.node {
-        true => "both cpus are on one node: nothing can move".to_owned(),
-        false => format!("at the end {local:.1} % of its pages are on node {}", probed.to.node),
+    let node = probed.to.node;
+    let sentence = match probed.value("local") {
+        _ if probed.from.node == node => "both cpus are on one node: nothing can move".to_owned(),
+        Some(local) => format!("at the end {local:.1} % of its pages are on node {node}"),
+        None => format!("how many of its pages are on node {node} at the end is not known"),
     };
     Lead::new("Answer", sentence, Mood::Plain)
 }

@@ -108,7 +108,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     let every_node = machine.memory_nodes().is_subset(&allowed.memory_nodes);
     let isolated = match allowed.isolated.is_empty() {
         true => String::new(),
-        false => format!("; isolated cpus {} if asked for", cpus::list(&allowed.isolated)),
+        false => format!("; isolated cpus {} on request", cpus::list(&allowed.isolated)),
     };
     let text = match every_cpu && every_node {
         true => "every cpu and every node's memory".to_owned(),

@@ -1,4 +1,4 @@
-//! What a run measured between nodes, as firmware would say it.
+//! Access attributes between nodes from a run's measurements, in the form that firmware uses.
 
 mod measured;
 
@@ -50,8 +50,8 @@ fn result((number, (experiment, value)): (usize, (Experiment, f64))) -> CellResu
     finished(cell, metric, |_| value)
 }
 
-/// What a run of these cells says of accesses: initiator, target, read latency in ps, read and
-/// write bandwidth in MB/s.
+/// Access figures of a run: initiator, target, read latency in ps, read and write bandwidth in
+/// MB/s.
 type Figures = (u32, u32, Option<u64>, Option<u64>, Option<u64>);
 
 fn found(cells: Vec<(Experiment, f64)>) -> (Vec<Figures>, NodeAccess) {

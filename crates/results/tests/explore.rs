@@ -1,4 +1,4 @@
-//! What is wrong with where memory lies, from the facts to the sentence and the command.
+//! Problems of memory placement, from the facts to the sentence and the command.
 
 use numalab_record::explore::{
     BytesByNode, Counters, HeapNode, HeapSource, HeapView, HugePageMode, NodeView, NodesView,
@@ -52,7 +52,7 @@ fn process(sizes: PageSizes, mode: HugePageMode) -> ProcessView {
     }
 }
 
-/// What comes first: each sentence with its command.
+/// Returns the first part of the page: each sentence with its command.
 fn lead(explored: &Explored) -> Vec<String> {
     let lead = explored.page().lead;
     let text = |lead: &numalab_page::Lead| {

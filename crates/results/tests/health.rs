@@ -1,4 +1,4 @@
-//! What a health check finds in runs that are known.
+//! Health checks of known runs.
 
 mod measured;
 

@@ -52,7 +52,7 @@ fn keys() -> Vec<FigureKey> {
         .collect()
 }
 
-/// A fleet with so many hosts whose memory is slower by so many standard deviations.
+/// Simulates a fleet with `bad` hosts that have memory slower by `shift` standard deviations.
 fn fleet(hosts: usize, bad: usize, shift: f64, noise: Noise, rng: &mut Rng) -> Vec<HostRun> {
     let keys = keys();
     let medians = |host: usize, rng: &mut Rng| -> Vec<(usize, f64)> {
@@ -97,7 +97,7 @@ fn rates(hosts: usize, bad: usize, shift: f64, noise: Noise, fleets: u64) -> (f6
     let (mut found, mut wrong) = (0, 0);
     for seed in 0..fleets {
         let hosts = fleet(hosts, bad, shift, noise, &mut Rng::new(seed + 1));
-        let analysis = analyse(&keys, &hosts, 0.05);
+        let analysis = analyse(&keys, &hosts);
         let named = named(&analysis);
         let faulty = |name: &&&str| name[4..].parse::<usize>().unwrap() < bad;
         let right = named.iter().filter(faulty).count();
@@ -136,12 +136,12 @@ fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
 fn the_table_of_what_would_have_been_found_is_true_of_faults_that_are_planted() {
     let keys = keys();
     let hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(5));
-    let said = analyse(&keys, &hosts, 0.05).detection;
+    let said = analyse(&keys, &hosts).detection;
     for shift in [4.0, 8.0] {
         let point = said.iter().find(|point| point.shift == shift).unwrap();
         let found = (0..repeats(10)).filter(|seed| {
             let hosts = fleet(60, 1, shift, Noise::Normal, &mut Rng::new(100 + seed));
-            analyse(&keys, &hosts, 0.05).claims.iter().any(|claim| claim.host == "host000")
+            analyse(&keys, &hosts).claims.iter().any(|claim| claim.host == "host000")
         });
         let found = found.count() as f64 / repeats(10) as f64;
         println!("shift {shift}: said {:?}, found {found}", point.units);
@@ -153,7 +153,7 @@ fn the_table_of_what_would_have_been_found_is_true_of_faults_that_are_planted() 
 fn a_fault_without_a_second_run_is_a_suspicion() {
     let mut hosts = fleet(40, 4, 8.0, Noise::Normal, &mut Rng::new(3));
     hosts.iter_mut().for_each(|host| host.medians_before = None);
-    let analysis = analyse(&keys(), &hosts, 0.05);
+    let analysis = analyse(&keys(), &hosts);
     assert!(!analysis.claims.is_empty(), "{analysis:?}");
     assert!(analysis.claims.iter().all(|claim| claim.seen_again.is_none()));
 }
@@ -165,7 +165,7 @@ fn half_of_the_hosts_with_other_memory_are_a_kind_and_no_outliers() {
         let dimms = if at < 20 { "2666 MT/s" } else { "3200 MT/s" };
         host.facts.insert("memory_speed".to_owned(), dimms.to_owned());
     }
-    let analysis = analyse(&keys(), &hosts, 0.05);
+    let analysis = analyse(&keys(), &hosts);
     assert!(analysis.claims.is_empty(), "{:?}", analysis.claims);
     let halves = &analysis.halves[0];
     assert_eq!((halves.worse.len(), halves.better, halves.family), (20, 20, Family::MemoryLatency));
@@ -176,7 +176,7 @@ fn half_of_the_hosts_with_other_memory_are_a_kind_and_no_outliers() {
 #[test]
 fn a_few_hosts_are_too_few_to_tell() {
     let hosts = fleet(6, 1, 10.0, Noise::Normal, &mut Rng::new(1));
-    let analysis = analyse(&keys(), &hosts, 0.05);
+    let analysis = analyse(&keys(), &hosts);
     assert_eq!((analysis.claims.len(), analysis.untested.len()), (0, 6));
     let untested = &analysis.untested[0];
     assert_eq!((untested.alike, untested.needed, untested.differing.len()), (6, 10, 0));

@@ -11,18 +11,18 @@ use numalab_results::compare::{Answer, Compared, Comparison, NamedRun, Tolerance
 use numalab_stats::{Rng, Verdict};
 use numalab_topology::{CpuId, Machine, NodeId};
 
-/// What differs from run to run, as standard deviations of logarithms.
+/// Variation between runs, as standard deviations of logarithms.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
-    /// What all cells of a run share.
+    /// Common to all cells of a run.
     of_run: f64,
-    /// What the cells of a kind share.
+    /// Common to the cells of a kind.
     of_kind: f64,
-    /// How many times more that is for bandwidth.
+    /// Factor of that for bandwidth.
     uneven: f64,
-    /// What each cell has to itself, with the tails of Student's t with 3 degrees of freedom.
+    /// Specific to a cell, with the tails of Student's t with 3 degrees of freedom.
     of_cell: f64,
-    /// How often the cell at the end of the L2 is half as slow again.
+    /// Probability that the cell at the end of the L2 is half as slow again.
     two_states: f64,
 }
 
@@ -73,7 +73,8 @@ fn bandwidth(kernel: StreamKernel, workers: usize) -> Experiment {
     })
 }
 
-/// What `measure --quick` does on one node: 18 sizes, and three kernels on one cpu and on all.
+/// Returns the experiments of `measure --quick` on one node: 18 sizes, and three kernels on one cpu
+/// and on all.
 fn experiments() -> Vec<Experiment> {
     let mut cells: Vec<Experiment> = (0..18).map(|step| latency(4096 << step)).collect();
     for workers in [1, 2] {
@@ -102,7 +103,7 @@ fn run(noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
     NamedRun { name: String::new(), document: Document { run: run_of(Machine::default()), cells } }
 }
 
-/// So many runs of the machine as it is, against so many with its bandwidth times `factor`.
+/// Compares runs of the unchanged machine with runs at its bandwidth times `factor`.
 fn compared(noise: Noise, runs: [usize; 2], factor: f64, rng: &mut Rng) -> Comparison {
     let mut side = |runs: usize, factor: f64| -> Vec<NamedRun> {
         (0..runs).map(|_| run(noise, factor, rng)).collect()

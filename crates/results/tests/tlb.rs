@@ -1,4 +1,4 @@
-//! What the TLB holds, on simulated machines whose TLB is known.
+//! TLB figures of simulated machines with known TLBs.
 
 mod measured;
 
@@ -15,10 +15,10 @@ const MIB: u64 = 1 << 20;
 const LINE: u64 = 64;
 const MEMORY_NS: f64 = 95.0;
 const WALK_NS: f64 = 9.0;
-/// The same where the host has tables of its own.
+/// The same with a host's tables.
 const NESTED_WALK_NS: f64 = 30.0;
 
-/// How a set chooses what goes.
+/// A set's replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Replacement {
     Lru,
@@ -166,7 +166,7 @@ impl Simulated {
     }
 }
 
-/// What the system of the simulated machine reports.
+/// Sets the caches that the simulated machine's system reports.
 fn report_caches(machine: &mut Machine) {
     let cache = |(level, size_bytes)| Cache {
         level,

@@ -19,7 +19,7 @@ fn machine() -> Machine {
     Machine { nodes, cpus: vec![cpu], ..Machine::default() }
 }
 
-/// A run in which the cpu read so many GB/s from these nodes.
+/// A run in which the cpu read at these bandwidths, in GB/s, from these nodes.
 fn measured_of(found: &[(u32, f64)]) -> Document {
     let cell = |&(node, gb_per_s): &(u32, f64)| {
         let worker = WorkerPlan { cpu: CpuId(0), node: NodeId(node) };

@@ -43,7 +43,7 @@ pub fn bootstrap_bca(
     let acceleration = acceleration(original, &statistic);
     let adjusted = |p: f64| {
         let z = bias + normal_quantile(p);
-        // Where one value outweighs all others the correction has a pole: its limit is the end.
+        // If one value outweighs all others, the correction has a pole; its limit is the end.
         let stretch = (1.0 - acceleration * z).max(0.0);
         normal_cdf(bias + z / stretch)
     };

@@ -20,6 +20,15 @@ pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estima
     Ok(Estimate { value: sample.median(), interval, coverage: coverage(depth, sample.len()) })
 }
 
+/// Returns the middle of the values, or the mean of the two middle ones; `None` without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let below = sorted.len().checked_sub(1)? / 2;
+    Some(f64::midpoint(sorted[below], sorted[sorted.len() / 2]))
+}
+
 /// Returns the smallest number of independent values with a range that covers the median at this
 /// confidence.
 pub(crate) fn fewest_values(confidence: Confidence) -> usize {
@@ -78,5 +87,13 @@ mod tests {
     fn one_value_is_never_enough() {
         let low = Confidence::new(0.01).unwrap();
         assert!(median_interval(&counting(1), low).is_err());
+    }
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_two_in_any_order() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[]), None);
     }
 }

@@ -8,7 +8,7 @@
 //! measured, reached by a rise and left by a doubling within an octave. A cache of which a machine
 //! leaves only a small share looks like that; noise on a slope does not.
 
-use crate::{Error, Sample, isotonic};
+use crate::{Error, Sample, isotonic, median};
 
 /// The largest rise of a plateau per octave, as a share.
 const RISE_PER_OCTAVE: f64 = 0.08;
@@ -183,7 +183,7 @@ impl Curve {
 
     /// Returns the median log latency of a stretch.
     fn value(&self, from: usize, to: usize) -> f64 {
-        median(&self.measured[from..=to])
+        median(&self.measured[from..=to]).unwrap_or(f64::NAN)
     }
 
     /// Returns the level of a stretch, with its end on the way to the next one.
@@ -222,15 +222,7 @@ impl Curve {
 fn medians_of_three(values: &[f64]) -> Vec<f64> {
     let mut smoothed = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {
-        smoothed[index + 1] = median(three);
+        smoothed[index + 1] = median(three).unwrap_or(f64::NAN);
     }
     smoothed
-}
-
-/// Returns the median of one or more values.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[half] } else { 0.5 * (sorted[half - 1] + sorted[half]) }
 }

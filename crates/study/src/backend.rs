@@ -1,5 +1,5 @@
-//! The places where samples are taken, as the engine sees them: the contract, and the list of
-//! backends, which the caller supplies.
+//! The places where samples are taken, as the engine sees them: their contract, and the list of
+//! backends that the caller supplies.
 
 mod contract;
 mod list;

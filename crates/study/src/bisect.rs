@@ -29,7 +29,7 @@ pub use build::Build;
 use build::Built;
 pub use error::BisectError;
 pub use repository::Repository;
-use sampler::{Sampler, is_virtual};
+use sampler::Sampler;
 pub use subject::{metric_of, treatment_of};
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,6 @@ pub enum BisectStep<'a> {
 
 /// A search in progress.
 pub struct Bisect<'a> {
-    plan: &'a Plan,
     question: &'a BisectQuestion,
     repository: &'a Repository,
     /// The directory for results, and for files that one build leaves to the next.
@@ -126,7 +125,7 @@ impl<'a> Bisect<'a> {
             answer: None,
         };
         let bisection = Bisection::new(question.confidence, candidates, question.most_samples);
-        Ok(Self { plan, question, repository, directory, sampler, interrupt, bisection, document })
+        Ok(Self { question, repository, directory, sampler, interrupt, bisection, document })
     }
 
     /// Returns what is known before the first build.
@@ -135,7 +134,8 @@ impl<'a> Bisect<'a> {
         &self.document
     }
 
-    /// Returns the largest number of builds besides the two ends, if each commit can be judged.
+    /// Returns the largest number of builds in addition to the two ends, if each commit can be
+    /// judged.
     #[must_use]
     pub fn halvings(&self) -> usize {
         self.bisection.halvings()
@@ -191,10 +191,6 @@ impl<'a> Bisect<'a> {
         let path = self.directory.join(numalab_record::file::BISECT);
         let text = serde_json::to_string_pretty(&self.document).unwrap_or_default() + "\n";
         write_atomically(&path, &text).map_err(|source| io(&path, source))
-    }
-
-    fn is_virtual(&self) -> bool {
-        is_virtual(self.plan.study())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The studies that come with numalab, and a start for one's own.
+//! The bundled studies, and a template for new ones.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use numalab_record::shell::command_line;
 
 use crate::{Backends, Plan, parse};
 
-/// A commented start for a study of one's own; `NAME` stands for its name.
+/// The commented template of a study; `NAME` is replaced by the study's name.
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
@@ -30,7 +30,7 @@ const STUDIES: &[(&str, &str)] = &[
     ("weights", include_str!("../studies/weights.toml")),
 ];
 
-/// Names and texts of the studies that come with numalab.
+/// Returns names and texts of the bundled studies.
 #[must_use]
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
     STUDIES
@@ -42,8 +42,8 @@ pub fn bundled_text(name: &str) -> Option<&'static str> {
     STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
 }
 
-/// The command lines of these studies, and what their levels fill into them: public, as everybody
-/// has them.
+/// Returns the command lines of these studies with their levels filled in; they are public and need
+/// no redaction.
 #[must_use]
 pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
     let studies = bundled().iter().filter_map(|(name, text)| parse(text, name, backends).ok());

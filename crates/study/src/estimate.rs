@@ -1,14 +1,10 @@
 //! Estimates the time of a study, and the differences that it can detect.
 
-use std::time::{Duration, Instant};
-
 use numalab_record::study::{Decision, Decisions, FactorKind, StudyTime};
 use numalab_stats::{Confidence, least_effect, percent_change};
 use numalab_workload::Workload;
 
-use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::plan::Plan;
-use crate::session::{SessionError, restored};
 
 /// Numbers of blocks for which a plan lists detectable differences.
 const BLOCKS: [usize; 6] = [6, 8, 12, 20, 40, 80];
@@ -91,43 +87,6 @@ fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confi
     Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
 }
 
-/// Measures the time for all blocks by running every workload once under the baseline.
-///
-/// # Errors
-/// [`SessionError`]; the former state is restored in any case.
-pub fn pilot(
-    plan: &Plan,
-    workloads: &[Workload],
-    backend: Box<dyn Backend>,
-) -> Result<Duration, SessionError> {
-    let Preparation { mut backend, .. } =
-        backend.prepare(&Scope { treatments: plan.treatments(), workloads })?;
-    let begun = Instant::now();
-    let tried = try_out(plan, workloads, backend.as_mut());
-    let took = begun.elapsed();
-    restored(backend, tried.map_err(SessionError::from))?;
-    let visits = (plan.visits(0).len() * plan.blocks()) as f64;
-    Ok(seconds(took.as_secs_f64() * visits).unwrap_or(Duration::MAX))
-}
-
-fn try_out(
-    plan: &Plan,
-    workloads: &[Workload],
-    backend: &mut dyn Prepared,
-) -> Result<(), BackendError> {
-    let treatment = &plan.treatments()[0];
-    backend.apply(treatment)?;
-    for (index, workload) in workloads.iter().enumerate() {
-        let seed = plan.sample_seed(0, index);
-        backend.sample(&SampleRequest { treatment, workload, seed })?;
-    }
-    Ok(())
-}
-
-fn seconds(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,74 +159,5 @@ mod tests {
         assert_eq!(rows("blocks = 12"), usual);
         let found = rows("blocks = 100");
         assert_eq!((found.len(), found[6]), (7, (100, true)));
-    }
-
-    #[test]
-    fn a_pilot_runs_the_baseline_once_and_restores_the_former_state() {
-        let (plan, workloads) = with_rules("blocks = 3");
-        let calls = std::rc::Rc::default();
-        let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: false });
-        pilot(&plan, &workloads, backend).unwrap();
-        let seed = plan.sample_seed(0, 0);
-        let expected = ["apply v=1".to_owned(), format!("sample w {seed}"), "restore".to_owned()];
-        assert_eq!(*calls.borrow(), expected);
-    }
-
-    #[test]
-    fn a_failed_pilot_restores_the_former_state_and_gives_the_reason() {
-        let (plan, workloads) = with_rules("blocks = 3");
-        let calls = std::rc::Rc::default();
-        let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: true });
-        let error = pilot(&plan, &workloads, backend).unwrap_err();
-        assert_eq!(error.to_string(), "interrupted");
-        assert_eq!(calls.borrow().last().map(String::as_str), Some("restore"));
-    }
-
-    /// A backend that records its calls, and may fail to sample.
-    struct Recorded {
-        calls: std::rc::Rc<std::cell::RefCell<Vec<String>>>,
-        fails: bool,
-    }
-
-    impl Backend for Recorded {
-        fn describe(&self) -> String {
-            String::new()
-        }
-
-        fn inspect(&self, _scope: &Scope<'_>) -> Result<crate::Inspection, BackendError> {
-            Ok(crate::Inspection::default())
-        }
-
-        fn prepare(self: Box<Self>, _: &Scope<'_>) -> Result<Preparation, crate::PrepareError> {
-            let environment = numalab_record::Environment::default();
-            Ok(Preparation { environment, notices: Vec::new(), backend: self })
-        }
-    }
-
-    impl Prepared for Recorded {
-        fn apply(
-            &mut self,
-            treatment: &numalab_record::study::Treatment,
-        ) -> Result<Vec<numalab_record::study::Evidence>, BackendError> {
-            self.calls.borrow_mut().push(format!("apply {}", treatment.name));
-            Ok(Vec::new())
-        }
-
-        fn sample(
-            &mut self,
-            request: &SampleRequest<'_>,
-        ) -> Result<numalab_record::study::Observation, BackendError> {
-            let SampleRequest { workload, seed, .. } = request;
-            self.calls.borrow_mut().push(format!("sample {} {seed}", workload.name));
-            match self.fails {
-                true => Err(BackendError::Interrupted),
-                false => Ok(numalab_record::study::Observation::default()),
-            }
-        }
-
-        fn restore(self: Box<Self>) -> Result<(), BackendError> {
-            self.calls.borrow_mut().push("restore".to_owned());
-            Ok(())
-        }
     }
 }

@@ -8,11 +8,11 @@ use crate::definition::{Level, Study};
 use crate::estimate::{decisions, too_few};
 use crate::plan::Plan;
 
-/// Describes what a plan does on a backend, which is expected to take `time`.
+/// Describes the plan on a backend, with the expected `time`.
 ///
 /// # Errors
-/// [`BackendError::BadInput`] if the backend refuses the study. That it cannot run here is part of
-/// the answer.
+/// [`BackendError::BadInput`] if the backend rejects the study. A study that cannot run here is not
+/// an error but part of the answer.
 pub fn foreseen(
     plan: &Plan,
     workloads: &[Workload],

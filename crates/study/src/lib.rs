@@ -1,11 +1,10 @@
 //! Studies: does this change really help?
 //!
-//! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
-//! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
-//! complete blocks. A [`Backend`] is where samples are taken: it applies treatments and runs
-//! workloads. Which [`Backends`] there are is the caller's to say: `numalab-places` has
-//! those of numalab, and tests have their own. [`Session`] goes through the plan and keeps everything in a [`Journal`].
-//! Nothing is rendered here.
+//! A [`Study`] asks a question; [`parse`] reads one, and [`bundled`] lists those of numalab. A
+//! [`Plan`] turns factors into treatments and randomised complete blocks. A [`Backend`] applies
+//! treatments, runs workloads and takes samples. The caller provides the [`Backends`]:
+//! `numalab-places` has those of numalab, and tests have their own. A [`Session`] runs the plan and
+//! keeps all results in a [`Journal`]. Nothing is rendered here.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
@@ -30,7 +29,7 @@ pub use backend::{
 };
 pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
-pub use estimate::{decisions, fewest_blocks, pilot, stated_time, too_few};
+pub use estimate::{decisions, fewest_blocks, stated_time, too_few};
 pub use foreseen::foreseen;
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};

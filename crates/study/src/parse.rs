@@ -82,7 +82,7 @@ pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, Pars
             fault,
         })
     });
-    // A backend that there is not is refused where it is opened.
+    // A missing backend is refused when it is opened.
     let own = backends.kind(&study.backend.kind).map_or(&[][..], |kind| kind.own_metrics);
     let workloads: Vec<Workload> = resolved.collect::<Result<_, _>>()?;
     metrics::check(&study, &workloads, own).map_err(invalid)?;
@@ -208,7 +208,7 @@ fn check_levels(factor: &Factor, place: &StudyPlace) -> Result<(), Fault> {
             numbers[0] > 0.0 && numbers.windows(2).all(|pair| pair[0] < pair[1])
         });
         let found = factor.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
-        require(growing, place, found, "positive numbers that grow, for kind = \"scale\"")?;
+        require(growing, place, found, "increasing positive numbers, for kind = \"scale\"")?;
     }
     Ok(())
 }
@@ -224,7 +224,7 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
     let mut names = BTreeSet::new();
     for workload in workloads {
         let place = StudyPlace::Workload(workload.name().to_owned());
-        require(names.insert(workload.name()), &place, "twice", "a `name` of its own for each")?;
+        require(names.insert(workload.name()), &place, "twice", "a separate `name` for each")?;
         let words = workload.command.iter().chain(&workload.arguments).flatten();
         let is_set = |name: &&str| *name != SCRATCH;
         for name in words.flat_map(|word| placeholders(word)).filter(is_set) {
@@ -233,7 +233,7 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
             };
             let known = study.factors.iter().any(sets);
             let found = format!("{{{name}}} in the command");
-            require(known, &place, found, "a setting that every level of a factor has")?;
+            require(known, &place, found, "a setting of every level of a factor")?;
         }
     }
     Ok(())

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_before_the_first_sample_is_the_whole_question() {
+    fn the_question_is_complete_before_the_first_sample() {
         let study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
         let workloads = study.resolved().unwrap();
         let started =

@@ -50,7 +50,7 @@ pub trait Observer {
 }
 
 /// Restores a backend after `done`; a failure to restore takes precedence.
-pub(crate) fn restored<T>(
+fn restored<T>(
     backend: Box<dyn Prepared>,
     outcome: Result<T, SessionError>,
 ) -> Result<T, SessionError> {

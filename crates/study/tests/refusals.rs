@@ -24,7 +24,7 @@ fn with_levels(levels: &str) -> String {
 }
 
 #[test]
-fn the_text_that_others_are_made_of_is_a_study() {
+fn the_template_of_tests_is_a_study() {
     parse(&format!("{HEAD}{FACTOR}{WORKLOAD}"), "s.toml", Backends::NONE).unwrap();
 }
 
@@ -138,9 +138,9 @@ fn indistinguishable_or_incomparable_levels_are_refused() {
 }
 
 #[test]
-fn a_scale_is_of_positive_numbers_that_grow() {
+fn a_scale_has_increasing_positive_numbers() {
     let place = "s.toml, line 4, column 8: factor pages: ";
-    let expected = ": expected positive numbers that grow, for kind = \"scale\"";
+    let expected = ": expected increasing positive numbers, for kind = \"scale\"";
     for (levels, found) in [
         ("[0, 1]", "0, 1"),
         ("[-1, 1]", "-1, 1"),
@@ -194,21 +194,21 @@ fn at_most_256_combinations_of_levels_are_taken() {
 }
 
 #[test]
-fn there_is_at_least_one_workload_each_with_a_name_and_existing_settings() {
+fn a_study_has_at_least_one_workload_each_with_a_name_and_existing_settings() {
     assert_eq!(
         refused(&format!("workload = []\n{HEAD}{FACTOR}")),
         "s.toml, line 1, column 1: workload: none: expected at least one [[workload]]"
     );
     assert_eq!(
         refused(&format!("{HEAD}{FACTOR}{WORKLOAD}{WORKLOAD}")),
-        "s.toml, line 7, column 8: workload w: twice: expected a `name` of its own for each"
+        "s.toml, line 7, column 8: workload w: twice: expected a separate `name` for each"
     );
     let uses = |word: &str| {
         let workload = WORKLOAD.replace("[\"true\"]", &format!("[\"echo\", \"{word}\"]"));
         let read = parse(&format!("{HEAD}{FACTOR}{workload}"), "s.toml", Backends::NONE);
         read.map(drop).map_err(|error| error.to_string())
     };
-    let expected = "expected a setting that every level of a factor has";
+    let expected = "expected a setting of every level of a factor";
     assert_eq!(
         uses("--x={cpus}").unwrap_err(),
         format!("s.toml, line 7, column 8: workload w: {{cpus}} in the command: {expected}")
@@ -229,7 +229,7 @@ fn a_setting_that_only_some_levels_have_cannot_be_used() {
     let message = refused(&format!("{HEAD}{factor}{workload}"));
     assert_eq!(
         message,
-        "s.toml, line 7, column 8: workload w: {k} in the command: expected a setting that every \
-         level of a factor has"
+        "s.toml, line 7, column 8: workload w: {k} in the command: expected a setting of every \
+         level of a factor"
     );
 }

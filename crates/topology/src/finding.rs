@@ -6,29 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-pub enum Severity {
-    /// Unusual, harmless.
-    Note,
-    /// Questionable: a value was ignored or replaced.
-    Warning,
-    /// Wrong: a system that relies on it misbehaves.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
+pub use numalab_acpi::Severity;
 
 /// An odd or wrong part of an input, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +29,26 @@ impl fmt::Display for Finding {
     }
 }
 
+impl Finding {
+    /// Returns a finding.
+    #[must_use]
+    pub fn new(
+        severity: Severity,
+        code: &str,
+        place: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { severity, code: code.into(), place: place.into(), message: message.into() }
+    }
+}
+
+impl From<&numalab_acpi::Finding> for Finding {
+    fn from(finding: &numalab_acpi::Finding) -> Self {
+        let place = format!("{} at {:#06x}", finding.table, finding.offset);
+        Self::new(finding.severity(), finding.code(), place, finding.problem.to_string())
+    }
+}
+
 /// A collection of findings. Of those with the same code the first [`Findings::MAX_ALIKE`] are
 /// kept, and one more gives the number of those that were not.
 #[derive(Clone, Debug, Default)]
@@ -66,26 +64,22 @@ impl Findings {
     pub const MAX_ALIKE: usize = 8;
 
     /// Adds a finding.
-    pub fn add(
+    pub fn push(&mut self, finding: Finding) {
+        let count = self.counts.entry(finding.code.clone()).or_default();
+        *count += 1;
+        if *count <= Self::MAX_ALIKE {
+            self.list.push(finding);
+        }
+    }
+
+    pub(crate) fn add(
         &mut self,
         severity: Severity,
         code: &str,
         place: impl ToString,
         message: impl Into<String>,
     ) {
-        let count = match self.counts.get_mut(code) {
-            Some(count) => count,
-            None => self.counts.entry(code.to_string()).or_default(),
-        };
-        *count += 1;
-        if *count <= Self::MAX_ALIKE {
-            self.list.push(Finding {
-                severity,
-                code: code.to_string(),
-                place: place.to_string(),
-                message: message.into(),
-            });
-        }
+        self.push(Finding::new(severity, code, place.to_string(), message));
     }
 
     /// Adds an error.

@@ -20,7 +20,6 @@ mod memory;
 mod node;
 pub mod order;
 pub mod placement;
-#[cfg(feature = "acpi")]
 mod tables;
 mod tiers;
 mod uniform;
@@ -43,7 +42,6 @@ pub use machine::{Allowed, CpuGroup, MAX_NODES, Machine};
 pub use memory::{MemoryKind, MemoryRange};
 pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
 pub use placement::{MemoryPolicy, Placement, PlacementError};
-#[cfg(feature = "acpi")]
 pub use tables::{TableBytes, TableError};
 pub use tiers::{EmulatedTier, TierError, TierSpec};
 pub use uniform::{UniformError, UniformMachine};

@@ -22,6 +22,7 @@ impl Machine {
     /// | `cpu-node-disagrees` | error | the cpu's node and the node's list of cpus disagree |
     /// | `l3-group-spans-nodes` | note | cpus of one L3 group on several nodes |
     /// | `core-spans-nodes` | error | SMT siblings on several nodes |
+    /// | `core-spans-packages` | warning | SMT siblings in several packages |
     /// | `distance-size` | error | the matrix is not nodes x nodes |
     /// | `distance-missing` | warning | a distance is unknown |
     /// | `distance-below-10` | error | below the minimum of ACPI |

@@ -1,5 +1,4 @@
 //! Conversion of machines from ACPI tables and back.
-#![cfg(feature = "acpi")]
 
 mod any_machine;
 mod machines;

@@ -144,7 +144,17 @@ fn groups_that_span_nodes_are_found() {
     let l3 = codes(|machine| machine.cpus[2].l3_group = Some(0));
     assert_eq!(l3, [(Severity::Note, "l3-group-spans-nodes".to_owned())]);
     let core = codes(|machine| machine.cpus[2].core = Some(0));
-    assert_eq!(core, [error("core-spans-nodes")]);
+    assert_eq!(core, [error("core-spans-nodes"), warning("core-spans-packages")]);
+}
+
+#[test]
+fn all_cores_that_span_packages_are_one_finding() {
+    let torn = codes(|machine| {
+        for cpu in &mut machine.cpus {
+            (cpu.core, cpu.package) = (Some(cpu.id.0 / 2), Some(cpu.id.0 % 2));
+        }
+    });
+    assert_eq!(torn, [warning("core-spans-packages")]);
 }
 
 #[test]

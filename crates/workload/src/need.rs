@@ -35,9 +35,9 @@ impl Tool {
         }
     }
 
-    /// Returns the version in the output of a program about itself, such as `sysbench 1.0.20 (using
-    /// system LuaJIT 2.1.0-beta3)`: the first word that begins with a digit, without a `v` or `v=`
-    /// before it, and has a dot.
+    /// Returns the version in a program's output, such as `sysbench 1.0.20 (using system LuaJIT
+    /// 2.1.0-beta3)`: the first word that begins with a digit and has a dot, without a leading `v`
+    /// or `v=`.
     #[must_use]
     pub fn version_in(text: &str) -> Option<&str> {
         text.split(|c: char| c.is_whitespace() || c == ',' || c == '=').find_map(|word| {

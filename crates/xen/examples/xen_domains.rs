@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let plan =
         XenPlan { domains: vec![domain(1), domain(0)], jobs: vec![job], ..XenPlan::default() };
-    let needs = machine.memory_emulator.as_ref().map(|e| e.mode.needs(Architecture::X86_64, 4));
+    let needs = machine.memory_emulator.as_ref().map(|e| e.needs(Architecture::X86_64, 4));
     let qemu = Qemu::find(&cache, &needs.unwrap_or_default())?;
     let launch = machine.launch(&files, qemu)?;
     let plan = machine.fitted(&plan);

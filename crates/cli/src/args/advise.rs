@@ -17,7 +17,7 @@ Examples:
   numalab advise --source results:results/measure-20261121-024500 -- ./solver
                                            predicted by what was measured on this machine
   numalab advise --trials-only --budget 10m -- ./solver      a program that runs for minutes
-  numalab advise --emulate-like xeon-8360y-2s -- ./solver    a machine that comes with numalab
+  numalab advise --emulate-like xeon-8360y-2s -- ./solver    a bundled machine file
   numalab advise --try-on guest --emulate-like x460 -- ./solver
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
   numalab advise --emulate 2 --cpus 8 --try all -- ./solver
@@ -27,21 +27,21 @@ Examples:
   srun -n1 -c8 numalab advise -- ./solver                    on the cpus of the allocation
   numalab advise -- srun -n4 ./ranks                         within an allocation of one node
 
-The program runs once under QEMU's user mode (package qemu-user), which follows every access
-to its memory: what could be done, and what each change would bring on the machine. The best
-that need no change of the program are then tried, in random blocks with the program as it
-is, which is run twice a block: what differs then is the machine's noise. One that cannot win
-any more is not tried to the end; the best one is lost so with a chance of 5 % at most.
-Trials run on this machine if no other is described, on the cpus that this process may use;
-for a machine that is described under emulation, or in a Linux guest (--try-on guest). Kernel
-settings are put back, and nothing is left running.
-The program must end by itself, and do its work before it ends. It has no terminal; its input
-is empty, or the file that standard input is redirected from (< FILE), which every run reads
-from its beginning; its output is not shown, and kept up to 8 MiB. Compile it with -g, so that
-lines of its source can be named. Under emulation it takes 20 to 100 times as long.
-A number that --metric or --metric-regex reads should count work or events where trials are
-emulated: the program's own clock is then that of this host.
-Without --emulate-cache and --emulate-stages an emulated machine has caches of 32K, 1M and
+The program first runs under QEMU's user mode (package qemu-user), which follows every access
+to its memory and predicts what each possible change would gain on the machine. The best
+candidates that need no change to the program are then tried in random blocks, each of which
+also runs the program unchanged twice: the difference between these two is the machine's noise.
+A candidate that can no longer win is dropped; the chance of dropping the best one is at most 5 %.
+Trials run on this machine, on the CPUs that this process may use; if a machine is described,
+they run under emulation or in a Linux guest (--try-on guest). Kernel settings are restored, and
+nothing is left running.
+The program must exit by itself, and complete its work before it exits. It has no terminal; its
+input is empty, or the file to which standard input is redirected (< FILE), read from the start
+by every run; its output is not shown, and kept up to 8 MiB. Compile it with -g so that the
+report can name source lines. Under emulation it takes 20 to 100 times as long.
+Where trials are emulated, the number that --metric or --metric-regex reads should count work or
+events: the program's own clock is then that of this host.
+Without --emulate-cache and --emulate-stages, an emulated machine has caches of 32K, 1M and
 16M, overlapping misses, lines that stores take from other caches, and TLBs.
 Exit code 1 if the program fails or does not end, or if trials are interrupted.")]
 pub(crate) struct AdviseArgs {
@@ -49,7 +49,7 @@ pub(crate) struct AdviseArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub costs: MemoryCostArgs,
-    /// Where to try candidates [default: host, emulation for a machine that is described]
+    /// Place to try candidates [default: host; emulation if a machine is described]
     #[arg(long, value_name = "PLACE", value_parser = value::one_of([
         (TrialPlace::Host, "host", "This machine"),
         (TrialPlace::Guest, "guest", "A Linux guest of the machine that is described, its memory emulated"),
@@ -59,8 +59,8 @@ pub(crate) struct AdviseArgs {
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
-    /// Try candidates without following the program first, for one that would take too long under
-    /// emulation, or cannot run there
+    /// Try candidates without following the program first: for a program that would take too long
+    /// under emulation, or cannot run there
     #[arg(long, conflicts_with = "predict_only")]
     pub trials_only: bool,
     /// Number of candidates to try, best prediction first, or all
@@ -68,27 +68,27 @@ pub(crate) struct AdviseArgs {
     #[arg(long = "try", value_name = "N|all", value_parser = tries, conflicts_with = "predict_only")]
     pub tries: Option<Tries>,
     /// Number of blocks, 6 or more; each runs the program unchanged twice and once with each
-    /// candidate. Raised where a verdict on that many candidates needs more
+    /// candidate. Raised if a verdict on that many candidates needs more
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
-    /// Time limit for all trials, such as 10m: fewer blocks and candidates are run to meet it, none
-    /// if even one candidate takes longer
+    /// Time limit for all trials, such as 10m; fewer blocks and candidates are run to meet it, or
+    /// none if even one candidate takes longer
     #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "predict_only")]
     pub budget: Option<Duration>,
-    /// Run all blocks of every candidate, even of one that cannot win any more
+    /// Run all blocks of every candidate, even of one that can no longer win
     #[arg(long, conflicts_with = "predict_only")]
     pub to_the_end: bool,
-    /// Pattern of a number in the program's output, by which the trials judge in place of its time:
+    /// Pattern of a number in the program's output that the trials compare instead of its run time:
     /// 'rate {x/s}'
     #[arg(long, value_name = "PATTERN", group = "number", conflicts_with = "predict_only")]
     pub metric: Option<String>,
     /// Regular expression with one group, the number: 'took ([0-9.]+) s'
     #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
     pub metric_regex: Option<String>,
-    /// Which way the metric is better
+    /// Direction in which the metric gets better
     #[arg(long, value_parser = value::direction(), default_value = "lower", requires = "number")]
     pub better: Direction,
-    /// With --try-on guest: what the program needs there besides, by name or path
+    /// With --try-on guest: what else the program needs there, by name or path
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub with: Vec<String>,
     /// Keep the trials in a new directory under DIR, for `numalab study report`

@@ -14,9 +14,9 @@ Examples:
   srun -n8 numalab bind --numa=0,1,2,3,0,1,2,3 -- ./a.out      a node for each rank
   mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
   numalab bind --ranks 4 --cpus=0,8,1,9 --numa=0 -- ./a.out    without a launcher
-  numalab bind --numa=0 --cpus node -- ./a.out   its cpus too, as numactl --cpunodebind=0
+  numalab bind --numa=0 --cpus node -- ./a.out   its CPUs too, like numactl --cpunodebind=0
   numalab bind --numa=0,1 --policy interleave -- ./a.out
-  numalab bind --near mlx5_0 -- ./a.out          cpus and memory of the node of a device
+  numalab bind --near mlx5_0 -- ./a.out          CPUs and memory of the node nearest to a device
   numalab bind --numa=auto --policy weighted --weights auto -- ./a.out   by bandwidth
   srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
 
@@ -28,7 +28,7 @@ pub(crate) struct BindArgs {
     /// !0 for all but node 0 (default: node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
-    /// Bind to cpus and memory of the node that this PCI device is near: an address such as
+    /// Bind to the CPUs and memory of the node nearest to this PCI device: an address such as
     /// 0000:41:00.0, or a name such as eth0, mlx5_0, nvme0n1 or nvidia0
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["numa", "weights"])]
     pub near: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct BindArgs {
     #[arg(long, default_value = "bind", value_parser = value::one_of(PolicyKind::ALL))]
     pub policy: PolicyKind,
     /// Weights for --policy weighted, set in the kernel while the command runs: auto (by
-    /// bandwidth), or one for each node, such as 2,1 [default: what the kernel has]
+    /// bandwidth), or one for each node, such as 2,1 [default: the kernel's current ones]
     #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
     #[arg(value_parser = value::weights)]
     pub weights: Option<Weights>,
@@ -50,7 +50,7 @@ pub(crate) struct BindArgs {
     /// Program to run with the arguments after -- (default: their first word)
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,
-    /// Print what is bound to what (the default)
+    /// Print the binding of each rank (the default)
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Show what would be done; change and start nothing
@@ -61,12 +61,12 @@ pub(crate) struct BindArgs {
     pub command: Vec<String>,
 }
 
-/// Where ranks run.
+/// CPUs that ranks run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RankCpus {
-    /// Each on its own cpu, in the order given.
+    /// Each rank on its own cpu, in the order given.
     Listed(Vec<CpuId>),
-    /// On the cpus of the node whose memory it takes.
+    /// Each rank on the cpus of the node with its memory.
     OfNode,
 }
 

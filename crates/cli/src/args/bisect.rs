@@ -14,14 +14,14 @@ Examples:
   numalab study bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml
   numalab study bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml --dry-run
 
-Each commit is built in a working tree of its own, booted for every sample and compared with the
-good and the bad one until it is decided which of the two it is like. --build runs in the commit's
-tree, keeps what it wants in $NUMALAB_BUILD and prints the file last: a Linux image, a kernel
-package (.deb), a kernel of your own ([backend.kernel]), or a program that the study's commands name
-as {kernel}. A commit is passed over if that ends with 1 to 125 or if it does not boot; 126 and more
-end the search. Exit 0 if a commit is named, 4 if none is.")]
+Each commit is built in a separate working tree, booted for every sample, and compared with the
+good and the bad commit until it is clear which of them it resembles. --build runs in the commit's
+tree, may keep files in $NUMALAB_BUILD, and prints the name of the result as its last line: a Linux
+image, a kernel package (.deb), your own kernel ([backend.kernel]), or a program that the study's
+commands name as {kernel}. A commit is skipped if the script exits with 1 to 125 or if the commit
+does not boot; 126 and above end the search. Exit 0 if a commit is named, 4 if none is.")]
 pub(crate) struct BisectArgs {
-    /// A study that comes with numalab, or a file
+    /// A bundled study, or a file
     pub study: String,
     /// The git repository
     #[arg(long, value_name = "DIR")]
@@ -41,16 +41,16 @@ pub(crate) struct BisectArgs {
     /// Script that builds a commit (default: make a Linux image)
     #[arg(long, value_name = "SCRIPT", conflicts_with = "config")]
     pub build: Option<PathBuf>,
-    /// Configuration of the Linux images (default: x86's with what guests need)
+    /// Configuration of the Linux images (default: x86's, plus what guests need)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Chance that the whole search names a wrong commit
+    /// Probability that the search names a wrong commit
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percent)]
     pub error: f64,
-    /// Change that counts as none (default: that of the study)
+    /// Changes up to this percentage count as no change (default: the study's margin)
     #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     pub margin: Option<f64>,
-    /// Most samples of one commit
+    /// Maximum number of samples of one commit
     #[arg(long, value_name = "N", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u16).range(3..=1000))]
     pub samples: u16,

@@ -22,13 +22,13 @@ Examples:
   numalab compare --commands './old' './new'         alternated, in random order
   numalab compare --commands './old' './new' --metric 'rate {x/s}' --better higher
 
-Runs of one machine differ by more than the windows of one run show: with one run a side the
-change is shown and not judged. `numalab measure --repeat 5` keeps five runs in one place.
+Runs on one machine differ by more than the windows of a single run show, so a change between
+single runs is shown but not judged. `numalab measure --repeat 5` keeps five runs in one place.
 Two files cannot show drift between them. --commands alternates the two, so prefer it.")]
 pub(crate) struct CompareArgs {
     /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
-    /// the name of one that comes with numalab) and a result directory or a second machine file;
-    /// with --baseline, one or more result directories of the candidate
+    /// the name of a bundled one) and a result directory or a second machine file; with --baseline,
+    /// one or more result directories of the candidate
     #[arg(value_name = "RESULT", required_unless_present = "commands")]
     pub results: Vec<PathBuf>,
     /// Result directories of the baseline, or the directory that `measure --repeat` made
@@ -37,10 +37,11 @@ pub(crate) struct CompareArgs {
     /// Run these two shell commands alternately as a study, kept in a result directory
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "results")]
     pub commands: Option<Vec<String>>,
-    /// Pattern of the number in the output: 'Time elapsed: {seconds} s' [commands: their run time]
+    /// Pattern of the number in the output: 'Time elapsed: {seconds} s' [default with --commands:
+    /// the run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
-    /// Which way is better, for files and commands
+    /// Direction that is better, for files and commands
     #[arg(long, value_parser = value::direction(), default_value = "lower")]
     pub better: Direction,
     /// With --commands: number of blocks (each block runs both once)

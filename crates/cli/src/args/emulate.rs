@@ -8,14 +8,14 @@ use numalab_topology::CpuSet;
 
 use super::{Format, MachineArgs, MemoryCostArgs};
 
-/// Which of the machine's cpus threads take in turn.
+/// The order in which threads take the machine's cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadPlacement {
-    /// One node after the other in turn.
+    /// Round robin over the nodes.
     Spread,
-    /// A node's cpus before the next node's.
+    /// All cpus of a node before those of the next.
     Pack,
-    /// These.
+    /// These cpus.
     Cpus(CpuSet),
 }
 
@@ -46,13 +46,13 @@ Examples:
                                                            for kcachegrind
 
 The program runs on this machine's kernel under QEMU's user mode (package qemu-user; no
-root, no guest), 10 to 100 times slower than without. numalab keeps its page tables: 4 KiB
-pages, placed by first touch, mbind, set_mempolicy and affinity, as on the machine that is
-emulated. The program sees that machine's cpus, nodes (through libnuma, as numactl does) and
-time; other files in /proc and /sys are this machine's. Programs that it starts are emulated
-as well; the report is of the process that took the most time. With debug information (-g)
-it names the lines that make and first touch memory, and those that store to cache lines for
-which threads contend (x86_64). The report goes to standard error; the exit code is the
+root, no guest), 10 to 100 times slower than natively. numalab keeps its page tables: 4 KiB
+pages, placed by first touch, mbind, set_mempolicy and affinity, as on the emulated machine.
+The program sees that machine's cpus, nodes (through libnuma, as numactl does) and time; other
+files in /proc and /sys are this machine's. Programs that it starts are emulated as well; the
+report covers the process that took the most time. With debug information (-g), it names the
+lines that allocate and first touch memory, and those that store to contended cache lines
+(x86_64). The report goes to standard error; the exit code is the
 program's.")]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]

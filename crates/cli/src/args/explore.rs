@@ -11,20 +11,20 @@ use super::{Format, value};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab explore                          the nodes: how full, what with, how fragmented
-  numalab explore --pid 4242               where a process has its memory and runs its threads
+  numalab explore                          the nodes: use and fragmentation of memory
+  numalab explore --pid 4242               where a process has its memory and threads
   numalab explore --pid 4242 --watch       the same, refreshed on the terminal; q quits
   numalab explore --guests                 vCPUs and memory of guests, QEMU and Xen
   numalab explore --pid 4242 --expect 'node1>=95%' --expect 'threads local>=90%'
-                                           exit 4, with the reason, unless its memory is there
+                                           exit 4, with the reason, unless this holds
   numalab explore --guests --expect pinned --for 10m
                                            exit 4 as soon as a guest is not pinned
-  numalab explore --ranks --job 4242       ranks and threads: who runs where, whose memory where
-  numalab explore --heap console.log       a dump of numalab's kernel, or Xen's keys u and H
+  numalab explore --ranks --job 4242       ranks and threads: their CPUs, and nodes of their memory
+  numalab explore --heap console.log       a dump of numalab's kernel, or of Xen's keys u and H
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
 
-Read-only. Each problem is followed by the command that fixes it.")]
+Read-only. The report gives for each problem the command that fixes it.")]
 pub(crate) struct ExploreArgs {
     #[command(flatten)]
     pub subject: Subject,
@@ -37,22 +37,23 @@ pub(crate) struct ExploreArgs {
     /// Sampling interval; rates are per second of it [default: 1s, with --watch 2s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub interval: Option<Duration>,
-    /// Exit 4 unless it is so: node1>=95% or node0,1>=95% of the memory on these nodes, threads
-    /// local>=90% of what threads or vCPUs touch, pinned: each vCPU on one node with its memory
+    /// Exit 4 unless this holds: node1>=95% or node0,1>=95% (of the memory is on these nodes),
+    /// threads local>=90% (of what threads or vCPUs touch), or pinned (each vCPU on one node with
+    /// its memory)
     #[arg(long, value_name = "WHAT", value_parser = value::expectation, conflicts_with = "heap")]
     pub expect: Vec<Expectation>,
-    /// Look again every interval for so long; end with the first look that is not as expected
+    /// Look again every interval for this long; end at the first look that is not as expected
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]
     pub for_: Option<Duration>,
     /// Read this directory (with sys/ and proc/) instead of this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,
-    /// Output format; with --watch text, or json: a line each time
+    /// Output format; with --watch, text or json (one line for each look)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// What to look at.
+/// The thing to look at.
 #[derive(Clone, Debug, Args)]
 #[group(required = false, multiple = false)]
 pub(crate) struct Subject {

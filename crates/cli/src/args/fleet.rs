@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, HealthArgs, value};
+use super::{Format, HealthArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -12,7 +12,7 @@ Examples:
   numalab fleet submit --partition standard /scratch/fleet --dry-run
                                            the script and what would be submitted
   numalab fleet submit --partition standard /scratch/fleet
-                                           a job array: each host measured exclusively, 10 s each
+                                           a job array: about 10 s for each host, exclusively
   numalab fleet collect /scratch/fleet     new and changed results into fleet.jsonl
   numalab fleet report /scratch/fleet      outliers, and how their settings differ")]
 pub(crate) struct FleetArgs {
@@ -22,7 +22,7 @@ pub(crate) struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Submit a SLURM job array which measures each host of a partition the same way
+    /// Submit a SLURM job array that measures each host of a partition the same way
     Submit(SubmitArgs),
     /// Collect new and changed results into one file
     Collect(CollectArgs),
@@ -39,10 +39,10 @@ Examples:
   numalab fleet submit --hosts 'nid[001000-001063]' /scratch/fleet --at-once 16
   numalab fleet submit /scratch/fleet -- bandwidth --kernel read,triad --budget 30s
 
-Results go to DIR/hosts/HOST/: DIR and this program must be seen by every host. Each task is
-bound to its host and has it alone (--exclusive); hosts that are down or drained are left out.")]
+Results go to DIR/hosts/HOST/; every host must be able to access DIR and this program. Each task is
+bound to one host and has it exclusively (--exclusive); hosts that are down or drained are skipped.")]
 pub(crate) struct SubmitArgs {
-    /// Directory of the fleet, on a file system that all hosts see
+    /// Directory of the fleet, on a file system shared by all hosts
     pub directory: PathBuf,
     /// The partition (default: SLURM's own default)
     #[arg(long, value_name = "NAME")]
@@ -59,7 +59,7 @@ pub(crate) struct SubmitArgs {
     /// Print the script and the commands; submit nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// What each host measures: a measuring command of numalab (default: measure --quick)
+    /// Command that each host runs: a measuring command of numalab (default: measure --quick)
     #[arg(last = true, value_name = "COMMAND")]
     pub measure: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct SubmitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  numalab fleet collect /scratch/fleet")]
 pub(crate) struct CollectArgs {
-    /// Directory of the fleet: results lie in DIR/hosts/HOST/RUN/
+    /// Directory of the fleet, with results in DIR/hosts/HOST/RUN/
     pub directory: PathBuf,
     /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
@@ -89,9 +89,6 @@ pub(crate) struct FleetReportArgs {
     /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// False discovery rate
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percent)]
-    pub false_discoveries: f64,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

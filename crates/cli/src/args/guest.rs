@@ -24,10 +24,10 @@ pub(crate) enum GuestCommand {
     Run(Box<RunArgs>),
     /// Boot a guest and open a shell in it; the guest ends with the shell
     Shell(Box<ShellArgs>),
-    /// Show the guests of this user that run now
+    /// Show the running guests of this user
     #[command(after_help = "Example:\n  numalab guest list")]
     List,
-    /// Show, fill or empty the cache that guests boot from
+    /// Show, fill or empty the cache of guest images
     Image(ImageArgs),
     /// Pin the vCPU threads of a running QEMU to host CPUs, and show where they run
     Pin(PinArgs),
@@ -58,10 +58,11 @@ Parameters of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZ
   guests,scaling,exhaust runs=N seed=N cpus=N|LIST size=SIZE count=N threads=N order=N
   rand=inline|seed dump=heap,topology
 
-The exit code is the command's. With --raw it is 0 at a line of --expect, 4 at one of --fail or
-where --expect found none; else what the kernel wrote to port 0xf4 (isa-debug-exit), 0 if it
-powered off, and 125 if it did neither: a reset, a triple fault, its time was over. A guest contains what the package of a known command needs
-(sysbench, perf, dbench, numactl, redis, ...), a shell with the usual tools, and numalab.")]
+The exit code is the command's. With --raw it is 0 at a line that matches --expect, and 4 at one
+that matches --fail or if none matches --expect; without either, it is the value that the kernel
+wrote to port 0xf4 (isa-debug-exit), 0 if it powered off, and 125 after a reset, a triple fault or a
+timeout. A guest contains the packages of known commands (sysbench, perf, dbench, numactl, redis,
+...) that it is to run, a shell with the usual tools, and numalab.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub guest: BootArgs,
@@ -95,24 +96,24 @@ Examples:
 pub(crate) struct ShellArgs {
     #[command(flatten)]
     pub guest: BootArgs,
-    /// Command to run instead of sh
+    /// Command to run [default: sh]
     #[arg(last = true, value_name = "COMMAND", default_value = "sh")]
     pub command: Vec<String>,
 }
 
-/// What guest, and how it is started.
+/// The guest's machine, and how it is started.
 #[derive(Debug, Args)]
 pub(crate) struct BootArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Accelerator; auto takes kvm if a guest really runs under it, else tcg
+    /// Accelerator; auto takes kvm if a guest really runs under it, otherwise tcg
     #[arg(long, default_value = "auto", value_parser = value::one_of([
-        (AcceleratorChoice::Auto, "auto", "KVM if a guest runs under it, else TCG"),
-        (AcceleratorChoice::Kvm, "kvm", "The processor"),
+        (AcceleratorChoice::Auto, "auto", "KVM if a guest runs under it, otherwise TCG"),
+        (AcceleratorChoice::Kvm, "kvm", "Hardware virtualization"),
         (AcceleratorChoice::Tcg, "tcg", "QEMU's translator"),
     ]))]
     pub accel: AcceleratorChoice,
-    /// Host pages behind its memory: normal, 2m, 1g, memfd
+    /// Host pages behind the guest's memory: normal, 2m, 1g, memfd
     #[arg(long, value_name = "PAGES", default_value = "normal", value_parser = guest_value::pages)]
     pub pages: HostPages,
     /// Host nodes of each guest node's memory, such as 0;1 or !0;all (bound, not preferred)
@@ -124,9 +125,6 @@ pub(crate) struct BootArgs {
     /// Host CPUs for vCPUs: auto (by node), 0=4;1=5-6 (per vCPU), or 0-3;4-7 (per node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub pin: Option<PinPlan>,
-    /// Host cpus of QEMU's other threads
-    #[arg(long, value_name = "CPUS", requires = "pin", value_parser = value::host_cpus)]
-    pub pin_helpers: Option<CpuSet>,
     #[command(flatten)]
     pub memory_emulator: MemoryEmulatorArgs,
     #[command(flatten)]
@@ -140,7 +138,7 @@ pub(crate) struct BootArgs {
     pub dry_run: bool,
 }
 
-/// What the guest boots.
+/// The guest's kernel and programs.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
     /// The guest's processor: x86_64, or aarch64 (a `virt` machine with Debian's arm64 kernel and
@@ -179,10 +177,10 @@ pub(crate) struct ImageArgs {
     /// Unpack the QEMU of Debian's backports into the cache
     #[arg(long)]
     pub fetch_qemu: bool,
-    /// Write an image that any PC boots numalab's own kernel from, by BIOS or by UEFI
+    /// Write an image that boots numalab's own kernel on any PC, by BIOS or UEFI
     #[arg(long, value_name = "FILE", conflicts_with_all = ["build", "fetch_qemu", "clean"])]
     pub iso: Option<PathBuf>,
-    /// Parameters of the kernel on that image
+    /// Parameters of the kernel on the image of --iso
     #[arg(last = true, value_name = "WORD", requires = "iso")]
     pub words: Vec<String>,
     /// Remove everything from the cache
@@ -200,10 +198,10 @@ Examples:
   numalab guest pin --qmp 4444 --vcpus 8 --node-cpus '0-3;16-19'
   numalab guest pin --qmp localhost:4444 --map '0=4;1=5-6' --dry-run")]
 pub(crate) struct PinArgs {
-    /// QMP of the QEMU: a socket file, HOST:PORT, or a PORT of this machine
+    /// QMP address of the running QEMU: a socket file, HOST:PORT, or a PORT of this machine
     #[arg(long, value_name = "SOCKET|PORT")]
     pub qmp: QmpAddress,
-    /// Only its first N cpus
+    /// Pin only the first N vCPUs
     #[arg(long, value_name = "N", requires = "node_cpus")]
     pub vcpus: Option<u32>,
     /// Host CPUs for the vCPUs of each node, such as 0-3;16-19
@@ -212,7 +210,7 @@ pub(crate) struct PinArgs {
     /// Host CPUs for each vCPU, such as 0=4;1=5-6
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,
-    /// Host cpus of its other threads
+    /// Host CPUs for QEMU's other threads
     #[arg(long, value_name = "CPUS", value_parser = value::host_cpus)]
     pub helpers: Option<CpuSet>,
     /// Show where vCPUs would be pinned; change nothing
@@ -221,7 +219,7 @@ pub(crate) struct PinArgs {
 }
 
 impl BootArgs {
-    /// The host nodes of each guest node; none if they are free.
+    /// Returns the host nodes of each guest node; empty if its memory is not bound.
     pub fn host_nodes(&self) -> Vec<NodeSet> {
         self.host_nodes.as_ref().map(|sets| sets.0.clone()).unwrap_or_default()
     }

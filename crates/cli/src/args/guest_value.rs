@@ -9,7 +9,7 @@ use numalab_topology::{CpuSet, NodeSet};
 
 use super::value;
 
-/// Sets of nodes parted by `;`, one for each guest node.
+/// Node sets separated by `;`, one for each guest node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeSets(pub Vec<NodeSet>);
 
@@ -22,34 +22,34 @@ impl FromStr for NodeSets {
     }
 }
 
-/// `normal`, `2m`, `1g`, `memfd`.
+/// Reads `normal`, `2m`, `1g` or `memfd`.
 pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
     match text.to_ascii_lowercase().as_str() {
         "normal" => Ok(HostPages::Normal),
         "2m" => Ok(HostPages::Huge { page_bytes: 2 << 20 }),
         "1g" => Ok(HostPages::Huge { page_bytes: 1 << 30 }),
         "memfd" => Ok(HostPages::Shared),
-        _ => Err(format!("`{text}` are no host pages: expected normal, 2m, 1g or memfd")),
+        _ => Err(format!("`{text}` is not a kind of host pages: expected normal, 2m, 1g or memfd")),
     }
 }
 
-/// `x86_64`, `aarch64`, or as Debian calls them.
+/// Reads `x86_64` or `aarch64`, or Debian's names for them.
 pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
     Architecture::of_name(text).ok_or_else(|| {
         format!("`{text}` is not an architecture of guests: expected x86_64 or aarch64")
     })
 }
 
-/// What a guest boots.
+/// The kernel a guest boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BootKernel {
-    /// A Linux.
+    /// A Linux kernel.
     Linux(KernelChoice),
     /// numalab's own kernel.
     Numalab,
 }
 
-/// `linux`, `backports`, `numalab`, or a file.
+/// Reads `linux`, `backports`, `numalab`, or the name of a file.
 pub(crate) fn kernel(text: &str) -> Result<BootKernel, String> {
     let file = PathBuf::from(text);
     match text {
@@ -63,7 +63,7 @@ pub(crate) fn kernel(text: &str) -> Result<BootKernel, String> {
     }
 }
 
-/// `auto`, `0=4;1=5-6`, or what [`node_cpus`] reads.
+/// Reads `auto`, `0=4;1=5-6`, or what [`node_cpus`] reads.
 pub(crate) fn pins(text: &str) -> Result<PinPlan, String> {
     if text == "auto" {
         return Ok(PinPlan::Automatic);
@@ -74,7 +74,7 @@ pub(crate) fn pins(text: &str) -> Result<PinPlan, String> {
     text.split(';').map(pinned).collect::<Result<_, _>>().map(PinPlan::Map)
 }
 
-/// `0-3;4-7`: the host cpus of each node.
+/// Reads the host cpus of each node: `0-3;4-7`.
 pub(crate) fn node_cpus(text: &str) -> Result<PinPlan, String> {
     let lists = text.split(';').map(value::host_cpus).collect::<Result<_, _>>()?;
     Ok(PinPlan::NodeLists { vcpus: None, lists })

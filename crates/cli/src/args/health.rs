@@ -11,21 +11,21 @@ use super::{Output, Selection, value};
 #[command(after_help = "\
 Examples:
   numalab measure --quick --repeat 5 --label good
-                                           the baseline: on a machine that is in good order
+                                           the baseline: on a healthy machine
   numalab fleet health --baseline results/measure-20261121-024500-good
-                                           at most 10 s; a line that says what is wrong
+                                           at most 10 s; one line that says what is wrong
   numalab fleet health -q --baseline results/measure-20261121-024500-good
-                                           the line alone, for a drain reason
+                                           only that line, as a drain reason
   numalab fleet health --baseline results/measure-20261121-024500-good --dry-run
                                            what would be measured
 
-The core clock, and the latency and bandwidth of each node's own memory are measured, as the
-baseline has them; what looks worse is measured again. Worse is what exceeds the limit and the
-differences between runs of the baseline. Memory and CPUs that the baseline has must be there.
-Exit codes: 0 healthy, 4 failing, 6 degraded or not certain for other load; others as always.")]
+It measures the core clock, and the local latency and bandwidth of each node, as in the baseline,
+and measures again what looks worse. A figure is worse if it exceeds both the limit and the
+differences between runs of the baseline. All memory and CPUs of the baseline must be present.
+Exit codes: 0 healthy, 4 failing, 6 degraded, or uncertain because of other load; others as always.")]
 pub(crate) struct HealthArgs {
-    /// Result directories of three runs or more, or one directory with those of `--repeat`:
-    /// of this machine, or of others of its kind
+    /// Result directories of three runs or more, or one directory with those of `--repeat`; of this
+    /// machine, or of others of its kind
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     pub baseline: Vec<PathBuf>,
     /// Figures worse by more than this percentage are degraded: exit 6
@@ -34,7 +34,7 @@ pub(crate) struct HealthArgs {
     /// Figures worse by more than this percentage are failing: exit 4
     #[arg(long, value_name = "PERCENT", default_value_t = 20.0)]
     pub failing: f64,
-    /// Total time, such as 5s; half of it is for measuring again
+    /// Total time, such as 5s; half of it is for repeating suspicious measurements
     #[arg(long, value_name = "TIME", default_value = "9s", value_parser = value::duration)]
     pub budget: Duration,
     #[command(flatten)]

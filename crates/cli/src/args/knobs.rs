@@ -15,7 +15,7 @@ pub(crate) struct KnobsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KnobsCommand {
-    /// Show every knob, its value now, and whether it can act on this machine
+    /// Show every knob, its current value, and whether it can act on this machine
     List(KnobListArgs),
     /// Restore settings left behind by a killed run
     Restore(KnobRestoreArgs),
@@ -26,11 +26,11 @@ pub(crate) enum KnobsCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab knobs list                       names, values, and which can act here
+  numalab knobs list                       names, values, and whether they can act here
   numalab knobs list numa_balancing vm.dirty_ratio /sys/kernel/mm/ksm/run
   numalab knobs list --format json")]
 pub(crate) struct KnobListArgs {
-    /// These only: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
+    /// Only these: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
     /// Output format
@@ -60,8 +60,8 @@ Examples:
   numalab knobs run thp_enabled=never huge_2m_pages=512 -- ./solver
   numalab knobs run vm.swappiness=10 /sys/kernel/mm/ksm/run=0 --dry-run -- ./solver
 
-Prior values are journaled on disk before anything is written. They are restored when the
-command ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is
+Prior values are journaled on disk before anything is written, and restored when the command
+ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is
 the command's.")]
 pub(crate) struct KnobRunArgs {
     /// Settings; drop_caches and compact_memory happen once, before the command
@@ -77,22 +77,22 @@ pub(crate) struct KnobRunArgs {
     pub command: Vec<String>,
 }
 
-/// The system to which knobs belong.
+/// The system with the knobs.
 #[derive(Debug, Args)]
 pub(crate) struct RootArgs {
-    /// A directory with sys/ and proc/ instead of this system's
+    /// Use the sys/ and proc/ of this directory instead of this system's
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 }
 
 impl RootArgs {
-    /// This system, or the directory.
+    /// Returns the directory if one is given, else this system.
     pub fn root(&self) -> Root {
         self.root.as_ref().map_or_else(Root::live, Root::at)
     }
 }
 
-/// `numa_balancing=0`; a value may have an equals sign of its own.
+/// Splits `numa_balancing=0` at the first equals sign, so that a value may contain others.
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

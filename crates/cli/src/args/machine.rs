@@ -14,19 +14,19 @@ pub(crate) struct MachineFileArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineCommand {
-    /// List the machines that come with numalab
+    /// List the bundled machine files
     #[command(after_help = "Example:\n  numalab machine list")]
     List,
-    /// Print the file of a machine that comes with numalab: its figures and their sources
+    /// Print a bundled machine file: a machine's figures and their sources
     #[command(after_help = "\
 Examples:
   numalab machine show epyc-7763-nps4
   numalab machine show epyc-7763-nps4 > epyc.toml    to change it, for --topology epyc.toml")]
     Show {
-        /// A name that `machine list` prints
+        /// A name listed by `machine list`
         machine: String,
     },
-    /// Write this machine, or that of a result directory, as a machine file with what was measured
+    /// Write a machine file with the measured figures of this machine, or of a result directory
     #[command(after_help = "\
 Examples:
   numalab machine capture -o here.toml                         measures all of it first
@@ -35,8 +35,8 @@ Examples:
   numalab guest run --emulate-like captured.toml -- numalab latency
   numalab compare captured.toml results/after                  has it changed?
 
-What was not measured is left out, and said in the file's comments. Load on a node's memory is
-taken from runs of `numalab loaded --surface`, or from curves of Mess.")]
+What was not measured is left out, with a comment in the file. Load curves of a node's memory
+are taken from runs of `numalab loaded --surface`, or from Mess.")]
     Capture(CaptureArgs),
     /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
     Acpi(AcpiArgs),
@@ -47,21 +47,21 @@ taken from runs of `numalab loaded --surface`, or from curves of Mess.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
-    /// Take what a run measured, in place of measuring
+    /// Use the figures of this run instead of measuring
     #[arg(long, value_name = "RESULT", conflicts_with_all = ["cpus", "nodes", "pages", "budget", "seed", "results", "dry_run"])]
     pub from: Option<PathBuf>,
-    /// Take the load on every node's memory from Mess: its memory_curves.csv, or a directory of
-    /// bwlat_PERCENT.txt
+    /// Take the load curves of every node's memory from Mess: its memory_curves.csv, or a directory
+    /// of bwlat_PERCENT.txt
     #[arg(long, value_name = "CURVES")]
     pub mess: Option<PathBuf>,
-    /// Measure fewer sizes, and load memory by loads alone and by stores alone only
+    /// Measure fewer sizes, and load memory with loads alone and with stores alone only
     #[arg(long, conflicts_with = "from")]
     pub quick: bool,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
     pub rules: Rules,
-    /// Write the machine file to FILE, in place of standard output
+    /// Write the machine file to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Keep the measured results in a new directory under DIR

@@ -4,17 +4,15 @@ use std::str::FromStr;
 
 use clap::Args;
 
-/// Phases that the emulator tells apart.
+/// Phases that the emulator can tell apart.
 const PHASES: u8 = 240;
-/// Letters of a phase's name that it keeps.
+/// Longest phase name that the emulator keeps, in letters.
 const LETTERS: usize = 64;
 
-/// The phase in whose name a command is counted.
+/// The phase that counts a command's accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// By its number.
     Number(u8),
-    /// By its name.
     Name(String),
 }
 
@@ -41,7 +39,7 @@ impl FromStr for Phase {
 #[command(after_help = "\
 Examples:
   numalab mark -- ./solver                   charge only its accesses
-  numalab mark --phase make -- make          count them separately, under this name
+  numalab mark --phase make -- make          count its accesses separately, under this name
   numalab guest run --emulate 2 --cpus 2 --emulate-latency 100 --emulate-report m.json -- \\
     sh -c 'numalab mark --phase build -- ./build; numalab mark --phase walk -- ./walk'
   numalab report m.json                      what each phase accessed
@@ -50,7 +48,7 @@ Markers are instructions that have no effect outside the memory emulator (the
 QEMU plugin libnumalab_emulator.so). `numalab guest run` marks its own command.
 The exit code is the command's.")]
 pub(crate) struct MarkArgs {
-    /// Count its accesses as the phase of this name or number (0 to 239); phase 0 follows
+    /// Count its accesses under the phase with this name or number (0 to 239); phase 0 follows
     #[arg(long, value_name = "NAME|N")]
     pub phase: Option<Phase>,
     /// Show what would be marked; start nothing

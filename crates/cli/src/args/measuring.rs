@@ -9,7 +9,7 @@ use numalab_topology::{Chosen, CpuId, CpuSet, Machine, NodeId, NodeSet};
 
 use super::{Format, value};
 
-/// What every command takes that measures cells of its own.
+/// Arguments of every command that measures cells.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measuring {
     #[command(flatten)]
@@ -20,23 +20,23 @@ pub(crate) struct Measuring {
     pub output: Output,
 }
 
-/// Which part of the machine; by default all that this process may use.
+/// The part of the machine to measure; by default all that this process may use.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
     /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 (default: all that this process may use)
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<Chosen<CpuId>>,
-    /// Nodes whose memory to measure, such as 0,1 or all; !0 are all but node 0 (default: all)
+    /// Nodes whose memory to measure, such as 0,1, all, or !0: all but node 0 (default: all)
     #[arg(long, value_name = "LIST")]
     pub nodes: Option<Chosen<NodeId>>,
-    /// Pages behind the buffers: thp, the base page's size (4k, 16k or 64k) or that of a reserved
-    /// pool (2m, 1g; 512m on arm64, 16m on POWER) (default: thp where it is on, else base pages)
+    /// Pages behind the buffers: thp, a base page size (4k, 16k or 64k), or the size of a reserved
+    /// pool (2m, 1g; 512m on arm64, 16m on POWER) (default: thp if enabled, else base pages)
     #[arg(long, value_name = "PAGES")]
     pub pages: Option<Pages>,
 }
 
 impl Selection {
-    /// The cpus and nodes of this machine that are meant, where there is a choice.
+    /// Returns the chosen cpus and nodes of this machine; `None` where there was no choice.
     pub fn among(&self, machine: &Machine) -> (Option<CpuSet>, Option<NodeSet>) {
         let free = |chosen: Option<CpuSet>| match &machine.allowed {
             Some(allowed) => chosen.map(|cpus| cpus.intersection(&allowed.cpus)),
@@ -51,7 +51,7 @@ impl Selection {
     }
 }
 
-/// When a cell ends.
+/// Rules that end a cell.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rules {
     /// Finish a measurement when its 95 % interval is this narrow
@@ -65,10 +65,10 @@ pub(crate) struct Rules {
     pub seed: Option<u64>,
 }
 
-/// Where results go.
+/// Destination and format of results.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
-    /// Keep the results in a new directory under DIR [measure: results]
+    /// Keep the results in a new directory under DIR [default of measure: results]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Label added to the name of the result directory

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use numalab_formats::memory_emulator::{
-    BandwidthModel, CacheLevel, LatencyModel, MemoryCosts, Stage, parse_bandwidth, parse_caches,
+    BandwidthModel, CacheLevel, GivenCosts, LatencyModel, Stage, parse_bandwidth, parse_caches,
     parse_latency, parse_stages,
 };
 use numalab_guest::EmulatorMode;
-use numalab_topology::TierSpec;
 
 use super::value;
 
-/// What memory costs, where that is emulated.
+/// Costs of emulated memory.
 #[derive(Debug, Args)]
 pub(crate) struct MemoryCostArgs {
     /// Memory latency: nanoseconds to local memory, scaled by the distances for remote nodes
@@ -24,28 +23,28 @@ pub(crate) struct MemoryCostArgs {
     /// ('0,5G;5G,0', rows by the CPU's node, 0 for no limit), or hmat
     #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth, conflicts_with = "emulate_like")]
     pub emulate_bandwidth: Option<BandwidthModel>,
-    /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
-    /// costs, else none): nearest first, the third shared by an L3 group; none, every access reaches
-    /// memory [default: 32K, 1M and 16M for one program (emulate, profile, advise); none for a
-    /// guest, and with --emulate-tiers two levels, 32K and 256K]
+    /// Caches in front of memory, nearest first, such as 32K,1M@4,16M/16@12.5 (/ways; @ nanoseconds
+    /// per hit, default 0), the third shared by an L3 group; or none: every access reaches memory
+    /// [default: 32K, 1M and 16M for one program (emulate, profile, advise); none for a guest, and
+    /// with --emulate-tiers two levels, 32K and 256K]
     #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
-    /// Stages of the memory model beyond these, with typical figures: load (latency rises with
-    /// bandwidth, to three times at the limit of --emulate-bandwidth), core (misses overlap, 16
-    /// at a time, unless one's address depends on another), owners (a store takes the line from
-    /// the caches of who has it), tlb (a page that the TLBs do not have costs a walk of page
-    /// tables), nested (so it does, and the walk goes through a host's tables too); none
-    /// [default: core,owners,tlb for one program; none for a guest]
+    /// Further stages of the memory model, with typical figures: load (latency rises with
+    /// bandwidth, up to three times at the limit of --emulate-bandwidth), core (misses overlap, up
+    /// to 16 at a time, unless the address of one depends on another), owners (a store takes the
+    /// line from the caches that hold it), tlb (a page missing from the TLBs costs a page walk),
+    /// nested (as tlb, with a walk that also goes through a host's tables); or none [default:
+    /// core,owners,tlb for one program; none for a guest]
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
 }
 
-/// A guest's emulated memory: any of these asks for it.
+/// A guest's emulated memory; any of these options turns it on.
 #[derive(Debug, Args)]
 pub(crate) struct MemoryEmulatorArgs {
     #[command(flatten)]
     pub costs: MemoryCostArgs,
-    /// How accesses are charged [default: virtual]
+    /// Method of charging for accesses [default: virtual]
     #[arg(long, value_parser = value::one_of([
         (EmulatorMode::Count, "count", "Count only"),
         (EmulatorMode::Virtual, "virtual",
@@ -67,29 +66,25 @@ pub(crate) struct Caches(pub Vec<CacheLevel>);
 pub(crate) struct Stages(pub Vec<Stage>);
 
 impl MemoryEmulatorArgs {
-    /// Whether any of them is given.
+    /// Returns true if any option asks for emulated memory.
     pub fn wanted(&self) -> bool {
-        self.costs.given() || self.emulate_mode.is_some() || self.emulate_report.is_some()
+        self.costs.are_given() || self.emulate_mode.is_some() || self.emulate_report.is_some()
     }
 }
 
 impl MemoryCostArgs {
-    /// Whether anything is said of them.
-    pub fn given(&self) -> bool {
-        self.emulate_latency.is_some()
-            || self.emulate_bandwidth.is_some()
-            || self.emulate_cache.is_some()
-            || self.emulate_stages.is_some()
+    /// Returns true if any cost is given.
+    pub fn are_given(&self) -> bool {
+        self.given() != GivenCosts::default()
     }
 
-    /// The costs that they name; what they leave open costs what the tiers were said to.
-    pub fn costs(&self, tiers: Option<&TierSpec>) -> MemoryCosts {
-        let usual = tiers.map(MemoryCosts::of_tiers).unwrap_or_default();
-        MemoryCosts {
-            latency: self.emulate_latency.unwrap_or(usual.latency),
-            bandwidth: self.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
-            caches: self.emulate_cache.clone().map_or(usual.caches, |caches| caches.0),
-            stages: self.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
+    /// Returns the costs that they give.
+    pub fn given(&self) -> GivenCosts {
+        GivenCosts {
+            latency: self.emulate_latency,
+            bandwidth: self.emulate_bandwidth.clone(),
+            caches: self.emulate_cache.clone().map(|caches| caches.0),
+            stages: self.emulate_stages.clone().map(|stages| stages.0),
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct ProbeArgs {
 pub(crate) enum ProbeCommand {
     /// Move a thread to another node: does the kernel migrate its memory?
     Balancing(BalancingArgs),
-    /// Access memory of which a part is hot: does the kernel bring that to the fast tier?
+    /// Access memory that is partly hot: does the kernel move the hot part to the fast tier?
     Tiering(TieringArgs),
 }
 
@@ -30,12 +30,12 @@ Examples:
   numalab study probe tiering --hot 2M --moves-every 5s --time 20s --format json
   numalab study probe tiering --heat uniform --place first-touch --access independent
 
-It needs memory of several tiers, which --emulate-tiers of guest run makes on any machine.")]
+It needs several tiers of memory, which `guest run --emulate-tiers` provides on any machine.")]
 pub(crate) struct TieringArgs {
     /// Size of the working set
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = value::size)]
     pub size: u64,
-    /// How accesses are distributed
+    /// Distribution of accesses
     #[arg(long, value_enum, default_value_t = HeatKind::Hot)]
     pub heat: HeatKind,
     /// Size of the hot set (default: an eighth)
@@ -45,29 +45,26 @@ pub(crate) struct TieringArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 90)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     pub share: u32,
-    /// Another part becomes the hot set each time this has passed (default: never)
+    /// Move the hot set to another part of the memory this often (default: never)
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub moves_every: Option<Duration>,
-    /// Whether an access waits for the one before it
+    /// Relation of each access to the one before it
     #[arg(long, default_value = "dependent", value_parser = value::one_of([
-        (TierAccess::Dependent, "dependent", "It does: latency limits"),
+        (TierAccess::Dependent, "dependent", "Waits: latency is the limit"),
         (TierAccess::Independent, "independent",
-            "It does not: bandwidth limits, where there is less than is asked for"),
+            "Does not wait: bandwidth is the limit, if too low for the demand"),
     ]))]
     pub access: TierAccess,
-    /// Where memory is placed before it is accessed
+    /// Initial place of the memory
     #[arg(long, default_value = "slow", value_parser = value::one_of([
         (TierPlace::Slow, "slow", "On the slow tier"),
         (TierPlace::FirstTouch, "first-touch",
-            "Where the kernel puts what the CPU touches, the hottest part last"),
+            "Where the kernel puts it on first touch, with the hottest part touched last"),
     ]))]
     pub place: TierPlace,
-    /// How long it is accessed
+    /// Time for which the memory is accessed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
-    /// CPU that accesses it (default: the first of the fast tier)
-    #[arg(long, value_name = "CPU")]
-    pub cpu: Option<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -76,14 +73,14 @@ pub(crate) struct TieringArgs {
     pub dry_run: bool,
 }
 
-/// How accesses are distributed.
+/// Distributions of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HeatKind {
-    /// A hot set gets --share of them
+    /// The hot set gets --share of all accesses
     Hot,
-    /// The page of rank n as often as 1/n, in steps that double
+    /// The page of rank n gets a share in proportion to 1/n, in steps that double
     Zipf,
-    /// All pages alike
+    /// All pages get the same share
     Uniform,
 }
 
@@ -97,10 +94,10 @@ pub(crate) struct BalancingArgs {
     /// Size of the memory, which is placed by first touch
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = value::size)]
     pub size: u64,
-    /// How long the thread chases after the move
+    /// Time for which the thread chases after the move
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::duration)]
     pub time: Duration,
-    /// CPU on the node that gets the memory (default: the first)
+    /// CPU whose node gets the memory (default: the first)
     #[arg(long, value_name = "CPU")]
     pub from: Option<u32>,
     /// CPU to which the thread moves (default: one on the farthest node)
@@ -109,7 +106,7 @@ pub(crate) struct BalancingArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Show which cpus and nodes it would use; measure nothing
+    /// Show which CPUs and nodes would be used; measure nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -12,48 +12,48 @@ use super::{Format, MachineArgs, MemoryCostArgs, ThreadPlacement, value};
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(["pid", "command"]), after_help = "\
 Examples:
-  numalab profile -- ./solver                     the best source that this machine has
-  numalab profile --pid 4242 --for 10s            a process that runs, and what it starts
+  numalab profile -- ./solver                     the best source on this machine
+  numalab profile --pid 4242 --for 10s            a running process, and what it starts
   numalab profile --format html -o profile.html -- ./solver
   numalab profile -o profile.json -- ./solver     keep the figures
   numalab report profile.json                     ... and show them again, in any format
-  numalab profile --source faults -- ./solver     who touches which page first, and where
+  numalab profile --source faults -- ./solver     first touches by thread and node
   numalab profile --source faults --for 60s --pid 4242
-                                                  with numa_balancing=1: who uses which page
+                                                  with numa_balancing=1: users of each page
   numalab profile --emulate 2 --cpus 8 -- ./solver
-                                                  every access, as on a machine of two nodes
+                                                  every access, as if on a two-node machine
   numalab profile --format callgrind -o callgrind.out.solver -- ./solver
                                                   for KCachegrind and callgrind_annotate
-  numalab profile --dry-run -- ./solver           which source it would be, and why
+  numalab profile --dry-run -- ./solver           which source would be used, and why
 
-Sources, the best one first; auto takes the first that works, and the report says why those
-before it do not, and what the one that was used cannot see:
+Sources, best first. auto takes the first that works; the report says why those before it did
+not, and what the chosen one cannot see:
   samples     loads and stores sampled by the processor, with latency (Intel PEBS, AMD IBS)
   emulation   every access: the program runs in QEMU's user mode (package qemu-user), 10 to
-              100 times slower; on this machine, or on another one (--emulate...)
-  faults      page faults: first touches, and with NUMA balancing periodically who uses what
-  damon       pages found accessed by the kernel's data access monitor; needs root
-  referenced  pages of each mapping that were used since the last look; for your own
-              processes without root. Clears the kernel's referenced bits
-Beside samples, damon and referenced, page faults tell who touches memory first. Compile with
--g -fno-omit-frame-pointer, so that lines of source and their callers are named.
+              100 times slower; on this machine, or on another (--emulate...)
+  faults      page faults: first touches, and with NUMA balancing also later users of each page
+  damon       pages that the kernel's data access monitor found accessed; needs root
+  referenced  pages of each mapping used since the last look; needs no root for your own
+              processes, and clears the kernel's referenced bits
+With samples, damon and referenced, page faults additionally show who touches memory first.
+Compile with -g -fno-omit-frame-pointer so that the report names source lines and their callers.
 
-With a command the report goes to standard error and the exit code is the command's; what it
-leaves running is ended. Interrupted, the report is of what was seen so far.")]
+With a command, the report goes to standard error, the exit code is the command's, and processes
+that it leaves behind are ended. If interrupted, the report covers what was seen so far.")]
 pub(crate) struct ProfileArgs {
-    /// A process that is running, with all its threads
+    /// A running process, with all its threads
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// How long to look, such as 10s; a command that still runs then is ended
+    /// Time to observe, such as 10s; a command still running then is ended
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
     pub for_: Option<Duration>,
-    /// What the figures come from
+    /// Source of the figures
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = source())]
     pub source: WantedSource,
-    /// Emulation on this machine: a machine file, or a name of `numalab machine list`
+    /// Emulate this machine: a machine file, or a name from `numalab machine list`
     #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["emulate", "pid"])]
     pub emulate_like: Option<String>,
-    /// Emulation on these nodes: 4, 1G,1G,2G,0 (memory), 1G:4,2G:0 (with cpus)
+    /// Emulate these nodes: 4, 1G,1G,2G,0 (memory), 1G:4,2G:0 (with CPUs)
     #[arg(long, value_name = "NODES", conflicts_with = "pid")]
     pub emulate: Option<String>,
     /// With --emulate: rows of distances, such as 10,20;20,10
@@ -74,7 +74,7 @@ pub(crate) struct ProfileArgs {
     /// Write the report to FILE (as JSON unless --format says otherwise)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Show which source would be used, and why none before it; start and change nothing
+    /// Show which source would be used, and why not a better one; start and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// The program, with its arguments
@@ -82,17 +82,17 @@ pub(crate) struct ProfileArgs {
     pub command: Vec<String>,
 }
 
-/// The source that is wanted.
+/// The choice of `--source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WantedSource {
-    /// The best one that works.
+    /// The best source that works.
     Auto,
-    /// This one.
+    /// This source.
     Only(SourceName),
 }
 
 impl ProfileArgs {
-    /// The source that is wanted, if one is: a machine to emulate is an answer too.
+    /// Returns the chosen source, if any; a machine to emulate implies emulation.
     pub fn wanted(&self) -> Option<SourceName> {
         match self.source {
             WantedSource::Only(source) => Some(source),
@@ -105,10 +105,10 @@ impl ProfileArgs {
         self.emulate.is_some()
             || self.emulate_like.is_some()
             || self.cpus.is_some()
-            || self.costs.given()
+            || self.costs.are_given()
     }
 
-    /// The machine to emulate: this one, unless another is named.
+    /// Returns the machine to emulate: this one unless another is named.
     pub fn machine(&self) -> MachineArgs {
         MachineArgs {
             source: None,

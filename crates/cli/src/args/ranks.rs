@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use numalab_launch::team::Rendezvous;
 
-/// How ranks are started and meet, and what they leave.
+/// Options for starting ranks and for their files.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
 pub(crate) struct RankArgs {
@@ -16,8 +16,8 @@ pub(crate) struct RankArgs {
     /// and mapping_check.log
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// How ranks find each other: auto, node (shared memory), tcp:HOST:PORT (rank 0's host),
-    /// mpi, mpi:LIBRARY
+    /// Method by which ranks find each other: auto, node (shared memory), tcp:HOST:PORT (rank 0's
+    /// host), mpi, mpi:LIBRARY
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meet: Rendezvous,
     /// Allow ranks to share a CPU (they then measure each other)
@@ -25,11 +25,11 @@ pub(crate) struct RankArgs {
     pub overcommit: bool,
 }
 
-/// How ranks chase.
+/// Options for the pointer chase of ranks.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
 pub(crate) struct ChaseArgs {
-    /// How a rank's pointer chain is built
+    /// Method of building a rank's pointer chain
     #[arg(long, value_enum, value_name = "CHAIN", default_value_t = Chain::Cycle)]
     pub chain: Chain,
     /// Number of measured loads per size
@@ -40,7 +40,7 @@ pub(crate) struct ChaseArgs {
     pub warmup: u64,
 }
 
-/// What a rank's chase goes through.
+/// The pointer chain of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Chain {
     /// Every line once, in the order of --pattern

@@ -1,10 +1,10 @@
-//! Arguments of guests that are somebody else's.
+//! Arguments of guests with any kernel, firmware or disk.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// A kernel, firmware or disk of which nothing is known but its console.
+/// A kernel, firmware or disk known only by its console output.
 #[derive(Debug, Args)]
 pub(crate) struct RawArgs {
     /// Boot the file of --kernel as it is: bzImage, multiboot or PVH kernel, firmware, ISO or disk

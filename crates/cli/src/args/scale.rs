@@ -20,12 +20,12 @@ Examples:
   numalab scale --arch laptop --sequential 0 --launcher local --memory-sizes 8
   numalab scale --arch laptop --sequential 0 --workload 'stress-ng --vm 1 -t 5'
 
-In place of run_numa_benchmarks.sh, with its files: results_scaling/job_<id>[_label]/ has
+Replaces run_numa_benchmarks.sh and writes the same files: results_scaling/job_<id>[_label]/ has
 <mode>_domain0_7ranks_8MB.csv for each step, mapping_check.log and
-slurm_run_numa_benchmarks_<id>.log. From one rank in each domain to all of their cores.")]
+slurm_run_numa_benchmarks_<id>.log. Steps go from one rank per domain to one on every core.")]
 pub(crate) struct ScaleArgs {
-    /// The architecture file: SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu; or
-    /// a known one by name: lumi_partc, lumi_partg
+    /// The architecture file (SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu), or the
+    /// name of a bundled one: lumi_partc, lumi_partg
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub arch: Option<PathBuf>,
     /// NUMA domains to fill core by core in numerical order, such as 0,1, all or !0
@@ -34,10 +34,10 @@ pub(crate) struct ScaleArgs {
     /// NUMA domains to fill by taking one core from each CCD in turn
     #[arg(long, value_name = "DOMAINS")]
     pub interleaved: Option<Chosen<NodeId>>,
-    /// Continue an earlier run in its directory: run the steps without a result
+    /// Continue an earlier run in its directory: run the steps that have no result
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
     pub resume: Option<PathBuf>,
-    /// Sizes in MB as --size takes them: 8, 1-512, 1,4,16 (default: 1-512)
+    /// Sizes in MB, in the forms of --size: 8, 1-512, 1,4,16 (default: 1-512)
     #[arg(long, value_name = "SIZES")]
     pub memory_sizes: Option<String>,
     /// Label added to the name of the result directory
@@ -51,7 +51,7 @@ pub(crate) struct ScaleArgs {
         (LauncherChoice::Srun, "srun", "srun"),
     ]))]
     pub launcher: Option<LauncherChoice>,
-    /// What each rank does: latency, bandwidth, or a shell command
+    /// Work of each rank: latency, bandwidth, or a shell command
     #[arg(long, value_name = "WORKLOAD", default_value = "latency")]
     pub workload: Workload,
     /// After all cores, add their SMT siblings
@@ -60,7 +60,7 @@ pub(crate) struct ScaleArgs {
     /// An option for every rank's latency or bandwidth, such as --rank-option=--serial
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub rank_option: Vec<String>,
-    /// Submit it as a SLURM job of a whole node
+    /// Submit the run as a SLURM job with a node to itself
     #[arg(long)]
     pub submit: bool,
     /// A line for the batch script, such as --sbatch=--partition=standard
@@ -69,18 +69,18 @@ pub(crate) struct ScaleArgs {
     /// Parent of the result directory
     #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
     pub output: PathBuf,
-    /// Print every launch line, the time it takes and the batch script; start nothing
+    /// Print every launch line, the estimated time and the batch script; start nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
 impl ScaleArgs {
-    /// The sizes as typed.
+    /// Returns the sizes as typed.
     pub fn sizes(&self) -> &str {
         self.memory_sizes.as_deref().unwrap_or("1-512")
     }
 
-    /// The sizes in bytes.
+    /// Returns the sizes in bytes.
     pub fn sizes_bytes(&self) -> Result<Vec<u64>, String> {
         self.sizes().parse::<SizeList>().map(|list| list.0)
     }

@@ -10,15 +10,15 @@ use super::{Output, value};
 #[command(after_help = "\
 Examples:
   numalab machine selftest --real-nodes       as root on a machine of several nodes, one minute
-  numalab machine selftest --real-nodes --format md   a page to be sent with a report
+  numalab machine selftest --real-nodes --format md   a page to attach to a bug report
   numalab guest run --emulate 4 --emulate-latency 100 -- \\
     numalab machine selftest --real-nodes --size 2M
-                                              the same in a machine of four emulated nodes
+                                              the same on four emulated nodes
 
-It checks, on each node: pins, bound memory, first touch, the proof of placement, transparent and
-reserved huge pages; NUMA balancing; latency against distance; and a guest whose nodes are pinned
-to those of this machine, where there is QEMU. What cannot be checked is named with the reason.
-Settings are changed through the journal of `numalab knobs`, and put back; --dry-run names them.
+It checks, on each node, pinning, bound memory, first touch, the proof of placement, and transparent
+and reserved huge pages; then NUMA balancing, latency against distance, and, if QEMU is installed, a
+guest with its nodes pinned to this machine's. Checks that cannot run are listed with the reason.
+Settings are changed through the journal of `numalab knobs`, and restored; --dry-run lists them.
 Exit codes: 0 nothing failed, 3 fewer than two nodes with memory, 4 a check failed.")]
 pub(crate) struct SelfTestArgs {
     /// Test the nodes of this machine
@@ -27,7 +27,7 @@ pub(crate) struct SelfTestArgs {
     /// Buffer of the latency matrix, well beyond the caches
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = value::size)]
     pub size: u64,
-    /// How long memory may take to follow its thread
+    /// Time limit for memory to follow its thread
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
     #[command(flatten)]

@@ -15,36 +15,36 @@ pub(crate) struct StudyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {
-    /// List the studies that come with numalab
+    /// List the bundled studies
     #[command(after_help = "Example:\n  numalab study list")]
     List {
         /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// Write a commented study file that runs as it is
+    /// Write a commented study file, ready to run
     New(NewArgs),
     /// Print a study with all defaults filled in
     #[command(after_help = "Examples:\n  numalab study show noise\n  numalab study show mine.toml")]
     Show {
-        /// A study that comes with numalab, or a file
+        /// A bundled study, or a file
         study: String,
         /// Output format: text is the study's TOML
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// List every setting of the backends: what [backend.NAME] and --set may say
+    /// List the settings of the backends, for [backend.NAME] and --set
     #[command(after_help = "Examples:\n  numalab study settings\n  numalab study settings guests")]
     Settings {
-        /// Only those of this backend
+        /// Show only the settings of this backend
         backend: Option<String>,
         /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// Print what would be run, in which order, and how long it takes; write nothing
+    /// Print what would run, in which order, and for how long; write nothing
     Plan(PlanArgs),
-    /// Run a study and say whether the change helps
+    /// Run a study and report whether the change helps
     Run(RunArgs),
     /// Continue an interrupted study, or add blocks to one
     Resume(ResumeArgs),
@@ -72,14 +72,14 @@ Example:
   numalab study new mine                   writes mine.toml
   numalab study run mine.toml")]
 pub(crate) struct NewArgs {
-    /// The study's name, or its file's (mine.toml)
+    /// The study's name, or the name of its file (mine.toml)
     pub name: String,
-    /// The file to write (default: NAME.toml); one that exists is left alone
+    /// The file to write (default: NAME.toml); an existing file is not overwritten
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// `KEY=VALUE`.
+/// Reads `KEY=VALUE`.
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
@@ -89,7 +89,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What is run how often, beyond what the study says.
+/// Changes to the number and order of runs that the study file gives.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
     /// Number of blocks (overrides the study)
@@ -114,15 +114,12 @@ pub(crate) struct Change {
 #[command(after_help = "\
 Examples:
   numalab study plan noise
-  numalab study plan mine.toml --pilot     run every workload once to say how long it takes")]
+  numalab study plan mine.toml --blocks 20")]
 pub(crate) struct PlanArgs {
-    /// A study that comes with numalab, or a file
+    /// A bundled study, or a file
     pub study: String,
     #[command(flatten)]
     pub change: Change,
-    /// Run every workload once under the baseline to estimate the time
-    #[arg(long)]
-    pub pilot: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -131,18 +128,18 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab study run noise                  does this machine see differences where there are none?
+  numalab study run noise                  does this machine show differences where there are none?
   numalab study run mine.toml --budget 10m
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
-  numalab study run mine.toml --dry-run    what would be run; start and write nothing
+  numalab study run mine.toml --dry-run    what would run; start and write nothing
   numalab study run guest-scaling --set guests=4,8 --set workloads=dbench --set emulate-latency=100
   git bisect run sh -c 'make || exit 125; numalab study run mine.toml -q --fail-if worse;
-      r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r'    skip what cannot be judged
+      r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r'    skip commits that cannot be judged
 
-Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut
-loses no finished sample: `numalab study resume DIR` continues it.")]
+Every sample is saved in results/<name>-<time>/ when it is finished: after ctrl-C, a crash or a
+power cut, `numalab study resume DIR` continues.")]
 pub(crate) struct RunArgs {
-    /// A study that comes with numalab, or a file
+    /// A bundled study, or a file
     pub study: String,
     #[command(flatten)]
     pub change: Change,
@@ -151,7 +148,7 @@ pub(crate) struct RunArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub show: Show,
-    /// Show what would be run; start and write nothing
+    /// Show what would run; start and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -161,9 +158,9 @@ pub(crate) struct RunArgs {
 Examples:
   numalab study resume results/mine-20261121-024500
   numalab study resume results/mine-20261121-024500 --blocks 40   more blocks than before
-  numalab study resume results/mine-20261121-024500 --dry-run     what is left to do
+  numalab study resume results/mine-20261121-024500 --dry-run     what remains to be run
 
-A study continues only in the environment in which it began; differences are reported.")]
+A study continues only in the environment in which it began; any difference is reported.")]
 pub(crate) struct ResumeArgs {
     /// The result directory
     pub directory: PathBuf,
@@ -175,12 +172,12 @@ pub(crate) struct ResumeArgs {
     pub budget: Option<Duration>,
     #[command(flatten)]
     pub show: Show,
-    /// Show what would be run; start and write nothing
+    /// Show what would run; start and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// How the answers are shown.
+/// Options for showing the answers.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// Exit 4 if anything is worse by more than the margin

@@ -6,35 +6,36 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Format, value};
 
-/// Which machine: the live one, one described by a file, or an emulated one.
+/// A machine: the live one, one described by a file, or an emulated one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE
-    /// (known by name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE, results:DIR (with what was measured there)
+    /// Source of the machine: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR,
+    /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), lscpu:FILE (plain, -e, -p or -J),
+    /// lstopo:FILE (XML or synthetic), numactl:FILE, results:DIR (with its measurements)
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub topology: Option<PathBuf>,
-    /// A machine whose memory is known: a machine file, or a name of `numalab machine list`.
-    /// Guests get its topology and memory system (latencies, curves of load, caches, TLBs) with
-    /// --cpus and --memory of it [default for guests: two cpus and at most 512M for each node]
+    /// A machine with known memory: a machine file, or a name from `numalab machine list`. Guests
+    /// get its topology and memory system (latencies, load curves, caches, TLBs), and this part of
+    /// it: --cpus and --memory [default for guests: two CPUs and at most 512M per node]
     #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["source", "topology", "emulate", "emulate_tiers"])]
     pub emulate_like: Option<String>,
-    /// Emulate nodes: 4, 2U (every node in two), 1G,1G,2G,0 (memory), 1G:4,2G:0 (with cpus)
+    /// Emulate nodes: 4, 2U (every node in two), 1G,1G,2G,0 (memory), 1G:4,2G:0 (with CPUs)
     #[arg(long, value_name = "NODES")]
     pub emulate: Option<String>,
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
-    /// Emulate tiers of memory, fastest first: SIZE@NS each, with its limit of bandwidth and a
-    /// memory-side cache where wanted (2G@100ns,8G@300ns,10G/s,cache=64M); all CPUs are on the
-    /// first, the others are nodes without CPUs
+    /// Emulate tiers of memory, fastest first: SIZE@NS each, optionally with a bandwidth limit and
+    /// a memory-side cache (2G@100ns,8G@300ns,10G/s,cache=64M); all CPUs are on the first, and the
+    /// others are nodes without CPUs
     #[arg(long, value_name = "TIERS", conflicts_with_all = ["source", "topology", "emulate", "memory"])]
     pub emulate_tiers: Option<String>,
-    /// With --emulate-tiers: the second tier is memory of a CXL device, found by Linux's own drivers
-    /// (--kernel backports); a multiple of 256M. Each access to it takes about a microsecond of real
-    /// time
+    /// With --emulate-tiers: make the second tier memory of a CXL device, found by Linux's own
+    /// drivers (--kernel backports); a multiple of 256M. Each access to it takes about a
+    /// microsecond of real time
     #[arg(long, requires = "emulate_tiers")]
     pub cxl: bool,
     /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
@@ -65,7 +66,7 @@ pub(crate) struct TopologyArgs {
     pub format: TopologyFormat,
 }
 
-/// How a topology is printed.
+/// Formats of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopologyFormat {
     /// Text for a terminal
@@ -94,7 +95,7 @@ pub(crate) enum TopologyFormat {
     HwlocXml,
     /// hwloc synthetic description
     HwlocSynthetic,
-    /// As numactl --hardware prints it
+    /// The output of numactl --hardware
     Numactl,
     /// The numa=fake= argument of Linux
     Cmdline,
@@ -131,6 +132,9 @@ Examples:
     Check {
         #[command(flatten)]
         tables: TableArgs,
+        /// Exit 5 on a warning too
+        #[arg(long)]
+        strict: bool,
         /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
@@ -154,16 +158,13 @@ Examples:
     },
 }
 
-/// Which tables.
+/// The tables to read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TableArgs {
-    /// Tables in binary, or the text that acpidump writes
+    /// Binary tables, or the text written by acpidump
     #[arg(required_unless_present = "system", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// This machine's, from /sys/firmware/acpi/tables
+    /// Read the tables of this machine, from /sys/firmware/acpi/tables
     #[arg(long, conflicts_with = "files")]
     pub system: bool,
-    /// Stop at the first violation of the specification
-    #[arg(long)]
-    pub strict: bool,
 }

@@ -11,9 +11,9 @@ use numalab_results::explore::Expectation;
 use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
-/// A smaller buffer has no order to visit it in.
+/// Smallest buffer: a smaller one has no order to visit it in.
 const LEAST_BYTES: u64 = 1 << 10;
-/// As many blocks as a study may have.
+/// Maximum number of blocks of a study.
 const MOST_BLOCKS: usize = 100_000;
 
 /// Sizes in bytes as given by `--size`.
@@ -23,7 +23,7 @@ pub(crate) struct SizeList(pub Vec<u64>);
 impl FromStr for SizeList {
     type Err = String;
 
-    /// `256M`, `32K,1M`, `16K-1G` by powers of two; a bare number is megabytes.
+    /// Reads `256M`, `32K,1M`, or `16K-1G` by powers of two; a bare number is megabytes.
     fn from_str(text: &str) -> Result<Self, String> {
         let sizes = size::parse_list(text).map_err(|error| error.to_string())?;
         match sizes.iter().find(|&&size| size < LEAST_BYTES || !size.is_multiple_of(64)) {
@@ -35,13 +35,14 @@ impl FromStr for SizeList {
     }
 }
 
-/// `12`: so many blocks of a study.
+/// Reads a number of blocks: `12`.
 pub(crate) fn blocks(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MOST_BLOCKS).contains(count));
     count.ok_or_else(|| format!("expected 1 to {MOST_BLOCKS}"))
 }
 
-/// Cpus in the order given, as ranks take their own: `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
+/// Reads cpus in the order given, one for each rank: `0,8,1,9` or `0-3,8`; `all` and `!0` are in
+/// numerical order.
 pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     if text == "all" || text.starts_with('!') {
         return host_cpus(text).map(|cpus| cpus.iter().collect());
@@ -54,17 +55,17 @@ pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     Ok(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect())
 }
 
-/// Cpus of this machine as numactl takes them: `0-3,8`, `all`, `!0`.
+/// Reads cpus of this machine in numactl's notation: `0-3,8`, `all`, `!0`.
 pub(crate) fn host_cpus(text: &str) -> Result<CpuSet, String> {
     chosen(text, "cpus", |allowed| allowed.cpus)
 }
 
-/// Nodes of this machine as numactl takes them: `0,1`, `all`, `!0`.
+/// Reads nodes of this machine in numactl's notation: `0,1`, `all`, `!0`.
 pub(crate) fn host_nodes(text: &str) -> Result<NodeSet, String> {
     chosen(text, "nodes", |allowed| allowed.memory_nodes)
 }
 
-/// What `text` chooses of those that this process may use; what it names need not be of them.
+/// Selects from those that this process may use; a number in `text` may also name others.
 fn chosen<I: Id>(
     text: &str,
     what: &str,
@@ -82,7 +83,7 @@ fn chosen<I: Id>(
     }
 }
 
-/// A single size in bytes.
+/// Reads a single size in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let list: SizeList = text.parse()?;
     match list.0[..] {
@@ -91,7 +92,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `read`, `write`, `write-nt`, `copy`, `copy-nt`, `triad`.
+/// Reads `read`, `write`, `write-nt`, `copy`, `copy-nt` or `triad`.
 pub(crate) fn kernel(text: &str) -> Result<StreamKernel, String> {
     let found = StreamKernel::ALL.into_iter().find(|kernel| kernel.name() == text);
     found.ok_or_else(|| {
@@ -100,7 +101,7 @@ pub(crate) fn kernel(text: &str) -> Result<StreamKernel, String> {
     })
 }
 
-/// `1%` or `0.01`, as a ratio above 0 and below 1.
+/// Reads `1%` or `0.01`, as a ratio above 0 and below 1.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let ratio = number.trim().parse::<f64>().map(|number| number / scale);
@@ -111,10 +112,10 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     })
 }
 
-/// `node1>=95%`, `node0,1>=95%`, `threads local>=90%`, `pinned`.
+/// Reads `node1>=95%`, `node0,1>=95%`, `threads local>=90%` or `pinned`.
 pub(crate) fn expectation(text: &str) -> Result<Expectation, String> {
     let expected = || {
-        format!("`{text}` cannot be expected: expected node1>=95%, threads local>=90% or pinned")
+        format!("`{text}` is not an expectation: expected node1>=95%, threads local>=90% or pinned")
     };
     let text = text.trim();
     if text == "pinned" {
@@ -133,7 +134,7 @@ pub(crate) fn expectation(text: &str) -> Result<Expectation, String> {
     if nodes.is_empty() { Err(expected()) } else { Ok(Expectation::OnNodes { nodes, least }) }
 }
 
-/// `500ms`, `30s`, `5m`, `1h`; a bare number is seconds.
+/// Reads `500ms`, `30s`, `5m` or `1h`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -154,7 +155,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// Weights of nodes for interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Weights {
-    /// By the machine's bandwidths.
+    /// In proportion to the bandwidths of the machine's nodes.
     Auto,
     /// One for each node with memory, in order.
     Listed(Vec<u8>),
@@ -182,7 +183,7 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// `lower` or `higher`.
+/// Reads `lower` or `higher`.
 pub(crate) fn direction() -> impl TypedValueParser<Value = Direction> {
     use Direction::{HigherIsBetter, LowerIsBetter};
     one_of([

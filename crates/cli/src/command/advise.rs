@@ -18,7 +18,7 @@ use crate::failure::{Code, Failure, code_of};
 use crate::output;
 use watcher::Watcher;
 
-/// Profiles, predicts, tries, and says what to use.
+/// Profiles the program, predicts and tries candidates, and recommends one.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     check_alone()?;
     let target = target::target(args)?;
@@ -66,7 +66,8 @@ fn metric(args: &AdviseArgs) -> Result<MetricSpec, Failure> {
     })
 }
 
-/// One advice is for one process: ranks are started by it.
+/// Refuses to run as one of several ranks: advice is for one process, which starts the ranks
+/// itself.
 fn check_alone() -> Result<(), Failure> {
     match detect_own()?.map(|task| task.identity()).transpose()? {
         Some(identity) if identity.size > 1 => Err(Failure::bad_input(format!(
@@ -78,7 +79,7 @@ fn check_alone() -> Result<(), Failure> {
     }
 }
 
-/// What would be run.
+/// Shows what would be run.
 fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), Failure> {
     let mut text = String::new();
     if let Some(followed) = advisor.followed() {
@@ -111,7 +112,7 @@ fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
     if args.output.is_some() { Ok(()) } else { output::print(&text) }
 }
 
-/// Trials that were interrupted are not what was asked for.
+/// Fails if trials were interrupted: their advice is incomplete.
 fn ended(advice: &Advice) -> Result<(), Failure> {
     let Some(trials) = &advice.trials else { return Ok(()) };
     if trials.end == TrialsEnd::Interrupted {

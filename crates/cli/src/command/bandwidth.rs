@@ -14,10 +14,10 @@ use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
 
-/// Each worker's buffers together, unless `--size` says otherwise.
+/// Total bytes of a worker's buffers, unless `--size` gives another number.
 const BUFFER_BYTES: u64 = 384 << 20;
 
-/// Measures bandwidth and prints it, as ranks where there is a launcher.
+/// Measures bandwidth and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
     match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
         Role::NoRanks => run_here(args),
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
     }
 }
 
-/// What each rank is to do.
+/// Returns the work of each rank.
 fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
     let kernel = ranks::one(&args.kernel, StreamKernel::Read)?;
     let rules = StreamRules { kernel, pattern: args.pattern, isa: isa(args) };
@@ -62,7 +62,7 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
     run_cells("bandwidth", &target, &args.given, &cells)
 }
 
-/// Every kernel on one cpu and on all; with several nodes, node x node too.
+/// Plans every kernel on one cpu and on all; with several nodes, also node x node.
 fn plan(args: &BandwidthArgs, target: &Target, size_bytes: u64) -> Vec<Cell> {
     let all_kernels = args.kernel.is_empty();
     let kernels = if all_kernels { &StreamKernel::ALL[..] } else { &args.kernel };

@@ -9,7 +9,7 @@ use numalab_host::{
     Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
 };
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
-use numalab_launch::identity::{Task, detect_own};
+use numalab_launch::identity::{self, Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
@@ -17,8 +17,8 @@ use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Binds this rank's memory and becomes the command; with `--ranks`, starts itself so
-/// often.
+/// Binds this rank's memory and becomes the command; with `--ranks`, starts that number of copies
+/// of itself.
 pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
         return weights::run(args, weights);
@@ -49,20 +49,20 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a rank is about to become.
+/// A rank that is ready to become its command.
 struct Prepared {
     command: Vec<String>,
     cpu: Option<CpuId>,
     home: Option<Home>,
 }
 
-/// The node on whose cpus it stays.
+/// The node with the cpus that the rank stays on.
 struct Home {
     node: NodeId,
     cpus: CpuSet,
 }
 
-/// Sets the policy, unless it is a dry run, and says so.
+/// Sets the policy, unless it is a dry run, and reports it.
 fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
@@ -92,12 +92,18 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         let said = near.as_ref().map_or_else(String::new, |near| {
             format!("[Rank {}] {}\n", binding.rank, near.describe())
         });
-        output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
+        let look = |name: &str| std::env::var(name).ok();
+        let alone = task.is_none().then(|| identity::shell(&look)).flatten();
+        let alone = alone.map_or_else(String::new, |part| {
+            let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
+            format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
+        });
+        output::print(&format!("{alone}{unsaid}{said}{}", binding.lines(&command)))?;
     }
     Ok(Prepared { command, cpu, home })
 }
 
-/// The node of the rank's memory and its cpus, where `--cpus node` asks for them.
+/// Returns the node of the rank's memory and its cpus if `--cpus node` is given.
 fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<Home>, Failure> {
     if args.cpus != Some(RankCpus::OfNode) {
         return Ok(None);
@@ -122,7 +128,7 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
     Ok(Some(Home { node, cpus }))
 }
 
-/// Starts this very command as so many ranks.
+/// Starts this command again as ranks.
 fn start(ranks: usize) -> Result<ExitCode, Failure> {
     let mut words = vec![own_program()?];
     words.extend(std::env::args().skip(1));
@@ -130,8 +136,8 @@ fn start(ranks: usize) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
 }
 
-/// Keeps this thread, and so the command that it becomes, on the cpus of a node; one without any
-/// leaves it where it is.
+/// Keeps this thread, and so the command that it becomes, on the cpus of a node; leaves it
+/// unchanged if the node has none.
 fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
     if cpus.is_empty() {
         return Ok(());
@@ -141,7 +147,7 @@ fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
     })
 }
 
-/// The cpu of this rank among those of `--cpus`.
+/// Returns the cpu of this rank from `--cpus`.
 fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure> {
     let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
     let seats = Seats { option: "--cpus", what: "cpus", entries: cpus.len() };
@@ -149,7 +155,7 @@ fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure
     Ok(cpus.get(seat).copied())
 }
 
-/// What to run: `numalab latency` where only its options are given.
+/// Returns the command to run: `numalab latency` if only its options are given.
 fn command_of(args: &BindArgs) -> Result<Vec<String>, Failure> {
     let mut command = args.command.clone();
     if let Some(program) = &args.executable {
@@ -160,14 +166,14 @@ fn command_of(args: &BindArgs) -> Result<Vec<String>, Failure> {
     Ok(command)
 }
 
-/// The path of this program.
+/// Returns the path of this program.
 pub(crate) fn own_program() -> Result<String, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Failed, format!("own program: {error}")))?;
     Ok(own.to_string_lossy().into_owned())
 }
 
-/// Replaces this process; returns only if that fails.
+/// Replaces this process by the command; returns only if that fails.
 fn become_command(command: &[String]) -> Result<ExitCode, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("nothing to run: expected -- and a command, or options of latency")

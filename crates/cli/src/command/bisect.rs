@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
             Bisect::new(&plan, BACKENDS, &question, &repository, Path::new(""), &interrupt)?;
         return planned(&bisect).map(|()| ExitCode::SUCCESS);
     }
-    // What is wrong with the revisions is said before anything is written.
+    // Errors in the revisions are reported before anything is written.
     let looked = Repository::open(&args.tree, PathBuf::new())?;
     Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
     let directory = results(&args.output)?;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Makes the reports of a bisection again, or prints one.
+/// Regenerates the reports of a bisection, or prints one.
 pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
     let path = directory.join(file::BISECT);
     let wrong =
@@ -83,7 +83,7 @@ fn write_reports(found: &BisectDocument, directory: &Path) -> Result<[PathBuf; 2
     Ok(written)
 }
 
-/// A directory of its own, by its whole path: builds run elsewhere.
+/// Creates a result directory and returns its absolute path: builds run in other directories.
 fn results(parent: &Path) -> Result<PathBuf, Failure> {
     let failed = |error: std::io::Error| Failure::at(parent, error);
     fs::create_dir_all(parent).map_err(failed)?;
@@ -133,7 +133,7 @@ fn planned(bisect: &Bisect<'_>) -> Result<(), Failure> {
     ))
 }
 
-/// How far it is.
+/// Describes the progress of the search.
 fn words(step: BisectStep<'_>) -> String {
     match step {
         BisectStep::Building(commit, left) => {

@@ -15,10 +15,10 @@ use crate::failure::{Code, Failure};
 
 pub(crate) use runs::{compare, named_runs};
 
-/// Changes that count as none, in percent.
+/// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
-/// Compares what was given, and prints what changed.
+/// Compares the given results, and prints what changed.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
@@ -71,8 +71,8 @@ fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
 }
 
-/// Fails with exit code 4 if it was asked to and anything, or a far end, is worse by more than the
-/// margin.
+/// Fails with exit code 4 if `--fail-if` is given and anything, or a far end, is worse by more than
+/// the margin.
 pub(crate) fn fail_if(
     condition: Option<FailIf>,
     [any_worse, any_far_end_worse]: [bool; 2],

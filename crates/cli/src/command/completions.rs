@@ -11,12 +11,12 @@ use super::Cli;
 use crate::failure::Failure;
 use crate::output;
 
-/// The orders of visits that are completed; any `stride:N` can be typed.
+/// Access orders offered as completions; users may type any `stride:N`.
 const PATTERNS: [&str; 5] =
     ["page-local", "random", "sequential", "stride:256", "one-line-per:4096"];
-/// The host's pages behind a guest's memory.
+/// Page sizes offered for guest memory on the host.
 const HOST_PAGES: [&str; 4] = ["normal", "2m", "1g", "memfd"];
-/// What a guest boots, beside files.
+/// Kernels offered for guests, in addition to files.
 const GUEST_KERNELS: [&str; 3] = ["linux", "backports", "numalab"];
 
 /// Prints the completion script of a shell.
@@ -31,8 +31,8 @@ pub(crate) fn run(shell: Shell) -> Result<(), Failure> {
     output::print(&String::from_utf8_lossy(&script))
 }
 
-/// A command of a group with the values that its arguments are often given: what they take is
-/// more, so that only completions know of them.
+/// Adds frequent values to the arguments of a command. The arguments accept others too, so only
+/// completions list these.
 fn with_values(command: Command, group: &str) -> Command {
     let command = command.mut_args(|argument| completed(argument, group));
     names_below(&command).iter().fold(command, |command, below| {
@@ -44,7 +44,7 @@ fn names_below(command: &Command) -> Vec<String> {
     command.get_subcommands().map(|below| below.get_name().to_owned()).collect()
 }
 
-/// An argument of a command of this group with its values.
+/// Adds frequent values to an argument of a command in this group.
 fn completed(argument: Arg, group: &str) -> Arg {
     match values(argument.get_id().as_str(), group) {
         values if values.is_empty() => argument,

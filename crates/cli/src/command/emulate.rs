@@ -14,17 +14,17 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::{describe, describe_guest};
 
-/// Runs a program on an emulated machine, says what its memory cost, and ends as it did.
+/// Runs a program on an emulated machine, reports the cost of its memory, and exits with its code.
 pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     let described = match args.machine.emulate_like {
-        // A guest is made small; a program takes what it touches.
+        // Guests are small by default; a program gets all the memory that it touches.
         Some(_) => describe(&args.machine)?,
         None => describe_guest(&args.machine)?,
     };
     described.findings.iter().for_each(note);
     let program = EmulatedProgram::new(
         PLUGIN.find()?,
-        described.followed_memory(&args.costs)?,
+        described.followed_memory(args.costs.given())?,
         threads(&args.threads, &described.machine)?,
         args.command.clone(),
     );
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     Ok(wrapper::exit_code(outcome.status))
 }
 
-/// Positions of the cpus that threads take, in turn.
+/// Returns the positions of the cpus that threads take in turn.
 pub(super) fn threads(
     placement: &ThreadPlacement,
     machine: &Machine,
@@ -64,7 +64,7 @@ pub(super) fn threads(
     })
 }
 
-/// Shows what all processes did.
+/// Prints or writes the report of all processes.
 fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     followed.remarks().into_iter().for_each(note);
     match &args.output {
@@ -74,7 +74,7 @@ fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     has_most(followed)
 }
 
-/// Refuses what is known of the smaller part of the processes only.
+/// Refuses a report that covers only the smaller part of the processes.
 pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
     match followed.mostly_lost() {
         Some(lost) => Err(Failure::new(Code::Lacking, lost)),

@@ -18,13 +18,13 @@ use crate::args::{ExploreArgs, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Counters are told over so long when looking once.
+/// Interval over which counters are compared for a single look.
 const ONCE: Duration = Duration::from_secs(1);
 const WATCHED: Duration = Duration::from_secs(2);
-/// How long a signal may wait to be heeded.
+/// Longest time until a signal takes effect.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Looks once, or until the user has seen enough.
+/// Looks once, or until the user quits.
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let root = args.root.as_ref().map_or_else(Root::live, Root::at);
     let looking = Looking { args, root, before: RefCell::new(None) };
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
         }
         _ => return Err(Failure::bad_input("--watch: expected --format text or json")),
     };
-    // What is not there at all is an error; what ends while it is watched is an end.
+    // A missing subject is an error at first; if it disappears while watched, watching ends.
     looking.again()?;
     let watched = if on_terminal {
         let style = output::style();
@@ -80,15 +80,15 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     }
 }
 
-/// Why watching ended early.
+/// The reason why watching ended early.
 enum Watch {
-    /// Nothing can be seen.
+    /// The subject can no longer be read.
     Look(ExploreError),
-    /// Nothing can be printed, or something is not as expected.
+    /// Output failed, or an expectation does not hold.
     End(Failure),
 }
 
-/// What is looked at, and the nodes as they were before, for rates.
+/// The subject, and the previous state of the nodes for rates.
 struct Looking<'a> {
     args: &'a ExploreArgs,
     root: Root,
@@ -104,7 +104,7 @@ impl Looking<'_> {
         Ok(Explored::of(view))
     }
 
-    /// As `once`, with rates since the last look in place of a wait.
+    /// Looks like `once`, but with rates since the last look instead of a wait.
     fn again(&self) -> Result<Explored, ExploreError> {
         if let Some(view) = self.other()? {
             return Ok(Explored::of(view));
@@ -118,7 +118,7 @@ impl Looking<'_> {
         Ok(Explored::of(View::Nodes(view)))
     }
 
-    /// What is looked at, unless it is the nodes.
+    /// Looks at the subject, unless it is the nodes.
     fn other(&self) -> Result<Option<View>, ExploreError> {
         let subject = &self.args.subject;
         Ok(match (subject.pid, &subject.heap) {
@@ -136,13 +136,13 @@ impl Looking<'_> {
     }
 }
 
-/// The rank that a process's variables name; those that make no sense name none.
+/// Returns the rank and the number of ranks in a process's environment, if both make sense.
 fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
     let identity = numalab_launch::identity::detect(look).ok()??.identity().ok()?;
     Some((identity.rank, identity.size))
 }
 
-/// A line each time, until a signal or until nobody reads any more.
+/// Prints a line for each look, until a signal arrives or the reader closes the pipe.
 fn lines(looking: &Looking<'_>, interval: Duration, interrupt: &Interrupt) -> Result<(), Watch> {
     while !interrupt.requested() {
         let explored = looking.again().map_err(Watch::Look)?;
@@ -173,8 +173,7 @@ fn wait(interval: Duration, interrupt: &Interrupt) {
     }
 }
 
-/// Looks again and again for a time, and prints the last look, or the first that is not as
-/// expected.
+/// Looks repeatedly for a time, and prints the last look, or the first that is not as expected.
 fn keeps(looking: &Looking<'_>, time: Duration) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
     let until = Instant::now() + time;
@@ -198,7 +197,7 @@ fn keeps(looking: &Looking<'_>, time: Duration) -> Result<(), Failure> {
     }
 }
 
-/// Fails with exit code 4 and the reasons if memory is not where `--expect` has it.
+/// Fails with exit code 4 and the reasons if memory is not where `--expect` requires it.
 fn as_expected(args: &ExploreArgs, explored: &Explored) -> Result<(), Failure> {
     let found = unmet(&explored.view, &args.expect);
     if found.is_empty() {

@@ -15,12 +15,12 @@ use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// What each host measures if nothing else is asked for.
+/// Command that each host measures by default.
 const MEASURE: [&str; 3] = ["measure", "--quick", "--quiet"];
 
-/// The store in the fleet's directory.
+/// Name of the store in the fleet's directory.
 const STORE: &str = "fleet.jsonl";
-/// The store of earlier versions.
+/// Name of the store in earlier versions.
 const EARLIER_STORE: &str = "fleet.sqlite";
 
 /// Runs the subcommand.
@@ -110,7 +110,7 @@ fn store_of(directory: &Path, store: Option<&PathBuf>) -> PathBuf {
     store.cloned().unwrap_or_else(|| directory.join(STORE))
 }
 
-/// The store of an earlier version, where the directory has no other and none is named.
+/// Returns the store of an earlier version if the directory has no other and none is given.
 fn only_earlier(directory: &Path, store: Option<&PathBuf>) -> Option<PathBuf> {
     let earlier = directory.join(EARLIER_STORE);
     let is_only = store.is_none() && !directory.join(STORE).exists() && earlier.exists();
@@ -152,7 +152,7 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     if hosts.is_empty() {
         return Err(FleetError::NothingCollected { path }.into());
     }
-    let analysis = analyse(&keys, &hosts, args.false_discoveries);
+    let analysis = analyse(&keys, &hosts);
     let name = args.directory.display().to_string();
     output::show(&FleetReport { name, analysis }, args.format)
 }

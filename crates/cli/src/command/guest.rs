@@ -1,4 +1,4 @@
-//! `numalab guest`: guests booted, listed, pinned, and the cache they boot from.
+//! `numalab guest`: boots, lists and pins guests, and manages the cache they boot from.
 
 mod boot;
 mod image;

@@ -17,10 +17,11 @@ use crate::args::{Format, HealthArgs, Rules};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
-/// Narrow enough to find what is worse by a tenth.
+/// Relative precision that is narrow enough to find a tenth's degradation.
 const PRECISION: f64 = 0.01;
 
-/// Measures what tells most, again if it looks worse, and says how the machine is.
+/// Measures the most telling figures, repeats those that look worse, and reports the machine's
+/// health.
 pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
     let limits = limits(args)?;
     let baseline = baseline(args)?;
@@ -63,7 +64,7 @@ fn limits(args: &HealthArgs) -> Result<Limits, Failure> {
     )))
 }
 
-/// As many runs as it takes to know how they differ.
+/// Reads the baseline, and requires enough runs to know how they differ.
 fn baseline(args: &HealthArgs) -> Result<Vec<NamedRun>, Failure> {
     let runs = named_runs(&args.baseline)?;
     if runs.len() < LEAST_BASELINE_RUNS {
@@ -80,7 +81,7 @@ fn rules(budget: Duration) -> Rules {
     Rules { precision: PRECISION, budget: Some(budget), seed: None }
 }
 
-/// One run of these cells, in memory of its own; kept where `-o` says.
+/// Runs these cells with freshly allocated memory; keeps the run if `-o` is given.
 fn measure(
     args: &HealthArgs,
     target: &Target,
@@ -100,7 +101,7 @@ fn measure(
     Ok((NamedRun { name: "this run".to_owned(), document }, tally))
 }
 
-/// The exit code; what could not be measured is not healthy.
+/// Returns the exit code; a figure that could not be measured is not healthy.
 fn verdict(severity: Severity, tally: &Tally) -> Result<(), Failure> {
     match (severity, &tally.first_failure) {
         (Severity::Failing, _) => Err(Failure::new(Code::Worse, "")),

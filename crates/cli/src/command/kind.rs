@@ -1,4 +1,4 @@
-//! Commands that measure one kind of cells: their arguments, and the cells that these mean.
+//! Commands that measure one kind of cells: their arguments, and the cells they plan.
 
 use clap::{Args, Subcommand};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
@@ -45,9 +45,9 @@ Examples:
   numalab loaded --surface --dry-run       the plan of all of it, and how long it takes
   numalab loaded --surface -o results      every kernel, node, and side that loads")]
 pub(crate) struct LoadedArgs {
-    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad, or a list
-    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or
-    /// write past the caches)
+    /// Kernels of the load generators: read, write, write-nt, copy, copy-nt, triad, or a list
+    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or write
+    /// past the caches)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
     /// Load the memory of every node, from the CPUs of the chaser's node and from the others'
@@ -64,7 +64,7 @@ pub(crate) struct LoadedArgs {
 }
 
 impl LoadedArgs {
-    /// The first cpu chases; one cpu of every other core loads.
+    /// Plans a chase on the first cpu, and load on one cpu of every other core.
     fn cells(&self, target: &Target) -> Result<Vec<Cell>, Failure> {
         let Target { machine, scope, pages } = target;
         let cpu = scope.cpus.first().copied().unwrap_or_default();
@@ -117,7 +117,7 @@ pub(crate) struct C2cArgs {
 }
 
 impl C2cArgs {
-    /// Every pair of cpus, or a sample of them.
+    /// Plans every pair of cpus, or a sample of them.
     fn cells(&self, target: &Target) -> Result<Vec<Cell>, Failure> {
         let pairs = c2c_pairs(&target.machine, &target.scope, self.pairs);
         if pairs.is_empty() {

@@ -1,4 +1,4 @@
-//! `numalab knobs`: settings of the system, shown, set for a while, put back.
+//! `numalab knobs`: shows, sets and restores settings of the system.
 
 mod list;
 mod restore;

@@ -12,15 +12,15 @@ use crate::args::{Chain, Format, LatencyArgs};
 use crate::failure::Failure;
 use crate::output;
 
-/// The curve of a run without `--size`.
+/// Range of the curve of a run without `--size`.
 const CURVE_BYTES: (u64, u64) = (4 << 10, 512 << 20);
-/// What `--dry-run` takes for the matrix, whose size the curve decides.
+/// Size assumed by `--dry-run` for the matrix; the real one depends on the curve.
 const FORESEEN_MATRIX_BYTES: u64 = 256 << 20;
 
-/// The size of ranks without `--size`: the suite's.
+/// Size for ranks without `--size`, as in the NUMA benchmarking suite.
 const RANK_BYTES: u64 = 512 << 20;
 
-/// Measures latency and prints it, as ranks where there is a launcher.
+/// Measures latency and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let wants_ranks = args.ranks.csv.is_some() || args.chase.chain == Chain::FisherYates;
     match ranks::role(&args.ranks, wants_ranks)? {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     }
 }
 
-/// What each rank is to do.
+/// Returns the work of each rank.
 fn task(args: &LatencyArgs) -> Task<'_> {
     let pattern = match args.chase.chain {
         Chain::FisherYates => AccessPattern::FisherYates,
@@ -74,7 +74,7 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     deliver(&document, directory.as_deref(), &args.given.output)
 }
 
-/// The first cpu over all sizes.
+/// Plans the first cpu over all sizes.
 fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
     let cpu = target.scope.cpus.first().copied().unwrap_or_default();
     let worker = WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
@@ -82,20 +82,15 @@ fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
     latency_cells(&[worker], &sizes, spec(args, target, Team::Serial))
 }
 
-/// The chosen cpus and nodes at these sizes: one after the other, all at once, or both.
+/// Plans the chosen cpus and nodes at these sizes: one after the other, or all at once.
 fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
-    let mut cells = Vec::new();
     if !args.concurrent {
         let workers = matrix_workers(&target.machine, &target.scope, args.per);
-        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Serial)));
+        return latency_cells(&workers, sizes, spec(args, target, Team::Serial));
     }
-    if args.concurrent || args.both {
-        let nearest =
-            |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-        let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
-        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Concurrent)));
-    }
-    cells
+    let nearest = |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
+    let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
+    latency_cells(&workers, sizes, spec(args, target, Team::Concurrent))
 }
 
 fn spec(args: &LatencyArgs, target: &Target, team: Team) -> LatencySpec {

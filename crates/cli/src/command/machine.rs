@@ -1,7 +1,6 @@
-//! `numalab machine`: files that say what a machine is and what its memory costs.
+//! `numalab machine`: files that describe a machine and the costs of its memory.
 
 mod capture;
-pub(crate) mod figures;
 
 use numalab_formats::gallery;
 
@@ -27,7 +26,7 @@ fn list() -> Result<(), Failure> {
     output::print(&gallery::MACHINES.iter().map(line).collect::<String>())
 }
 
-/// The text of a machine that comes with numalab.
+/// Returns the text of a bundled machine file.
 fn known(name: &str) -> Result<&'static str, Failure> {
     gallery::machine(name).ok_or_else(|| {
         let names: Vec<&str> = gallery::names().collect();

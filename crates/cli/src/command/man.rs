@@ -10,9 +10,9 @@ use clap_mangen::Man;
 use super::Cli;
 use crate::failure::{Code, EXIT_STATUS, Failure};
 
-/// When what the pages say changed last.
-const DATE: &str = "2026-11-23";
-/// Lines of a page's source are at most this long.
+/// Date of the last change to the pages' contents.
+const DATE: &str = "2026-11-28";
+/// Longest line of a page's source.
 const WIDTH: usize = 79;
 
 /// Writes a manual page for the command and for each subcommand.
@@ -57,8 +57,8 @@ fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     Ok(tidied(&String::from_utf8_lossy(&roff)).into_bytes())
 }
 
-/// The page without what mandoc complains of in clap's: blanks at the ends of lines, a break
-/// next to an empty line, and long lines, which are folded where they are filled anyway.
+/// Removes from clap's page what mandoc warns about: trailing blanks, breaks next to empty lines,
+/// and long lines, which are folded where text is filled anyway.
 fn tidied(roff: &str) -> String {
     let lines: Vec<&str> = roff.lines().map(str::trim_end).collect();
     let is_empty =
@@ -83,7 +83,7 @@ fn folded(line: &str) -> String {
     let mut width = 0;
     for word in line.split(' ') {
         let fits = width + 1 + word.len() <= WIDTH;
-        // A word that would be a request at the start of a line stays where it is.
+        // A word that roff would read as a request must not begin a line.
         if width > 0 {
             let breaks = !fits && !word.starts_with(['.', '\'']) && !word.is_empty();
             text.push(if breaks { '\n' } else { ' ' });
@@ -95,8 +95,8 @@ fn folded(line: &str) -> String {
     text
 }
 
-/// What stands below the options of `--help`: blocks of indented lines keep their lines,
-/// under their heading; the rest is text.
+/// Writes the text below the options of `--help`: blocks of indented lines keep their lines under
+/// their heading, other text is filled.
 fn after_help(roff: &mut Vec<u8>, text: &str) -> io::Result<()> {
     let (blocks, prose): (Vec<&str>, Vec<&str>) =
         text.split("\n\n").filter(|part| !part.is_empty()).partition(|part| is_block(part));
@@ -116,7 +116,7 @@ fn after_help(roff: &mut Vec<u8>, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a part of the help is a heading with indented lines below.
+/// Returns true if a part of the help is a heading followed by indented lines.
 fn is_block(part: &str) -> bool {
     let (heading, lines) = part.split_once('\n').unwrap_or((part, ""));
     heading.ends_with(':') && lines.starts_with("  ")
@@ -129,7 +129,7 @@ fn exit_status(roff: &mut Vec<u8>) -> io::Result<()> {
         .try_for_each(|(code, meaning)| writeln!(roff, ".TP\n\\fB{code}\\fR\n{}", escaped(meaning)))
 }
 
-/// Text in which roff finds no requests of its own.
+/// Escapes text so that roff finds no requests in it.
 fn escaped(text: &str) -> String {
     let line = |line: &str| {
         let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };

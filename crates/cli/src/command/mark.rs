@@ -14,7 +14,7 @@ use crate::command::wrapper;
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs a command between markers, and ends as it did.
+/// Runs a command between markers, and exits with its code.
 pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         output::print(&intention(args))?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     Ok(wrapper::exit_code(ended))
 }
 
-/// What would be run between which markers.
+/// Describes what would run between which markers.
 fn intention(args: &MarkArgs) -> String {
     let phase = match &args.phase {
         None => String::new(),
@@ -41,7 +41,7 @@ fn intention(args: &MarkArgs) -> String {
     format!("between markers{phase}: {}\n", command_line(&args.command))
 }
 
-/// Waits until the guests of a study begin together.
+/// Waits for the common start of a study's guests.
 fn wait() {
     let at = env::var(mark::AT).ok().and_then(|at| at.parse().ok()).map(Duration::from_nanos);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -52,8 +52,8 @@ fn enter(phase: &Phase) {
     match phase {
         Phase::Number(number) => mark::phase(*number),
         Phase::Name(name) => {
-            // Each cpu spells for itself; without a pin a move in between would cut the
-            // name in two, which is no reason to run nothing.
+            // Each cpu spells the name separately, so that a migration would cut it in two; a
+            // failed pin is not worth an error.
             let _stay = pin(current_place().cpu);
             mark::named_phase(name);
         }

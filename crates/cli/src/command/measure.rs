@@ -21,10 +21,10 @@ use crate::args::{Format, MeasureArgs};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where result directories go unless `-o` says otherwise.
+/// Parent of result directories, unless `-o` gives another.
 const RESULTS: &str = "results";
 
-/// Measures the machine, writes the reports, and compares if asked to.
+/// Measures the machine, writes the reports, and compares with a baseline if one is given.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let baseline = named_runs(&args.baseline)?;
     if args.given.output.dry_run {
@@ -42,8 +42,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     if baseline.is_empty() { Ok(()) } else { judge(args, &baseline, &runs) }
 }
 
-/// Takes the runs one after the other; all measure at the sizes of the baseline's first, or
-/// of their own first.
+/// Takes the runs one after the other, all at the sizes of the first run of the baseline, or else
+/// of their own first run.
 fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
     let target = Target::survey(&args.given.selection)?;
     let effort = effort(args);
@@ -71,7 +71,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
     Ok(runs)
 }
 
-/// The directory in which the runs of `--repeat` are kept.
+/// Returns the directory that keeps the runs of `--repeat`.
 fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(parent)
         .and_then(|()| create_unique_directory(parent, &directory_name(run)))
@@ -87,7 +87,7 @@ fn finished(recorder: &RunRecorder, args: &MeasureArgs) -> Result<NamedRun, Fail
     Ok(NamedRun { name, document })
 }
 
-/// Measures what the recorder does not have yet.
+/// Measures the cells that the recorder does not have yet.
 fn go_on(
     context: &MeasureContext,
     mut recorder: RunRecorder,
@@ -102,7 +102,7 @@ fn go_on(
     Ok(recorder)
 }
 
-/// Goes on with an interrupted run as it was planned.
+/// Continues an interrupted run with its original plan.
 fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<RunRecorder, Failure> {
     let recorder = RunRecorder::resumed(directory)?;
     recorder.check_same_system(&facts_now())?;
@@ -115,7 +115,7 @@ fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<RunRecorder, Failur
     go_on(&context, recorder, &plan.like(baseline.first().map(|run| &run.document)))
 }
 
-/// What a run of an earlier version, which kept only its command line, was asked for.
+/// Returns the choices of a run by an earlier version, which kept only its command line.
 fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machine), Failure> {
     let begun = match Cli::try_parse_from(&run.command).map(|cli| cli.command) {
         Ok(Command::Measure(begun)) => begun,
@@ -151,7 +151,7 @@ fn budget(effort: Effort) -> Duration {
     })
 }
 
-/// Says where the page is.
+/// Reports where the page is.
 fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {
     match directory {
         Some(directory) if args.given.output.format == Format::Text && !output::quiet() => {

@@ -1,4 +1,4 @@
-//! What measuring commands share: the live machine, the run, the session, the results.
+//! Shared by measuring commands: the live machine, the run, the session, the results.
 
 mod memory_modules;
 
@@ -50,19 +50,19 @@ impl Target {
     }
 }
 
-/// The live machine; warns of what is wrong with what the kernel says of it.
+/// Reads the live machine, and warns of errors in the kernel's description of it.
 pub(crate) fn machine_here() -> Result<Machine, Failure> {
     let reading = numalab_host::read_machine(&Root::live())?;
     warn_of(&reading.findings);
     Ok(reading.machine)
 }
 
-/// The code of a selection of fewer cpus than are needed: the user's choice, or the machine's.
+/// Returns the exit code for too few cpus: the user's fault if selected, otherwise the machine's.
 pub(crate) fn too_few(selection: &Selection) -> Code {
     if selection.cpus.is_some() { Code::BadInput } else { Code::Lacking }
 }
 
-/// Transparent huge pages where the kernel gives them, else base pages.
+/// Returns transparent huge pages if the kernel provides them, otherwise base pages.
 pub(crate) fn usual_pages() -> Pages {
     match transparent_huge_page_mode(&Root::live()) {
         Some(mode) if mode != "never" => Pages::Transparent,
@@ -70,7 +70,7 @@ pub(crate) fn usual_pages() -> Pages {
     }
 }
 
-/// Isolated cpus that the process could ask for.
+/// Returns the isolated cpus that the process could ask for.
 fn left_out(machine: &Machine) -> Option<&CpuSet> {
     let allowed = machine.allowed.as_ref()?;
     Some(&allowed.isolated).filter(|isolated| !isolated.is_empty())
@@ -82,7 +82,7 @@ fn warn_of(findings: &[Finding]) {
     }
 }
 
-/// A run of `name` that has not begun.
+/// Returns a run of `name` that has not started.
 pub(crate) fn new_run(
     name: &str,
     target: &Target,
@@ -110,7 +110,7 @@ pub(crate) fn new_run(
     }
 }
 
-/// Facts about this system, now.
+/// Reads facts about this system.
 pub(crate) fn facts_now() -> Environment {
     let root = Root::live();
     let mut environment = read_environment(&root);
@@ -118,7 +118,7 @@ pub(crate) fn facts_now() -> Environment {
     environment
 }
 
-/// The rules of `run`, for measuring by them.
+/// Returns the context for measuring by the rules of `run`.
 pub(crate) fn context_for(run: &Run) -> Result<MeasureContext, Failure> {
     let budget = Duration::from_nanos(run.budget_ns);
     let settings = Settings { seed: run.seed, precision: run.precision, budget };
@@ -126,7 +126,8 @@ pub(crate) fn context_for(run: &Run) -> Result<MeasureContext, Failure> {
     Ok(MeasureContext::new(run.machine.clone(), settings, interrupt)?)
 }
 
-/// Records what only the measuring itself can tell: whether the clock keeps its rate, and whose time it is.
+/// Records facts known only after measuring: whether the clock keeps its rate, and how much of the
+/// time others took.
 pub(crate) fn note_clock(run: &mut Run, context: &MeasureContext) {
     let answer = if context.clock_is_invariant() { "yes" } else { "no" };
     let facts = &mut run.environment.facts;
@@ -137,9 +138,9 @@ pub(crate) fn note_clock(run: &mut Run, context: &MeasureContext) {
     }
 }
 
-/// Measures the cells of `first`, then those that `second` makes of their results;
-/// what the recorder has already is not measured again. The first leave `later`, what the
-/// second are likely to be, their share of the time.
+/// Measures the cells of `first`, then the cells that `second` derives from their results, except
+/// those already recorded. The first phase leaves time in proportion for `later`, the expected
+/// cells of the second.
 pub(crate) fn measure_phases(
     context: &MeasureContext,
     recorder: &mut RunRecorder,
@@ -184,7 +185,7 @@ pub(crate) fn run_plan(
     Ok((recorder.document(), recorder.directory().map(Path::to_owned)))
 }
 
-/// Measures all cells of a command at once and prints what was found, or the plan.
+/// Measures all cells of a command at once and prints the findings, or the plan.
 pub(crate) fn run_cells(
     name: &str,
     target: &Target,
@@ -198,13 +199,13 @@ pub(crate) fn run_cells(
     deliver(&document, directory.as_deref(), &given.output)
 }
 
-/// The time that a plan may take on a machine that disturbs it, unless `--budget` says more.
+/// Returns the time limit for a plan on a disturbed machine, unless `--budget` gives one.
 pub(crate) fn usual_budget(plan: &[Cell]) -> Duration {
     const LEAST: Duration = Duration::from_secs(20);
     (estimate_plan(plan) * 4).max(LEAST)
 }
 
-/// A recorder in memory, or in a new directory under `parent`.
+/// Returns a recorder in memory, or in a new directory under `parent`.
 pub(crate) fn recorder_for(run: Run, parent: Option<&Path>) -> Result<RunRecorder, StoreError> {
     match parent {
         Some(parent) => RunRecorder::in_directory(run, parent),
@@ -212,20 +213,20 @@ pub(crate) fn recorder_for(run: Run, parent: Option<&Path>) -> Result<RunRecorde
     }
 }
 
-/// What to say if a run ended before its end.
+/// Returns the failure of a run that was interrupted.
 pub(crate) fn interrupted(error: MeasureError, recorder: &RunRecorder) -> Failure {
     let (MeasureError::Interrupted, Some(directory)) = (&error, recorder.directory()) else {
         return error.into();
     };
     let directory = directory.display();
     let advice = match recorder.run().name.as_str() {
-        "measure" => format!("; go on with:\n  numalab measure --resume {directory}"),
+        "measure" => format!("; continue with:\n  numalab measure --resume {directory}"),
         _ => String::new(),
     };
     Failure::new(Code::Failed, format!("interrupted; what was measured is in {directory}{advice}"))
 }
 
-/// Fails if nothing could be measured; says what could not be.
+/// Fails if nothing could be measured; reports what could not be.
 pub(crate) fn complain(tally: &Tally) -> Result<(), Failure> {
     let Some((class, reason)) = &tally.first_failure else { return Ok(()) };
     if tally.precise + tally.budget_spent == 0 {
@@ -235,7 +236,7 @@ pub(crate) fn complain(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the results and writes the reports where there is a directory.
+/// Prints the results, and writes the reports if there is a directory.
 pub(crate) fn deliver(
     document: &Document,
     directory: Option<&Path>,
@@ -247,8 +248,8 @@ pub(crate) fn deliver(
     output::show(&Summary::of(document), output.format)
 }
 
-/// Writes `report.md` and `report.html` into a result directory, and curves under load as Mess
-/// keeps them.
+/// Writes `report.md` and `report.html` into a result directory, and load curves in the format of
+/// Mess.
 pub(crate) fn write_reports(
     document: &Document,
     directory: &Path,
@@ -256,7 +257,7 @@ pub(crate) fn write_reports(
     let summary = Summary::of(document);
     let written = output::write_pages(&summary, directory)?;
     for CurveFamily { node, from, curves } in curve_families(&summary) {
-        // A comma would be read as two files by some tools.
+        // Some tools would read a comma as a separator of two files.
         let from = from.to_string().replace(',', "+");
         let name = format!("memory_curves-node{node}-from-node{from}.csv");
         Store::write_file(directory, &name, &mess::write(&curves))?;
@@ -264,7 +265,7 @@ pub(crate) fn write_reports(
     Ok(written)
 }
 
-/// Prints what would be measured and how long it takes; refuses what the run would refuse.
+/// Prints what would be measured and how long it takes; fails where the run would.
 pub(crate) fn print_plan(
     cells: &[Cell],
     rules: &Rules,

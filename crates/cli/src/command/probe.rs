@@ -1,4 +1,4 @@
-//! `numalab study probe`: a single question to the kernel.
+//! `numalab study probe`: tests one kernel behavior.
 
 mod tiering;
 
@@ -13,7 +13,7 @@ use crate::args::{BalancingArgs, ProbeCommand};
 use crate::failure::Failure;
 use crate::output;
 
-/// The precision that nothing here depends on.
+/// Unused by the probe, but required by the context.
 const PRECISION: f64 = 0.01;
 
 /// Runs the probe.
@@ -45,7 +45,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     output::show(&probed(&probe, &found), args.format)
 }
 
-/// As studies have it.
+/// Converts the result to the form that studies record.
 fn probed(probe: &BalancingProbe, found: &BalancingFound) -> BalancingProbed {
     BalancingProbed {
         from: ProbedPlace { cpu: probe.from, node: found.from },

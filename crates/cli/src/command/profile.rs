@@ -14,10 +14,10 @@ use crate::args::ProfileArgs;
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
-/// Profiles a command, or a process that runs.
+/// Profiles a command, or a running process.
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     let done = profile(args);
-    // A command's exit code is its own, so that ours must not be mistaken for it.
+    // The command's exit code is passed on, so our own failures must differ from it.
     if args.pid.is_none() { done.map_err(Failure::of_wrapper) } else { done }
 }
 
@@ -54,7 +54,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(profile.ended))
 }
 
-/// What would be done.
+/// Describes what would be done.
 fn intention(choice: &Choice, emulated: Option<emulation::Prepared>) -> Result<ExitCode, Failure> {
     let over = choice
         .passed_over
@@ -77,7 +77,7 @@ fn hindered(source: SourceName, why: &Hindrance) -> Failure {
     Failure::new(Code::Lacking, message)
 }
 
-/// Gives the places in the program's code their source.
+/// Resolves places in the program's code to source lines.
 fn name_code(profile: &mut Profile) {
     let mut lines = SourceLines::default();
     let name = |place: &mut CodePlace| {
@@ -87,7 +87,7 @@ fn name_code(profile: &mut Profile) {
     profile.program.places_mut().for_each(name);
 }
 
-/// What the user should know, whatever the format is.
+/// Prints remarks that the user needs in every format.
 fn notes(profile: &Profile) {
     if !profile.left.is_empty() {
         let left = profile.left.join(", ");
@@ -109,7 +109,8 @@ fn notes(profile: &Profile) {
     note(format!("{what}; the report is of what was seen until then"));
 }
 
-/// A command's report goes where its own output does not; that of a process to standard output.
+/// Prints the report: to standard error for a command, apart from its own output; to standard
+/// output for a process.
 fn deliver(args: &ProfileArgs, profile: &Profile) -> Result<(), Failure> {
     match &args.output {
         Some(file) => return output::keep(profile, args.format, file),
@@ -119,7 +120,7 @@ fn deliver(args: &ProfileArgs, profile: &Profile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That of the command, as a shell gives it.
+/// Returns the command's exit code as a shell would.
 fn exit_code(ended: Ended) -> ExitCode {
     match ended {
         Ended::Exited(code) => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),

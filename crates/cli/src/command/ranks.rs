@@ -19,10 +19,10 @@ use crate::args::{Format, Measuring, Output, RankArgs, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
-/// Ranks measure as many windows as they are asked for.
+/// Ranks always measure the requested number of windows.
 const NO_BUDGET: Duration = Duration::ZERO;
 
-/// What a command gives its ranks to do, beside what all commands have.
+/// The work that a command gives its ranks, in addition to what all commands share.
 pub(crate) struct Task<'a> {
     pub name: &'static str,
     pub work: Work,
@@ -32,17 +32,17 @@ pub(crate) struct Task<'a> {
     pub ranks: &'a RankArgs,
 }
 
-/// Whether a command is to run as ranks, and as which.
+/// The role of this process.
 pub(crate) enum Role {
-    /// As always.
+    /// Measures without ranks.
     NoRanks,
-    /// It starts so many.
+    /// Starts this number of ranks.
     Starter(u32),
-    /// It is one.
+    /// Is a rank.
     Rank(Identity),
 }
 
-/// The role of this process; `wants_ranks` if it shall be a rank even without a launcher.
+/// Returns the role of this process; with `wants_ranks`, a rank even without a launcher.
 pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> {
     Ok(match (detect_own()?, args.ranks) {
         (Some(task), None) => Role::Rank(task.identity()?),
@@ -61,7 +61,7 @@ pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> 
     })
 }
 
-/// Starts this very command so often.
+/// Starts this command again as `ranks` ranks.
 pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     if output.dry_run {
         return output::print(&format!("{ranks} ranks on this machine, one on each core\n"));
@@ -72,7 +72,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
     match numalab_launch::local::run(ranks, &words, &interrupt)? {
         0 => Ok(()),
-        // The rank has said why.
+        // The rank has already printed its error.
         code => Err(Failure::of_rank(code)),
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let around = Surroundings { identity, machine: &target.machine, look: &look, render };
     let mut begin = |team: &Team, launch: Launch| {
         if !output::quiet() && task.given.output.format == Format::Text {
-            // A reader that went away is told of at the end.
+            // A closed pipe is reported at the end.
             let _ = output::print(&suite::debug_block(&target.machine, identity, team));
         }
         let run = new_run(task.name, &target, &task.given.rules, &task.given.output, NO_BUDGET);
@@ -165,8 +165,8 @@ fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
     ))
 }
 
-/// Writes the reports where there is a directory, and prints what the ranks found: as the
-/// suite does, or as the page of a run.
+/// Writes the reports if there is a directory, and prints the results of the ranks: in the suite's
+/// format, or as the page of a run.
 fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     let Findings { recorder, document, table, memory } = findings;
     if let Some(directory) = recorder.directory() {
@@ -176,12 +176,12 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     output::show(&RanksReport { summary, table, memory, csv: suite::csv(table) }, output.format)
 }
 
-/// The pages behind the buffers.
+/// Returns the pages behind the buffers.
 pub(crate) fn pages(selection: &Selection) -> Pages {
     selection.pages.unwrap_or_else(usual_pages)
 }
 
-/// The only stream kernel of ranks.
+/// Returns the only stream kernel; ranks do not take several.
 pub(crate) fn one<T: Copy>(given: &[T], default: T) -> Result<T, Failure> {
     match given {
         [] => Ok(default),

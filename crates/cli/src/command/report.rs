@@ -17,7 +17,7 @@ use crate::output;
 
 use super::measuring::write_reports;
 
-/// Makes the reports of a result directory again, or prints one.
+/// Regenerates the reports of a result directory, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if !args.place.exists() {
         return Err(Failure::bad_input(format!(
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// Prints a document of any kind, or what a memory emulator reported.
+/// Prints a document of any kind, including reports of the memory emulator.
 fn of_file(file: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let code = match error.kind() {

@@ -36,14 +36,14 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
     if args.submit {
         return hand_over(args, &manifest);
     }
-    // Fails before it makes a directory.
+    // Fails before a directory is created.
     launcher.resolve()?;
     let job = std::env::var("SLURM_JOB_ID").ok();
     let directory = ResultDirectory::create(&args.output, job.as_deref(), &manifest)?;
     execute(&manifest, launcher, &directory)
 }
 
-/// Everything about the run, from the arguments.
+/// Plans the run from the arguments.
 fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     let path = args.arch.as_deref().unwrap_or(Path::new(""));
     let arch = input::architecture(path)?;
@@ -91,8 +91,8 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     })
 }
 
-/// What this process may use of the machine that is planned for, if it is this one: a job can have
-/// some of the hardware threads only, and a binding to others fails.
+/// Returns what this process may use of the machine, if the run is planned for this one: a job may
+/// have only some of its hardware threads, and binding to others fails.
 fn allowed_on(planned: &Machine) -> Option<Allowed> {
     let here = read_machine(&Root::live()).ok()?.machine;
     let cpus = |of: &Machine| -> Vec<_> {
@@ -128,7 +128,7 @@ fn show(
 ) -> Result<(), Failure> {
     let architecture = manifest.architecture().map_err(Failure::bad_input)?;
     let own = own_program()?;
-    // A script is often looked at where it cannot run.
+    // Users often look at a script on a machine that cannot run it.
     let launcher = launcher.resolve().unwrap_or(launcher);
     let line = Line { in_job: true, ..line(manifest, launcher, &own) };
     let mut text = opening(&architecture);
@@ -146,7 +146,7 @@ fn show(
     output::print(&text)
 }
 
-/// The time that the run takes and the script that would be submitted.
+/// Returns the estimated time and the script that would be submitted.
 fn script_text(args: &ScaleArgs, manifest: &Manifest, own: &str) -> String {
     let (time, script) = batch(args, manifest, own);
     let (steps, seconds) = (manifest.steps.len(), time.as_secs());
@@ -164,7 +164,7 @@ fn batch(args: &ScaleArgs, manifest: &Manifest, own: &str) -> (std::time::Durati
     (time, script)
 }
 
-/// This command once more, for the job.
+/// Returns this command with the options for the job.
 fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String> {
     let mut command = vec![own.to_owned(), "scale".to_owned()];
     let mut add = |option: &str, value: &str| command.push(format!("--{option}={value}"));
@@ -176,7 +176,7 @@ fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String
     let arch = args.arch.as_deref().unwrap_or(Path::new(""));
     match arch.exists() {
         true => add("arch", &absolute(arch)),
-        // Known by its name.
+        // A bundled architecture, found by its name.
         false => add("arch", &arch.to_string_lossy()),
     }
     add(&manifest.mode.to_string(), &domains.join(","));
@@ -222,7 +222,7 @@ fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
     }
 }
 
-/// Runs what has no result yet.
+/// Runs the steps that have no result yet.
 fn execute(
     manifest: &Manifest,
     launcher: LauncherChoice,

@@ -14,7 +14,8 @@ use crate::args::{Selection, SelfTestArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// What is looked at, in this order: first what changes nothing, last whether anything did.
+/// Order of the checks: those that change nothing come first, the check that everything was
+/// restored last.
 const ORDER: [Check; 10] = [
     Check::Pins,
     Check::Bound,
@@ -28,7 +29,7 @@ const ORDER: [Check; 10] = [
     Check::Settings,
 ];
 
-/// Checks this machine's nodes, puts every setting back, and says what was found.
+/// Checks this machine's nodes, restores every setting, and reports what was found.
 pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
     let target = Target::survey(&Selection::default())?;
     if args.output.dry_run {
@@ -54,7 +55,8 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
     verdict(&found)
 }
 
-/// A check that the machine refuses is not checked; one that went wrong has failed.
+/// Converts an answer: a check that the machine cannot run is skipped, one with another error has
+/// failed.
 fn concluded(check: Check, answer: Result<CheckFound, Failure>, target: &Target) -> Checked {
     match answer {
         Ok(found) => {

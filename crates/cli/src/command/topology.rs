@@ -29,13 +29,13 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Whether every result has this format; the others describe a machine to other tools.
+/// Returns true for formats of every result; the others describe a machine to other tools.
 fn is_of_results(format: TopologyFormat) -> bool {
     use TopologyFormat::{Csv, Html, Json, Md, Text};
     matches!(format, Text | Json | Csv | Md | Html)
 }
 
-/// The text of a format, and what that carries; `None` for those that carry everything.
+/// Renders a format, with what it carries; `None` for formats that carry everything.
 fn render(
     described: &Described,
     format: TopologyFormat,
@@ -95,7 +95,7 @@ fn line(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Says what the format cannot carry.
+/// Reports what the format cannot carry.
 fn with_losses<T>(written: Written<T>) -> T {
     written.losses.iter().for_each(note);
     written.output

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
-/// Whether the words of a command line name such a command. Only for a line that could not
-/// be read: what was read knows by itself.
+/// Returns true if a command line names such a command. Only for lines that could not be parsed: a
+/// parsed command knows.
 pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
     let words: Vec<OsString> = words.skip(1).collect();
     let has_command = words.iter().any(|word| word == "--");
@@ -15,8 +15,7 @@ pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
     is_wrapper || (word(0) == "profile" && has_command)
 }
 
-/// The exit code of a command that ended: its own, or 128 and the signal's number, as a
-/// shell gives it.
+/// Returns the exit code of a command: its own, or 128 plus the signal's number, like a shell.
 pub(crate) fn exit_code(ended: ExitStatus) -> ExitCode {
     let signal = || ended.signal().map_or(255, |signal| 128 + (signal & 0x7f));
     ExitCode::from(u8::try_from(ended.code().unwrap_or_else(signal) & 0xff).unwrap_or(u8::MAX))

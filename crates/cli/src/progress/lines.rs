@@ -1,4 +1,4 @@
-//! Lines of progress where a bar cannot be drawn: a log of CI or of a batch job.
+//! Progress in lines for logs of CI and batch jobs, where a bar cannot be drawn.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, stderr};
@@ -11,7 +11,8 @@ use crate::output;
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// Lines on standard error, one an interval; none on a terminal, which has a bar, and none if quiet.
+/// Prints a line on standard error at each interval; not on a terminal, which has a bar, and not if
+/// quiet.
 pub(crate) struct ProgressLines {
     latest: Option<Instant>,
 }
@@ -21,7 +22,7 @@ impl ProgressLines {
         Self { latest: (!output::quiet() && !stderr().is_terminal()).then(Instant::now) }
     }
 
-    /// Says what has been reached if that is due.
+    /// Prints the progress if a line is due.
     pub(crate) fn reached<T: Display>(&mut self, words: impl FnOnce() -> T) {
         if self.is_due(Instant::now()) {
             print_error(format_args!("{}\n", words()));

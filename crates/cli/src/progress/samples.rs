@@ -1,4 +1,4 @@
-//! How far a study is, in samples.
+//! Progress of a study, in samples.
 
 use std::fmt::Arguments;
 
@@ -10,7 +10,7 @@ use numalab_results::study::page::notice_words;
 use super::ProgressLines;
 use crate::output;
 
-/// A bar on standard error, or lines where there is no terminal; nothing if quiet.
+/// A bar on standard error, or lines if that is not a terminal; nothing if quiet.
 pub(crate) struct SampleProgress {
     bar: ProgressBar,
     lines: ProgressLines,
@@ -31,26 +31,26 @@ impl SampleProgress {
         Self { bar, lines: ProgressLines::new() }
     }
 
-    /// Says what is to be known before the first sample, unless quiet.
+    /// Prints notices before the first sample, unless quiet.
     pub(crate) fn starting(&self, notices: &[Notice]) {
         notices.iter().for_each(|of| self.say(format_args!("{}\n", notice_words(of))));
     }
 
-    /// So many samples are done of so many.
+    /// Shows that `done` of `in_all` samples are finished.
     pub(crate) fn sampled(&mut self, done: usize, in_all: usize) {
         self.bar.set_length(in_all as u64);
         self.bar.set_position(done as u64);
         self.lines.reached(|| format!("{done} of {in_all} samples"));
     }
 
-    /// Says something above the bar, unless quiet.
+    /// Prints a line above the bar, unless quiet.
     pub(crate) fn say(&self, words: Arguments<'_>) {
         if !output::quiet() {
             self.bar.suspend(|| print_error(words));
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

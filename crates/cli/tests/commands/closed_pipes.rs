@@ -1,11 +1,11 @@
-//! Readers that go away: `numalab ... 2>&1 | true`.
+//! Readers that close the pipe early: `numalab ... 2>&1 | true`.
 
 use std::io::pipe;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Commands that write to both streams, each as short as it gets; most of them fail, so
-/// that the message of the failure is written too.
+/// Commands that write to both streams, as short as possible; most of them fail, so that an error
+/// message is written too.
 const COMMANDS: &[&[&str]] = &[
     &["--help"],
     &["measure", "--dry-run"],
@@ -38,7 +38,7 @@ const COMMANDS: &[&[&str]] = &[
     &["report", "/nonexistent"],
 ];
 
-/// A stream that nobody reads.
+/// A stream without a reader.
 fn unread() -> Stdio {
     let (reader, writer) = pipe().expect("a pipe can be had");
     drop(reader);
@@ -52,8 +52,8 @@ fn run(words: &[&str], out: Stdio, err: Stdio) -> ExitStatus {
     command.status().expect("numalab starts")
 }
 
-/// Whether SIGPIPE ended it, as it ends most tools: `bind` leaves the signal as the command
-/// that it becomes expects it.
+/// Returns true if SIGPIPE ended it, as it ends most tools: `bind` keeps the default action, which
+/// the command that it becomes expects.
 fn is_pipe(ended: ExitStatus) -> bool {
     const SIGPIPE: i32 = 13;
     ended.signal() == Some(SIGPIPE)
@@ -61,7 +61,7 @@ fn is_pipe(ended: ExitStatus) -> bool {
 
 #[test]
 fn every_command_ends_quietly_when_nobody_reads_what_it_prints() {
-    /// What Rust gives where a thread panicked.
+    /// Rust's exit code after a panic.
     const PANIC: i32 = 101;
     for words in COMMANDS {
         let ends = [

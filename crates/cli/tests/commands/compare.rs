@@ -28,7 +28,7 @@ fn with_files(files: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-/// The log of runs as they were published, with the average at its end.
+/// Returns the log of runs as published, with the average at its end.
 fn log(runs: &[&str], average: &str) -> String {
     let lines = runs.iter().enumerate();
     let mut text: String =
@@ -71,7 +71,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
         "{low} to {high}"
     );
     assert_eq!(json["drifts"], serde_json::json!([true, false]));
-    // The other way round it is not shown to be worse, and CI must not fail by a drift.
+    // In the opposite direction it is not shown to be worse, and CI must not fail because of drift.
     let turned = ["compare", "new.log", "old.log", "--metric", metric, "--fail-if", "worse"];
     ends(&mut numalab_in(place.path(), &turned), 0);
 }
@@ -87,7 +87,7 @@ fn fail_if_worse_means_worse_by_more_than_the_margin() {
         let arguments = ["compare", "a", "b", "--fail-if", "worse", "--margin", margin];
         ends(&mut numalab_in(place.path(), &arguments), code)
     };
-    // Worse by 2.3 to 3.5 %: surely, but not surely by 2.8 %.
+    // Worse by 2.3 to 3.5 %, so not certainly by 2.8 %.
     let (text, _) = with_margin("2.8", 0);
     assert!(text.contains("Worse: +2."), "{text}");
     let (_, err) = with_margin("1", 4);

@@ -1,4 +1,4 @@
-//! What holds for every command: sizes, lists, exit codes, versions, completions.
+//! Conventions of every command: sizes, lists, exit codes, versions, completions.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ fn a_size_is_typed_the_same_way_everywhere() {
             "toml",
         ]);
         assert_eq!(toml.matches("memory = \"1G\"").count(), 2, "{memory}: {toml}");
-        // A bare number is a count of nodes there, so that it is refused as a size.
+        // A bare number is a count of nodes here, so it is refused as a size.
         let sizes = format!("{},0", if memory == "2048" { "2048M" } else { memory });
         let toml = prints(&["topology", "--emulate", &sizes, "--cpus", "2", "--format", "toml"]);
         assert!(toml.contains("memory = \"2G\""), "{sizes}: {toml}");
@@ -183,7 +183,7 @@ fn a_dry_run_states_the_time_and_the_most_that_it_may_be_and_a_budget_holds() {
     assert!(said.contains("the run ended early: "), "{said}");
 }
 
-/// `-q` leaves out progress and hints, not what was asked for.
+/// `-q` suppresses progress and hints, but not the result.
 #[test]
 fn a_quiet_command_prints_its_result_and_nothing_else() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -208,7 +208,7 @@ fn what_never_ends_is_refused_by_every_command_that_reads_files() {
         &["topology", "--topology", "/dev/zero"],
         &["scale", "--arch", "/dev/zero", "--sequential", "0", "--dry-run"],
     ] {
-        refuses(words, 2, &["it is a device, expected a file"]);
+        refuses(words, 2, &["is a device, expected a file"]);
     }
 }
 

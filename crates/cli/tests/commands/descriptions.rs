@@ -1,11 +1,11 @@
-//! Machines from files: every form that the usual tools write, and what cannot be one.
+//! Machines from files: every form that the usual tools write, and errors for others.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::command::{self, stderr, stdout};
 
-/// As `numactl --hardware --cpu-compress` prints a machine with memory apart from cpus.
+/// Output of `numactl --hardware --cpu-compress` for a machine with nodes of memory only.
 const NUMACTL: &str = "\
 available: 3 nodes (0-2)
 node 0 cpus: 0-1, 4 (3)
@@ -54,7 +54,7 @@ impl Lab {
         (directory, code, said)
     }
 
-    /// The tables of the machine above, in `tables`.
+    /// Returns the directory `tables` with those of the machine above.
     fn tables(&self) -> PathBuf {
         self.write("numactl.txt", NUMACTL);
         let (directory, code, said) = self.build(&self.source("numactl", "numactl.txt"));
@@ -114,7 +114,7 @@ fn tables_are_found_however_the_usual_tools_name_them() {
     }
 }
 
-/// Bytes as acpidump writes them.
+/// Formats bytes like acpidump.
 fn dump(name: &str, bytes: &[u8]) -> String {
     let mut text = format!("{name} @ 0x0000000000000000\n");
     for (row, chunk) in bytes.chunks(16).enumerate() {
@@ -205,10 +205,37 @@ fn known_machines_are_there_by_name_from_anywhere() {
     assert!(text.contains("PART-C"), "{text}");
     let (code, _, said) = run(&["topology", "--source", "arch:nosuch"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
+    assert!(said.contains("the bundled files are lumi_partc, lumi_partg"), "{said}");
 }
 
-/// The figure behind this name in a line of XML.
+#[test]
+fn texts_of_lscpu_and_hwloc_are_sources_and_those_of_other_tools_say_what_to_give() {
+    let lab = Lab::new();
+    let of = |kind: &str, text: &str| {
+        lab.write("text", text.as_bytes());
+        run(&["topology", "--source", &format!("{kind}:{}", lab.path("text").display())])
+    };
+    let table = "CPU NODE SOCKET CORE ONLINE\n0 0 0 0 yes\n1 8 1 1 yes\n";
+    let (code, text, said) = of("lscpu", table);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("2 nodes, 2 packages, 2 cores, 2 cpus, memory unknown"), "{text}");
+    assert!(!text.contains("huge pages"), "of which lscpu says nothing: {text}");
+    let (code, text, said) = of("lstopo", "pack:2 [numa(memory=8GiB)] core:2 pu:2\n");
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("2 nodes, 2 packages, 4 cores, 8 cpus, 16G of memory"), "{text}");
+    for (kind, text, advice) in [
+        ("numactl", table, "give it as lscpu:FILE"),
+        ("lscpu", "available: 1 nodes (0)\nnode 0 cpus: 0\n", "give it as numactl:FILE"),
+        ("lstopo", "Machine (11GB total)\n  Package L#0\n", "give `lstopo --of xml`"),
+        ("numactl", "                node0\nnuma_hit     7\n", "give `numactl -H`"),
+    ] {
+        let (code, _, said) = of(kind, text);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(advice), "{kind}: {said}");
+    }
+}
+
+/// Returns the figure of this attribute in a line of XML.
 fn attribute(line: &str, name: &str) -> u64 {
     let rest = line.split_once(&format!("{name}=\"")).expect("the attribute").1;
     rest.split('"').next().and_then(|figure| figure.parse().ok()).expect("a number")

@@ -1,4 +1,4 @@
-//! Every kind of document is read by the commands that take it, and by no other.
+//! Every kind of document is read by the commands that accept it, and by no others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ use serde_json::{Value, json};
 use crate::command::{prints, run, stderr, stdout};
 use crate::schemas;
 
-/// Results of numalab 0.1.0, when all documents had the schema `numalab/1`.
+/// Returns a result of numalab 0.1.0, when all documents had the schema `numalab/1`.
 fn written_before(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/written-before").join(kind)
 }
 
-/// A copy that a command may write to.
+/// Makes a copy that a command may write to.
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("there").map(|entry| entry.expect("readable").path()) {
@@ -65,8 +65,7 @@ fn results_written_before_each_kind_had_its_schema_are_read() {
     assert!(prints(&["fleet", "collect", path(&fleet)]).contains("1 run"));
 }
 
-/// A directory of another kind is refused by what it holds, and the command that takes it is
-/// named.
+/// A directory of another kind is refused with its kind, and with the command that accepts it.
 #[test]
 fn a_directory_of_another_kind_names_the_command_that_takes_it() {
     let place = tempfile::tempdir().expect("made");
@@ -95,7 +94,7 @@ fn a_directory_of_another_kind_names_the_command_that_takes_it() {
     }
 }
 
-/// A study among the runs of a fleet is told of by what it is; the others count.
+/// A study among the runs of a fleet is reported by its kind; the others count.
 #[test]
 fn a_study_among_the_runs_of_a_fleet_is_named_and_the_runs_are_collected() {
     let place = tempfile::tempdir().expect("made");
@@ -115,7 +114,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
     (kind, schema)
 }
 
-/// The schema of every kind of document, from the type that it is made of.
+/// Returns the schema of every kind of document, generated from its type.
 fn all_schemas() -> [(Kind, Value); 24] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
@@ -124,8 +123,8 @@ fn all_schemas() -> [(Kind, Value); 24] {
         schema_of::<ShownStudy>(Kind::StudyDefinition),
         schema_of::<StudyList>(Kind::StudyList),
         schema_of::<SettingList>(Kind::StudySettings),
-        schema_of::<RunComparison<'_>>(Kind::Comparison),
-        schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
+        schema_of::<RunComparison>(Kind::Comparison),
+        schema_of::<StudyComparison>(Kind::StudyComparison),
         schema_of::<ComparedSamples>(Kind::SampleComparison),
         schema_of::<ComparedMachine>(Kind::MachineComparison),
         schema_of::<Manifest>(Kind::Scale),
@@ -145,11 +144,11 @@ fn all_schemas() -> [(Kind, Value); 24] {
     ]
 }
 
-/// `NUMALAB_SCHEMAS=write cargo test -p numalab --test commands documents::` writes them anew.
+/// `NUMALAB_SCHEMAS=write cargo test -p numalab --test commands documents::` regenerates them.
 #[test]
 fn schemas_are_those_of_the_types() {
     let all = all_schemas();
-    // What earlier versions kept of ranks is read, and no longer written.
+    // Documents of ranks from earlier versions are read, but no longer written.
     let mut written = Kind::ALL.iter().filter(|kind| **kind != Kind::Ranks);
     assert!(written.all(|kind| all.iter().any(|(known, _)| known == kind)));
     for (kind, schema) in all {

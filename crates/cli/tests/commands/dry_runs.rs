@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command::{numalab_in, prints_in, refused};
 
-/// Every file below a directory with what it holds.
+/// Returns every file below a directory with its contents.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("a directory");
     let mut found = Vec::new();
@@ -23,15 +23,15 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 fn a_dry_run_refuses_what_the_run_refuses() {
     let directory = tempfile::tempdir().expect("a directory");
     let wrong: [(&[&str], i32, &str); 9] = [
-        (&["latency", "--size", "100T"], 2, "104857600 MiB of memory wanted"),
-        (&["latency", "--size", "64T", "--concurrent"], 2, "of memory wanted"),
+        (&["latency", "--size", "100T"], 2, "104857600 MiB of memory needed"),
+        (&["latency", "--size", "64T", "--concurrent"], 2, "of memory needed"),
         (&["latency", "--size", "4K", "--pattern", "stride:100"], 2, "stride"),
         (&["bandwidth", "--isa", "mmx"], 3, "`mmx` is not available here"),
-        (&["bandwidth", "--size", "100T"], 2, "of memory wanted"),
-        (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory wanted"),
+        (&["bandwidth", "--size", "100T"], 2, "of memory needed"),
+        (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory needed"),
         (&["guest", "run", "--with", "nosuch"], 125, "`nosuch`: no package is known"),
-        (&["guest", "run", "--memory", "4M"], 125, "needs 128M at least"),
-        (&["guest", "run", "--memory", "900T"], 125, "expected a smaller guest"),
+        (&["guest", "run", "--memory", "4M"], 125, "needs at least 128M"),
+        (&["guest", "run", "--memory", "900T"], 125, "use a smaller guest"),
     ];
     for (words, code, message) in wrong {
         let refuses = |dry: &[&str]| {
@@ -40,7 +40,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
             refused(&mut numalab_in(directory.path(), &words), code, &[message]);
         };
         refuses(&["--dry-run"]);
-        // A guest is refused after its image is made: once is enough.
+        // A guest is refused only after its image is built, so this is tried once.
         if words[0] != "guest" || words.contains(&"--with") {
             refuses(&[]);
         }
@@ -64,6 +64,7 @@ fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
     assert!(text.contains("1 runs to read, 0 unchanged"), "{text}");
     done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);
-    done(&["study", "probe", "balancing", "--dry-run"]);
+    let text = done(&["study", "probe", "balancing", "--from", "1", "--to", "0", "--dry-run"]);
+    assert!(text.contains("placed by cpu 1, read from cpu 0 for"), "{text}");
     assert_eq!(files(directory.path()), before);
 }

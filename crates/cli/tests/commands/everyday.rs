@@ -1,4 +1,4 @@
-//! The command from outside: what a stranger types and sees.
+//! Everyday commands from outside, as a newcomer types them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
     "man",
 ];
 
-/// One measuring command at a time: two would disturb each other.
+/// Measuring commands run one at a time: two would disturb each other.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -257,7 +257,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     assert_eq!(status.code(), Some(1));
     let results = result_directory(directory.path());
     let before = fs::read_to_string(results.join("samples.csv")).expect("samples");
-    // The plan's values count; the command line is for people.
+    // The plan's values count; the command line is only for readers.
     let (run, values) = (results.join("run.json"), |run: &Path| {
         let text = fs::read_to_string(run).expect("run.json");
         serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
@@ -270,7 +270,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let after = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
     assert!(after.starts_with(&before), "what was measured is still there");
     assert!(after.len() > before.len(), "and the rest behind it");
-    // Earlier versions kept the command line only.
+    // Earlier versions kept only the command line.
     let mut changed = values(&run);
     changed.as_object_mut().expect("an object").remove("survey").expect("what was asked for");
     fs::write(&run, changed.to_string()).expect("written");
@@ -350,6 +350,14 @@ fn tables_built_from_a_machine_are_read_back_as_it_and_have_no_errors() {
     let files = ["SRAT", "SLIT", "APIC"].map(|name| format!("{tables}/{name}.bin"));
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     prints(&[&["machine", "acpi", "check"], &files[..]].concat());
+    // Cpus of the MADT that the SRAT does not place are no more than a warning.
+    let fewer = directory.path().join("fewer");
+    let fewer = fewer.to_str().expect("UTF-8");
+    prints(&["machine", "acpi", "build", "--emulate", "4", "--cpus", "4", "-o", fewer]);
+    let mixed = [format!("{fewer}/SRAT.bin"), format!("{tables}/APIC.bin")];
+    let check = ["machine", "acpi", "check", &mixed[0], &mixed[1]];
+    assert!(prints(&check).contains("warning"));
+    refuses(&[&check[..], &["--strict"]].concat(), 5, &["the tables have errors"]);
     let shown = prints(&[&["machine", "acpi", "show"], &files[..]].concat());
     assert!(shown.contains("SRAT revision") && shown.contains("SLIT revision"), "{shown}");
     let source = format!("acpi:{tables}");

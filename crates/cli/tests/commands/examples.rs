@@ -1,5 +1,5 @@
-//! The kept examples of docs/examples: every result is read, and its page made again is the one
-//! that is kept. `NUMALAB_EXAMPLES=write cargo test -p numalab --test commands examples::` writes them anew.
+//! The examples in docs/examples: every result is read, and its page must equal the kept one.
+//! `NUMALAB_EXAMPLES=write cargo test -p numalab --test commands examples::` regenerates them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ fn root() -> PathBuf {
 }
 
 fn prints(arguments: &[&str]) -> String {
-    // Pages name results as they were named, so that they are the same wherever this lies.
+    // Pages name results by the paths given, so they do not depend on this directory.
     prints_in(&root(), arguments)
 }
 
-/// Holds a page against the kept one, or keeps it.
+/// Compares a page with the kept one, or replaces it.
 fn is_kept(file: &str, page: &str) {
     let place = root().join("docs/examples").join(file);
     if std::env::var_os("NUMALAB_EXAMPLES").is_some_and(|word| word == "write") {

@@ -68,15 +68,15 @@ fn what_is_not_there_is_exit_2_and_named() {
     refuses(&["explore", "--watch"], "--watch needs a terminal");
 }
 
-/// A process of root's is closed to others: they are told who may see it. One of their own
-/// is open to them.
+/// A process of root's is closed to others: the message says who may see it. Their own processes
+/// are open to them.
 #[test]
 fn another_users_process_is_exit_3_and_ones_own_is_shown() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("NOT RUN: only root can become somebody else");
         return;
     }
-    // The program where `nobody` can read it.
+    // The program in a place that an unprivileged user can read.
     let directory = tempfile::tempdir().expect("made");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(directory.path(), open).expect("opened");
@@ -91,7 +91,7 @@ fn another_users_process_is_exit_3_and_ones_own_is_shown() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("sudo numalab explore --pid"), "{}", stderr(&output));
     let mut own = Command::new("sleep").arg("60").uid(65_534).gid(65_534).spawn().expect("started");
-    // Until exec is done it still is ours.
+    // Until exec is complete, the process is still ours.
     let name = format!("/proc/{}/comm", own.id());
     while std::fs::read_to_string(&name).is_ok_and(|name| name != "sleep\n") {
         thread::sleep(Duration::from_millis(5));
@@ -121,7 +121,7 @@ fn a_line_of_json_comes_each_time_until_the_reader_leaves() {
     assert!(json["nodes"][0]["rates"]["hit"].is_number(), "{json}");
 }
 
-/// A terminal of our own with the program on it.
+/// A pseudoterminal that runs the program.
 struct Watched {
     child: Child,
     terminal: File,
@@ -159,7 +159,7 @@ impl Watched {
         }
     }
 
-    /// What ends the view must give the terminal back.
+    /// Ends the view, which must restore the terminal.
     fn ends(mut self) {
         self.until("\u{1b}[?1049l", 1);
         assert!(self.shown.contains("\u{1b}[?25h"), "the cursor is shown again");
@@ -171,7 +171,7 @@ impl Watched {
 }
 
 impl Drop for Watched {
-    /// Nothing is left of a test that failed.
+    /// Cleans up after a test that failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -214,7 +214,7 @@ fn memory_elsewhere_than_expected_is_exit_4_with_where_it_is() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(begun.elapsed() >= Duration::from_millis(700), "it looked once only");
     assert!(stdout(&output).contains("node 0"), "{}", stdout(&output));
-    // The test waits for the command, on the node where its memory is or on another.
+    // The test waits for the command, on the node of its memory or on another.
     let code = expect("threads local>=0%", &[]).status.code();
     assert_eq!(code, Some(0));
     for (arguments, message) in [
@@ -228,7 +228,7 @@ fn memory_elsewhere_than_expected_is_exit_4_with_where_it_is() {
     }
 }
 
-/// A guest whose vCPU may run on every node is pinned only on a machine with one.
+/// A guest with a vCPU that may run on every node counts as pinned only on a machine with one.
 #[test]
 fn guests_are_expected_to_be_pinned_and_none_is_not_as_expected() {
     let mut qemu = Command::new("qemu-system-x86_64")

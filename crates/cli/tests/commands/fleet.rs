@@ -10,10 +10,15 @@ fn a_dry_run_prints_script_and_commands_and_writes_nothing() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
-    let shown = prints(&["fleet", "submit", place, "--hosts", "a1,a2", "--dry-run"]);
+    let command = ["fleet", "submit", place, "--hosts", "a1,a2", "--dry-run"];
+    let shown = prints(&command);
     assert!(shown.contains("measure --quick --quiet --output"), "{shown}");
     assert!(shown.contains("sbatch --parsable --hold --array=0-1 "), "{shown}");
     assert!(shown.contains("update JobId=JOB_1 ReqNodeList=a2\nrelease JOB\n"), "{shown}");
+    assert!(shown.contains("#SBATCH --time=10\n"), "{shown}");
+    let limited = prints(&[&command[..], &["--at-once", "1", "--minutes", "45"]].concat());
+    assert!(limited.contains(" --array=0-1%1 "), "{limited}");
+    assert!(limited.contains("#SBATCH --time=45\n"), "{limited}");
     assert!(!Path::new(place).exists());
 }
 
@@ -31,7 +36,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
     };
     let none = directory.path().join("none");
     assert!(told(&none).contains("apt-get install slurm-client"), "{}", told(&none));
-    // As SLURM's own client says it where no cluster is configured.
+    // Imitates SLURM's client on a machine without a cluster.
     let programs = directory.path().join("programs");
     fs::create_dir(&programs).expect("made");
     let sinfo = "#!/bin/sh\necho 'sinfo: fatal: Could not establish a configuration source' >&2\n\

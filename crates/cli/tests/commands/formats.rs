@@ -1,6 +1,5 @@
-//! Every command that prints a result. What a result looks like in each format is compared as a
-//! whole in `crates/results/tests`; here, that each command prints it, in the format that was asked
-//! for.
+//! Checks that every command with a result prints it in the requested format. The whole output in
+//! each format is compared in `crates/results/tests`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,20 +14,15 @@ use crate::command::{numalab_in, prints_in, refused};
 use crate::schemas;
 
 /// Checks that each of these commands prints a document of its kind, and that `report` shows it
-/// again, unless its page is made of other results.
+/// again.
 fn all_print_documents(place: &Path, commands: &[&[&str]]) {
     for command in commands {
         let printed = prints_in(place, &[command, &["--format", "json"][..]].concat());
-        let document = schemas::document(&printed);
+        schemas::document(&printed);
         fs::write(place.join("document.json"), &printed).expect("written");
-        if document["schema"].as_str().expect("a schema").contains("comparison") {
-            let message = "use `numalab compare A B`";
-            refused(&mut numalab_in(place, &["report", "document.json"]), 2, &[message]);
-        } else {
-            let again = prints_in(place, &["report", "document.json", "--format", "json"]);
-            assert!(again == printed, "{command:?}: {printed}\nagain: {again}");
-            prints_in(place, &["report", "document.json"]);
-        }
+        let again = prints_in(place, &["report", "document.json", "--format", "json"]);
+        assert!(again == printed, "{command:?}: {printed}\nagain: {again}");
+        prints_in(place, &["report", "document.json"]);
     }
 }
 
@@ -36,7 +30,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
 }
 
-/// The pages of it in Markdown and HTML are in `examples.rs`.
+/// Its pages in Markdown and HTML are compared in `examples.rs`.
 #[test]
 fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
     let run = |name| fs::read_to_string(examples().join("run").join(name)).expect("kept");
@@ -67,20 +61,46 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     let (run, study) = (of("run"), of("study"));
     let (before, after, fleet) = (of("comparison/before"), of("comparison/after"), of("fleet"));
     prints_in(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 5] = [
         &["report", &run],
         &["report", &study],
         &["report", "sequential_domains0_1ranks_1-1MB.csv"],
         &["study", "report", &study],
-        &["compare", &before, &after],
-        &["compare", &study, &study],
-        &["compare", "a", "b"],
         &["fleet", "report", &fleet, "--store", "fleet.jsonl"],
     ];
     all_print_documents(place, &commands);
+    let comparisons: [&[&str]; 5] = [
+        &["compare", &before, &after],
+        &["compare", &study, &study],
+        &["compare", "a", "b"],
+        &["compare", "a", "b", "--better", "higher"],
+        &["compare", "xeon-8360y-2s", "x460"],
+    ];
+    for command in comparisons {
+        all_print_documents(place, &[command]);
+        for format in ["text", "html", "csv"] {
+            let page = prints_in(place, &[command, &["--format", format]].concat());
+            let again = prints_in(place, &["report", "document.json", "--format", format]);
+            assert!(again == page, "{command:?}: {page}\nagain: {again}");
+        }
+    }
 }
 
-/// The result that a command has just kept in `results`, which is empty afterwards.
+/// What says which values are better is missing from comparisons of earlier versions.
+#[test]
+fn a_comparison_of_an_earlier_version_without_what_its_page_needs_names_the_command() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    fs::write(place.join("a"), "1\n2\n3\n").expect("written");
+    let printed = prints_in(place, &["compare", "a", "a", "--format", "json"]);
+    let earlier = printed.replace("  \"better\": \"lower\",\n", "");
+    assert_ne!(earlier, printed);
+    fs::write(place.join("document.json"), earlier).expect("written");
+    let message = "use `numalab compare A B`";
+    refused(&mut numalab_in(place, &["report", "document.json"]), 2, &[message]);
+}
+
+/// Moves the result that a command has just kept out of `results`.
 fn kept(place: &Path) -> TempDir {
     let results = place.join("results");
     let mut made = fs::read_dir(&results).expect("a directory").map(|made| made.expect("readable"));
@@ -89,7 +109,7 @@ fn kept(place: &Path) -> TempDir {
     to
 }
 
-/// Each is run once, in another format.
+/// Each command runs once, in a different format.
 #[test]
 fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints_in() {
     let place = tempfile::tempdir().expect("a directory");
@@ -148,7 +168,7 @@ fn every_question_to_a_system_is_answered_with_a_document() {
     all_print_documents(place, &commands);
 }
 
-/// What has no figures has no CSV, and says which formats there are.
+/// A result without figures has no CSV, and the error lists the formats it has.
 #[test]
 fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
     let place = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! `numalab fleet health` on this machine, as a user and as schedulers call it.
+//! `numalab fleet health` on this machine, run by users and by schedulers.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,12 +18,12 @@ fn said(output: &Output) -> String {
     stdout(output) + &stderr(output)
 }
 
-/// The exit code of a machine with something worse, and what follows the figure: other load that
-/// disturbs most of a check makes it uncertain, and a machine may be busy throughout.
+/// Exit code and ending for a machine with something worse: other load that disturbs most of a
+/// check makes it uncertain, and the machine may be busy throughout.
 const WORSE: [(i32, &str, &str); 2] =
     [(4, "", "failing"), (6, " (not certain: other load)", "disturbed")];
 
-/// How a check ended that must find something worse.
+/// Returns the outcome of a check that must find something worse.
 fn worse(output: &Output) -> (&'static str, &'static str) {
     let code = output.status.code();
     let worse = WORSE.into_iter().find(|worse| code == Some(worse.0));
@@ -35,7 +35,7 @@ fn worse(output: &Output) -> (&'static str, &'static str) {
 fn a_machine_slower_than_its_class_is_failing_with_a_reason_in_one_line() {
     let place = tempfile::tempdir().expect("made");
     let run = measured(place.path());
-    // The run may have been disturbed by other load, and the checks may be: factors beyond that.
+    // Other load may disturb the run and the checks, so the factors exceed its effect.
     let fast = class(&run, &place.path().join("fast"), 0.01, 1);
     let output = health(&fast, &["-q"]);
     let line = said(&output);
@@ -80,7 +80,7 @@ fn a_baseline_that_cannot_judge_is_refused_with_what_makes_one() {
     assert!(said(&plan).contains("/32M\n1 cells, about"), "{}", said(&plan));
 }
 
-/// NHC's own part of the contract: checks are functions of bash that call `die` and `log`.
+/// The contract with NHC: checks are bash functions that call `die` and `log`.
 #[test]
 fn the_check_for_nhc_fails_with_the_reason_and_passes_otherwise() {
     let place = tempfile::tempdir().expect("made");
@@ -111,7 +111,7 @@ fn the_units_for_systemd_are_as_systemd_wants_them() {
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--man=no"]);
     for name in ["numalab-health.service", "numalab-health.timer"] {
-        // Where the command is installed differs here.
+        // The command's path is different here.
         let unit = std::fs::read_to_string(units.join(name)).expect("read");
         let unit = unit.replace("/usr/bin/numalab", NUMALAB);
         let file = place.path().join(name);
@@ -122,7 +122,7 @@ fn the_units_for_systemd_are_as_systemd_wants_them() {
     assert_eq!((output.status.code(), &*said(&output)), (Some(0), ""));
 }
 
-/// ReFrame itself, from PyPI into an environment of its own: half a minute.
+/// Installs ReFrame from PyPI into a separate environment: half a minute.
 #[test]
 fn the_check_for_reframe_fails_and_passes_in_reframe() {
     if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {

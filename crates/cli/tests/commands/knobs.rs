@@ -1,4 +1,4 @@
-//! Knobs from outside: listed, set around a command, and back after a kill at any step.
+//! Knobs from outside: listed, set for a command, and restored after a kill at any step.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::process::{Command, Output, Stdio};
 use crate::command::{NUMALAB, numalab, stderr, stdout};
 use crate::schemas;
 
-/// The system calls at which a run is killed: all that touch files and processes.
+/// System calls at which a run is killed: all that involve files and processes.
 const STEPS: &str = "openat,read,write,fsync,fdatasync,unlink,flock,mkdir,close,statx,\
                      clone3,waitid,rt_sigaction";
-/// Kills that must be survived, out of as many.
+/// Number of kills that must be survived.
 const KILLS: usize = 100;
 
-/// Files of a small machine, with what they have before.
+/// Files of a small machine, with their initial contents.
 const FILES: [(&str, &str); 7] = [
     ("proc/sys/kernel/numa_balancing", "1"),
     ("proc/sys/vm/swappiness", "60"),
@@ -60,7 +60,7 @@ impl Lab {
         fs::read_to_string(self.path().join(file)).expect("readable").trim().to_owned()
     }
 
-    /// `numalab knobs <arguments>` on this machine of files.
+    /// Runs `numalab knobs <arguments>` on this machine of files.
     fn knobs(&self, arguments: &[&str]) -> Vec<String> {
         let (first, rest) = arguments.split_first().expect("a subcommand");
         let root = self.path().to_str().expect("UTF-8");
@@ -72,7 +72,7 @@ impl Lab {
         numalab(&[]).args(self.knobs(arguments)).output().expect("numalab starts")
     }
 
-    /// A run of all settings around a command, under strace with these arguments.
+    /// Runs a command with all settings, under strace with these arguments.
     fn traced_run(&self, strace: &[&str]) -> Output {
         let mut arguments = vec!["run", "--quiet"];
         arguments.extend(SETTINGS);
@@ -90,7 +90,7 @@ impl Lab {
     }
 }
 
-/// Without strace a kill cannot be put at a step.
+/// Checks for strace, without which a kill cannot be aimed at a step.
 fn has_strace() -> bool {
     let there = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
     let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value != "0");
@@ -101,7 +101,7 @@ fn has_strace() -> bool {
     there
 }
 
-/// Each system call of a whole run with the number of its occurrence.
+/// Returns each system call of a whole run with the index of its occurrence.
 fn steps(lab: &Lab) -> Vec<(String, usize)> {
     let trace = lab.path().join("trace");
     let trace_option = trace.to_str().expect("UTF-8").to_owned();
@@ -126,8 +126,8 @@ fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
     let lab = Lab::new();
     let all = steps(&lab);
     lab.assert_as_before("after a whole run");
-    // Loading the program takes the first half of the steps and changes nothing: most
-    // kills are put where knobs are set and put back.
+    // Loading the program takes the first half of the steps and changes nothing, so most kills are
+    // aimed at setting and restoring knobs.
     let first = all.len().saturating_sub(KILLS * 2);
     let (mut killed, mut refused) = (0, 0);
     for (call, count) in all.iter().skip(first).step_by(2).take(KILLS) {
@@ -192,7 +192,7 @@ fn a_dry_run_writes_nothing() {
     assert!(stdout(&output).contains("numa_balancing: 1 would be 0"), "{}", stdout(&output));
     lab.assert_as_before("after a dry run");
     assert!(!lab.path().join("var").exists());
-    assert_eq!(stdout(&lab.run(&["restore", "--dry-run"])), "nothing to put back\n");
+    assert_eq!(stdout(&lab.run(&["restore", "--dry-run"])), "nothing to restore\n");
 }
 
 #[test]

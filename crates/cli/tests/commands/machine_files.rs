@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use crate::command::{prints, run, stderr, stdout};
 
-/// A run of this machine with some of what a machine file has, and the file of it.
+/// A run of this machine with part of a machine file's figures, and the file captured from it.
 struct Captured {
     place: tempfile::TempDir,
     result: PathBuf,
     file: PathBuf,
 }
 
-/// Measured once for all tests; a disturbed machine gives figures too.
+/// Measured once for all tests; figures are valid even on a disturbed machine.
 static CAPTURED: LazyLock<Captured> = LazyLock::new(|| {
     let place = tempfile::tempdir().expect("a directory");
     let results = place.path().join("results");
@@ -74,7 +74,8 @@ fn two_machine_files_are_compared_figure_by_figure() {
     let Captured { file, .. } = &*CAPTURED;
     let same = prints(&["compare", path(file), path(file), "--format", "csv"]);
     assert!(same.contains("load latency from node"), "{same}");
-    // On a busy machine a capture finds no end of a cache; its size is then of no run.
+    // On a busy machine a capture may not find the end of a cache; then its size is not from the
+    // run.
     let is_same = |line: &str| line.ends_with(",0") || line.ends_with(",,");
     assert!(same.lines().skip(1).all(is_same), "{same}");
     let others = prints(&["compare", "x460", "graviton3", "--format", "csv"]);

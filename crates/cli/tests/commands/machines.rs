@@ -1,4 +1,4 @@
-//! Every machine through every format, and back where there is a way.
+//! Every machine through every format, and back where the format can be read.
 
 mod all;
 mod losses;

@@ -1,4 +1,4 @@
-//! Every command from outside, as far as it needs nothing but the program: no guest, no SLURM.
+//! Every command from outside, as far as only the program is needed: no guest, no SLURM.
 #![forbid(unsafe_code)]
 
 #[path = "../common/classes.rs"]
@@ -21,7 +21,6 @@ mod fleet;
 mod formats;
 mod health;
 mod knobs;
-mod large_inputs;
 mod machine_files;
 mod machines;
 mod openmetrics;

@@ -1,4 +1,4 @@
-//! `--format openmetrics`: what a monitoring system takes, checked line by line.
+//! `--format openmetrics` meets the requirements of monitoring systems, line by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -13,7 +13,7 @@ fn is_name(text: &str) -> bool {
         && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// The labels and the rest behind them of `name="value",...} rest`.
+/// Splits `name="value",...} rest` into labels and rest.
 fn labels(mut text: &str) -> (BTreeMap<String, String>, &str) {
     let mut found = BTreeMap::new();
     loop {
@@ -121,7 +121,7 @@ fn what_has_no_figures_is_refused() {
     refuses(&words, 2, &["expected text, json, csv, md or html"]);
 }
 
-/// Prometheus's own reader, and its rules for names, help and units.
+/// Prometheus's own parser, and its rules for names, help and units, accept the output.
 #[test]
 fn promtool_finds_nothing_to_complain_of() {
     let place = tempfile::tempdir().expect("a directory");
@@ -147,7 +147,7 @@ fn promtool_finds_nothing_to_complain_of() {
     }
 }
 
-/// The gauges that a text names, with METRIC and UNIT as any letters.
+/// Returns the gauges that a text names, with METRIC and UNIT as placeholders.
 fn documented(text: &str) -> BTreeSet<String> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !letter(c)).filter(|word| word.starts_with("numalab_"));

@@ -1,4 +1,4 @@
-//! The Python package on documents that the command has just written, and its types.
+//! The Python package on documents just written by the command, and its type annotations.
 //!
 //! They need the distribution's Python with pandas, matplotlib and mypy. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
@@ -12,14 +12,14 @@ use numalab_record::Kind;
 use crate::command::{NUMALAB, prints_in, stderr};
 use crate::schemas;
 
-/// The distribution's own, which has its packages.
+/// The distribution's Python, which has these packages.
 const PYTHON: &str = "/usr/bin/python3";
 
 fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python")
 }
 
-/// Whether Python has a module, which is said otherwise.
+/// Returns true if Python has a module; prints a note otherwise.
 fn has(module: &str) -> bool {
     let import = Command::new(PYTHON).args(["-c", &format!("import {module}")]).output();
     if import.is_ok_and(|output| output.status.success()) {
@@ -38,7 +38,7 @@ fn finish(command: &mut Command) -> Output {
     output
 }
 
-/// The result directory that is made below `to`.
+/// Measures, and returns the result directory below `to`.
 fn measured(place: &Path, arguments: &[&str], to: &str) -> String {
     prints_in(place, &[arguments, &["--quiet", "-o", to]].concat());
     let made = fs::read_dir(place.join(to)).expect("made").next().expect("a result");

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use crate::command::{self, numalab, stdout};
 use crate::schemas;
 
-/// What the command prints if it ends with `code`, or the message of its failure.
+/// Returns the output of a command that must end with `code`, or the message of its failure.
 fn ends(command: &mut Command, code: i32) -> String {
     let (out, err) = command::ends(command, code);
     if code == 0 { out } else { err }
 }
 
-/// The first node with memory, as the kernel numbers it.
+/// Returns the first node with memory, by the kernel's number.
 fn a_node() -> String {
     let listed = fs::read_to_string("/sys/devices/system/node/has_memory");
     let listed = listed.unwrap_or_else(|_| "0".to_owned());
@@ -37,15 +37,20 @@ fn a_bound_command_runs_under_the_policy_of_its_rank() {
 #[test]
 fn binding_prints_the_suites_lines_and_passes_the_exit_code_on() {
     let option = format!("--numa={}", a_node());
-    let command = ["bind", &option, "--", "sh", "-c", "exit 7"];
-    let output = numalab(&command).env("NUMALAB_RANK", "1").env("NUMALAB_RANKS", "2").output();
-    let output = output.expect("numalab starts");
-    assert_eq!(output.status.code(), Some(7));
+    // The suite's scripts ask for the lines with --verbose.
+    let said = |words: &[&str]| {
+        let command = [&["bind", &option], words, &["--", "sh", "-c", "exit 7"]].concat();
+        let output = numalab(&command).env("NUMALAB_RANK", "1").env("NUMALAB_RANKS", "2").output();
+        let output = output.expect("numalab starts");
+        assert_eq!(output.status.code(), Some(7));
+        stdout(&output)
+    };
     let expected = format!(
         "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing sh -c exit 7, equivalent to: numactl --membind={0} sh -c exit 7\n",
         a_node()
     );
-    assert_eq!(stdout(&output), expected);
+    assert_eq!(said(&[]), expected);
+    assert_eq!(said(&["--verbose"]), expected);
 }
 
 #[test]
@@ -75,7 +80,7 @@ fn bindings_that_cannot_be_are_refused_with_what_could_be() {
     assert!(error.contains("/no/such/program"), "{error}");
 }
 
-/// `numalab bind --numa=auto --dry-run` in an environment of these variables and no others.
+/// Runs `numalab bind --numa=auto --dry-run` with these environment variables only.
 fn bind_as(variables: &str, more: &[&str], code: i32) -> String {
     let arguments = [&["bind", "--numa=auto", "--dry-run"], more, &["--", "true"]].concat();
     let mut command = numalab(&arguments);
@@ -105,7 +110,25 @@ fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
 }
 
-/// The only directory in `parent`.
+#[test]
+fn a_process_of_a_slurm_job_that_is_not_a_rank_says_which_part_it_is() {
+    for (variables, part) in [
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967290 SLURM_PROCID=0", "the interactive shell"),
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291 SLURM_PROCID=0", "the batch script"),
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967292 SLURM_PROCID=0", "the extern step"),
+        ("SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=8", "the batch script"),
+        ("SLURM_JOBID=7", "a shell"),
+    ] {
+        let said = bind_as(variables, &[], 0);
+        assert!(said.starts_with(&format!("Not a rank: {part}")), "{variables}: {said}");
+        assert!(said.contains("of SLURM job 7") && said.contains("[Rank 0] Binding"), "{said}");
+    }
+    let rank = bind_as("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_LOCALID=0", &[], 0);
+    assert!(rank.starts_with("[Rank 0] Binding"), "{rank}");
+    assert!(bind_as("", &[], 0).starts_with("[Rank 0] Binding"));
+}
+
+/// Returns the only directory in `parent`.
 fn only(parent: &Path) -> PathBuf {
     let mut entries = fs::read_dir(parent).expect("results");
     let found = entries.next().expect("one run").expect("readable").path();
@@ -119,8 +142,8 @@ fn document(directory: &Path) -> serde_json::Value {
     schemas::document(&json)
 }
 
-/// A launch leaves the same kind of directory as a run without ranks, that every command for
-/// runs takes; the suite's table and CSV stay as they are.
+/// A launch leaves the same kind of directory as a run without ranks, and every command for runs
+/// takes it; the suite's table and CSV are unchanged.
 #[test]
 fn ranks_leave_a_result_directory_that_report_compare_and_fleet_take() {
     let place = tempfile::tempdir().expect("made");
@@ -194,7 +217,7 @@ fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     let cell = &found["cells"][0];
     assert_eq!(cell["pattern"], "fisher-yates");
     assert!(cell["id"].as_str().expect("a name").contains("/fisher-yates/"), "{cell}");
-    // Without ranks the same pattern gives the same cell.
+    // Without ranks, the same pattern gives the same cell.
     let other = tempfile::tempdir().expect("made");
     let (cpu, parent) = (cell["worker"]["cpu"].to_string(), other.path().to_str().expect("UTF-8"));
     let alone = ["latency", "--pattern", "fisher-yates", "--cpus", &cpu, "--concurrent"];
@@ -203,7 +226,7 @@ fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     assert_eq!(document(&only(other.path()))["cells"][0]["id"], cell["id"]);
 }
 
-/// A launch that is killed keeps every size that was complete, as a run without ranks does.
+/// Like a run without ranks, a killed launch keeps every complete size.
 #[test]
 fn sizes_are_on_disk_as_soon_as_they_are_measured() {
     let place = tempfile::tempdir().expect("made");

@@ -1,4 +1,4 @@
-//! Scaling runs from outside: what is launched, and what is kept.
+//! Scaling runs from outside: their launches and their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::command::{self, NUMALAB, ends, refused, refuses, stderr, stdout};
 
-/// Two nodes of two L3 groups each, the first core of each kept by the system.
+/// Two nodes of two L3 groups each, with the first core of each reserved for the system.
 const OURS: &str = "\
 SYSTEM_NAME=\"OURS\"
 PARTITION=\"TEST\"
@@ -19,7 +19,7 @@ NUMA node1 CPU(s):                  8-15,24-31
 user@login:~> exit
 ";
 
-/// Outside of any job.
+/// Runs numalab outside any job.
 fn numalab(arguments: &[&str]) -> Command {
     let mut command = command::numalab(arguments);
     for name in ["SLURM_JOB_ID", "SLURM_CONF"] {
@@ -34,7 +34,7 @@ fn ours(directory: &Path) -> String {
     file.to_str().expect("UTF-8").to_owned()
 }
 
-/// The steps of a dry run, original or ours: ranks, nodes and cpus.
+/// Returns the steps of a dry run, the original suite's or ours: ranks, nodes and cpus.
 fn steps(text: &str) -> Vec<[String; 3]> {
     let mut steps: Vec<[String; 3]> = Vec::new();
     for line in text.lines() {
@@ -107,6 +107,21 @@ fn skipped_cores_are_left_out_and_nothing_is_written_by_a_dry_run() {
 }
 
 #[test]
+fn sibling_threads_are_added_after_all_cores_only_with_smt() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = ours(directory.path());
+    let command = ["scale", "--arch", &arch, "--sequential=0", "--launcher=srun", "--dry-run"];
+    let without = steps(&ends(&mut numalab(&command), 0).0);
+    assert_eq!(without.last().expect("steps")[2], "1,2,3,5,6,7");
+    let text = ends(&mut numalab(&[&command[..], &["--smt"]].concat()), 0).0;
+    let with = steps(&text);
+    assert_eq!(with[..without.len()], without);
+    assert_eq!(with.last().expect("steps")[2], "1,2,3,5,6,7,17,18,19,21,22,23");
+    let script = text.lines().find(|line| line.contains(" scale ")).expect("the job's command");
+    assert!(script.ends_with(" --smt"), "{script}");
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_its_reason() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = ours(directory.path());
@@ -160,9 +175,9 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
     assert!(!again.contains("Executing"), "{again}");
 }
 
-/// A scaling run of one and two ranks whose results lie on a file system of 256 KiB, of
-/// which a file takes nearly all; then the file is removed and the run resumed. The file
-/// system is this shell's own and ends with it.
+/// Runs a scaling run of one and two ranks with its results on a file system of 256 KiB that a file
+/// nearly fills, then removes the file and resumes the run. The file system is this shell's own and
+/// ends with it.
 const FULL_DISK: &str = r#"
 mount -t tmpfs -o size=256k none "$1" && cd "$1" || { echo "no mount"; exit 77; }
 cp "$2" arch
@@ -203,7 +218,7 @@ fn a_full_disk_ends_the_run_with_whole_rows_and_resume_finishes_it() {
     assert!(errors.contains("No space left on device"), "{errors}");
     let (left, finished) =
         resumed.split_once("exit 0\n").unwrap_or_else(|| panic!("{text}{errors}"));
-    // It had begun, and had not come to its end.
+    // This step had started, but did not finish.
     let missing = "sequential_domain0_2ranks_1,2MB.csv\n";
     assert!(left.contains("scale.json") && !left.contains(missing), "{left}");
     let rows: Vec<&str> = finished.lines().collect();

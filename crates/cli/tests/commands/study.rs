@@ -1,4 +1,4 @@
-//! Studies from outside: what is written when, what survives, and what the exit codes say.
+//! Studies from outside: files as they are written, interruptions, and exit codes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -19,7 +19,7 @@ struct Place {
 }
 
 impl Place {
-    /// `command` is run by a shell; it prints `t = <number>`.
+    /// Creates a study of `command`, which a shell runs and which prints `t = <number>`.
     fn with(command: &str, blocks: usize) -> Self {
         let study = format!(
             "name = \"s\"\nquestion = \"Is 12 more than 10?\"\n[rules]\nblocks = {blocks}\n\
@@ -37,7 +37,7 @@ impl Place {
         numalab_in(self.directory.path(), arguments)
     }
 
-    /// What a command prints that ends with `code`.
+    /// Returns the output of a command that must end with `code`.
     fn ends(&self, arguments: &[&str], code: i32) -> (String, String) {
         ends(&mut self.numalab(arguments), code)
     }
@@ -58,7 +58,7 @@ impl Place {
         fs::read_to_string(directory.join("journal.jsonl")).ok()
     }
 
-    /// Waits until the journal has so many whole lines.
+    /// Waits until the journal has this number of whole lines.
     fn wait_for_lines(&self, lines: usize) {
         let begun = Instant::now();
         while self.journal().map_or(0, |text| text.matches('\n').count()) < lines {
@@ -75,7 +75,7 @@ fn samples(journal: &str) -> Vec<Value> {
     lines.filter(|entry| entry["entry"] == "sample").collect()
 }
 
-/// Fails unless every cell has an undisturbed sample or two attempts, and none more.
+/// Fails unless every cell has one undisturbed sample or two attempts.
 fn assert_every_cell_once(journal: &str, cells: usize) {
     let mut attempts: BTreeMap<String, Vec<bool>> = BTreeMap::new();
     for sample in samples(journal) {
@@ -90,7 +90,7 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
     }
 }
 
-/// A directory in which a program `probe` prints this.
+/// Creates a directory with a program `probe` that prints this.
 pub(crate) fn with_probe(place: &Path, name: &str, mode: u32, printed: &str) -> String {
     let directory = place.join(name);
     let program = directory.join("probe");
@@ -172,7 +172,7 @@ fn two_runs_of_a_study_are_set_side_by_side() {
         (&json["judged"], &json["values"][1]["verdict"]),
         (&false.into(), &"not judged".into())
     );
-    // A second session on each side shows how sessions differ: here not at all.
+    // A second session on each side shows how sessions differ; here they do not.
     for directory in [&first, &second] {
         place.ends(&["study", "resume", directory, "--blocks", "8", "--quiet"], 0);
     }
@@ -190,8 +190,7 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab study report"), "{err}");
 }
 
-/// Eight commits of a program, the fourth of which does not run and the sixth of which makes
-/// it slower.
+/// Eight commits of a program; the fourth does not run, and the sixth makes it slower.
 #[test]
 fn git_bisect_finds_the_commit_that_made_it_worse() {
     let place = Place::with("sh ./{program}.sh", 6);
@@ -223,7 +222,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
     }
     git(&["bisect", "start", "HEAD", "HEAD~7"]);
     let program = NUMALAB;
-    // As `numalab study run --help` has it.
+    // The command shown in `numalab study run --help`.
     let script = format!(
         "{program} study run s.toml -q --fail-if worse; r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r"
     );
@@ -234,7 +233,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
 
 #[test]
 fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
-    // Far more than six sessions take, however late each of them is killed.
+    // Far more than six sessions can take, however late each is killed.
     let place = Place::with("sleep 0.01; echo t = $(( {v} + $$ % 3 ))", 24);
     let mut before = String::new();
     let mut lines = 2;
@@ -254,7 +253,7 @@ fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
         before = whole;
         lines = before.matches('\n').count() + 7;
     }
-    // As a power cut leaves it: a line without its end.
+    // The file after a power cut: a line without its end.
     let file = place.results().join("journal.jsonl");
     fs::write(&file, format!("{before}{{\"entry\":\"sam")).expect("written");
     let results = place.results();
@@ -324,7 +323,7 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     assert!(text.contains(&was), "{text}");
     fs::write(&journal, text.replacen(&was, "\"kernel\":\"2.6.16\"", 1)).expect("written");
     let (_, err) = place.ends(&["study", "resume", directory], 1);
-    assert!(err.contains("kernel was 2.6.16, is ") && err.contains("run it anew"), "{err}");
+    assert!(err.contains("kernel was 2.6.16, is ") && err.contains("start a new run"), "{err}");
 
     let study = results.join("study.toml");
     let question = fs::read_to_string(&study).expect("a study");
@@ -337,13 +336,13 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
 fn a_study_ends_when_it_is_precise_or_its_time_is_spent() {
     let place = Place::with("echo t = {v}", 30);
     let (out, _) = place.ends(&["study", "run", "s.toml", "--precision", "1%"], 0);
-    // Six blocks are the fewest that have an interval at all.
+    // Six blocks are the fewest with an interval.
     assert!(out.contains("6 of 30 blocks are finished: every interval was narrow"), "{out}");
 
     let place = Place::with("sleep 0.1; echo t = {v}", 500);
     let (out, _) = place.ends(&["study", "run", "s.toml", "--budget", "2s"], 0);
-    assert!(out.contains("blocks are finished: the time allowed was spent"), "{out}");
-    // Each takes a tenth of a second at least; a busy machine takes fewer.
+    assert!(out.contains("blocks are finished: the time limit was reached"), "{out}");
+    // Each takes at least a tenth of a second; a busy machine takes fewer.
     let samples = samples(&place.journal().expect("a journal"));
     assert!((1..=60).contains(&samples.len()), "{} samples in 2 s", samples.len());
 }
@@ -391,7 +390,7 @@ fn a_start_is_written_once_and_runs_as_it_stands() {
     assert!(of_noise.is_some_and(|line| line.contains("this machine find")), "{list}");
 }
 
-/// The calls of a command and all that it starts that could write a file or reach another
+/// Returns the system calls of a command and its children that could write a file or reach another
 /// machine, and the programs that it started; `None` without strace. The cache is empty.
 fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec<String>)> {
     let trace = place.directory.path().join("trace");
@@ -425,7 +424,7 @@ fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec
     let acts = |line: &&str| {
         let opens = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"];
         let call = line.split_whitespace().nth(1).unwrap_or_default();
-        // QEMU looks for devices when it is asked for its version.
+        // QEMU scans for devices when asked for its version.
         let is_file = !line.contains("\"/dev/");
         named(call) || is_file && opens.iter().any(|flag| line.contains(flag))
     };
@@ -465,7 +464,7 @@ fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_say_what_i
             assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
             let others = started.iter().skip(1).filter(|program| !program.contains("qemu-system"));
             assert_eq!(others.count(), 0, "{arguments:?} starts {started:?}");
-            // With QEMU here, or else in another place than the cache.
+            // Unless QEMU is installed here, outside the cache.
             if *study == "numa-balancing-guest" && !out.contains("cannot be run now") {
                 let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
                 let kernel = "To be downloaded first the kernel of this distribution";
@@ -479,7 +478,7 @@ fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_say_what_i
     assert!(left.all(|entry| entry.file_name() == "s.toml"), "something was written");
 }
 
-/// As a published comparison gives them.
+/// Run times from a published comparison.
 const PUBLISHED: [&str; 8] = [
     "perf bench -f simple sched pipe",
     "perf bench -f simple sched messaging -l 10000",

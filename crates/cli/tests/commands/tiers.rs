@@ -1,4 +1,4 @@
-//! Machines with tiers of memory, as far as nothing has to be booted.
+//! Machines with tiers of memory, without booting them.
 
 use crate::command::{numalab, prints, run, stderr};
 
@@ -61,7 +61,7 @@ fn tiers_that_linux_could_not_have_are_bad_input() {
         let shown = run(&["topology", "--emulate-tiers", tiers]);
         let guest = ["guest", "run", "--kernel", "backports", "--emulate-tiers", tiers];
         let booted = run(&[&guest[..], &["--", "true"]].concat());
-        // Where a command is run, what comes before it has the code of env(1).
+        // A command that runs another uses the codes of env(1) for its own failures.
         for (output, code) in [(shown, 2), (booted, 125)] {
             let error = stderr(&output);
             assert_eq!(output.status.code(), Some(code), "{tiers}: {error}");
@@ -70,7 +70,7 @@ fn tiers_that_linux_could_not_have_are_bad_input() {
     }
 }
 
-/// The head of a Linux 6.1.99 in a directory of its own.
+/// The head of a Linux 6.1.99, in a separate directory.
 fn old_kernel() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().expect("made");
     let kernel = directory.path().join("bzImage");
@@ -88,11 +88,11 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
     let (_directory, kernel) = old_kernel();
     let kernel = kernel.as_str();
     let words = ["guest", "run", "--kernel", kernel, "--emulate-tiers", TIERS, "--", "true"];
-    // A plugin that is there: it is refused before QEMU would load it.
+    // An existing file as plugin: the command is refused before QEMU loads it.
     let output = numalab(&words).env("NUMALAB_EMULATOR", kernel).output().expect("it starts");
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(125), "{error}");
-    let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
+    let expected = "Linux 6.1.99 does not build memory tiers from HMAT's latencies: expected 6.10 or later; \
                     --kernel backports";
     assert!(error.contains(expected), "{error}");
 }
@@ -110,7 +110,7 @@ fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
         eprintln!("NOT RUN: {error}");
         return;
     }
-    let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
+    let expected = "Linux 6.1.99 does not build memory tiers from HMAT's latencies: expected 6.10 or later; \
                     --set kernel=backports, or kernel = \"backports\" where a level sets it";
     assert!(error.contains(expected), "{error}");
 }

@@ -1,4 +1,4 @@
-//! What continuous integration of others runs: two commits compared.
+//! Compares two commits, as the continuous integration of other projects does.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn said(output: &Output) -> String {
     stdout(output) + &stderr(output)
 }
 
-/// Commits `good`, and `slow` in which the program reports twice the time.
+/// Creates commits `good` and `slow`; in the latter the program reports twice the time.
 fn repository(place: &Path) {
     let output = sh(
         place,
@@ -55,7 +55,7 @@ fn a_slower_commit_fails_with_a_verdict_to_comment_and_an_equal_one_passes() {
     assert_eq!(said(&left).trim(), "1", "its checkouts are gone");
 }
 
-/// The steps of the action as GitHub runs them, without the comment, which needs GitHub.
+/// Runs the action's steps like GitHub, except the comment, which needs GitHub.
 #[test]
 fn the_steps_of_the_github_action_give_the_exit_code_and_a_summary() {
     let place = tempfile::tempdir().expect("made");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A run of this machine below `place`: one latency, under a second.
+/// Measures one latency below `place`, in under a second.
 pub fn measured(place: &Path) -> PathBuf {
     let results = place.join("measured");
     let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
@@ -16,8 +16,8 @@ pub fn measured(place: &Path) -> PathBuf {
     runs.next().expect("a run")
 }
 
-/// Three runs whose values are those of `run`, multiplied, of a machine with more memory: a
-/// class that this machine belongs to only if both factors are 1.
+/// Makes three copies of `run`, with values and memory multiplied by factors: a class that includes
+/// this machine only if both factors are 1.
 pub fn class(run: &Path, place: &Path, value_factor: f64, memory_factor: u64) -> PathBuf {
     for number in 1..=3 {
         let copy = place.join(number.to_string());

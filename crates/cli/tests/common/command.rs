@@ -1,4 +1,4 @@
-//! The command as it is started by most tests: without input, to its end.
+//! Starts the command as most tests do: without input, until its end.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +11,7 @@ pub fn numalab(words: &[&str]) -> Command {
     command
 }
 
-/// The command, with results below a directory.
+/// Returns the command with results below a directory.
 pub fn numalab_in(directory: &Path, words: &[&str]) -> Command {
     let mut command = numalab(words);
     command.current_dir(directory);
@@ -38,7 +38,7 @@ pub fn ends(command: &mut Command, code: i32) -> (String, String) {
     (out, err)
 }
 
-/// What is printed by a command that must succeed.
+/// Returns the output of a command that must succeed.
 pub fn prints(words: &[&str]) -> String {
     ends(&mut numalab(words), 0).0
 }

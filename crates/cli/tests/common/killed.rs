@@ -7,14 +7,14 @@ use std::process::{Child, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills for each command: `few`, or 200 with `NUMALAB_LONG=1`.
+/// Returns the number of kills for each command: `few`, or 200 with `NUMALAB_LONG=1`.
 pub fn kills(few: u64) -> u64 {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     if long { 200 } else { few }
 }
 
-/// Kills a command at one of the moments spread evenly over its time, in an order without a
-/// pattern; returns how it ended, which it may have done before.
+/// Kills a command at a moment in its run time; the moments of all kills are evenly spread and in
+/// irregular order. Returns the exit status, as it may already have ended.
 pub fn kill_within(mut child: Child, kill: u64, takes: Duration) -> ExitStatus {
     let spread = (kill * 61) % 101;
     sleep(takes.mul_f64(f64::from(u8::try_from(spread).expect("small")) / 100.0));
@@ -22,7 +22,7 @@ pub fn kill_within(mut child: Child, kill: u64, takes: Duration) -> ExitStatus {
     child.wait().expect("it ended")
 }
 
-/// Fails unless soon no process works in a directory any more, as its launcher was killed.
+/// Fails unless all processes in a directory end soon after their launcher was killed.
 pub fn is_left(directory: &Path) {
     let begun = Instant::now();
     while let Some(process) = process_in(directory) {

@@ -1,4 +1,4 @@
-//! The schemas of documents, and whether a document is as its schema says.
+//! Schemas of documents, and validation against them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use numalab_record::Kind;
 use serde_json::Value;
 
-/// The file of a kind's schema.
+/// Returns the file of a kind's schema.
 pub fn file(kind: Kind) -> PathBuf {
     let name = kind.schema().trim_start_matches("numalab/");
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.schema.json"))
@@ -23,7 +23,7 @@ pub fn document(text: &(impl AsRef<[u8]> + ?Sized)) -> Value {
     document
 }
 
-/// What a document of a kind has wrong.
+/// Returns the errors in a document of a kind.
 pub fn errors(kind: Kind, document: &Value) -> Vec<String> {
     let schema = fs::read_to_string(file(kind)).expect("there");
     let schema = serde_json::from_str(&schema).expect("JSON");

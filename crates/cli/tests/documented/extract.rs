@@ -1,4 +1,4 @@
-//! The commands that README, docs and `--help` show.
+//! Extracts the commands shown in the README, docs and `--help`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 /// A command that a reader may type.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Where it stands.
+    /// The file and line of the command.
     pub place: String,
-    /// As written, on one line.
+    /// The command as written, on one line.
     pub line: String,
-    /// What is printed below it as its output, `...` for what is left out.
+    /// The lines shown below it as its output; `...` for omitted ones.
     pub output: Vec<String>,
-    /// Whether it stands within a sentence, where a command's name may stand for it.
+    /// True if it is within a sentence, where a command's name may stand for the command.
     pub in_sentence: bool,
 }
 
@@ -23,7 +23,7 @@ impl Shown {
     }
 }
 
-/// The commands of the project's documents: code blocks and code within sentences.
+/// Returns the commands in the project's documents: in code blocks and within sentences.
 pub fn in_documents() -> Vec<Shown> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md", "integrations/README.md"]
@@ -33,7 +33,7 @@ pub fn in_documents() -> Vec<Shown> {
     let pages = fs::read_dir(root.join("docs")).expect("the documents are there");
     let pages = pages.map(|page| Path::new("docs").join(page.expect("readable").file_name()));
     files.extend(pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")));
-    // What one page's commands make, another page's may read.
+    // Pages run in order: the commands of one may read files made by another's.
     files.sort();
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(root.join(file)).expect("a document");
@@ -53,7 +53,8 @@ fn in_markdown(place: &str, text: &str) -> Vec<Shown> {
     found
 }
 
-/// With prompts, what has none is output; else every line that begins with numalab is typed.
+/// In a block with prompts, lines without one are output; otherwise every line that begins with
+/// numalab is a command.
 fn in_block(place: &str, block: &str) -> Vec<Shown> {
     let prompts = block.lines().any(|line| line.starts_with("$ "));
     let prefix = if prompts { "$ " } else { "numalab " };
@@ -76,7 +77,7 @@ fn in_block(place: &str, block: &str) -> Vec<Shown> {
     found
 }
 
-/// `numalab ...` between backticks.
+/// Finds `numalab ...` between backticks.
 fn in_sentences(place: &str, text: &str) -> Vec<Shown> {
     let code = text.split('`').enumerate().filter(|(index, _)| index % 2 == 1);
     code.map(|(_, code)| code.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -86,7 +87,7 @@ fn in_sentences(place: &str, text: &str) -> Vec<Shown> {
         .collect()
 }
 
-/// `numalab knobs list\|run` is two commands.
+/// Expands `numalab knobs list\|run` to two commands.
 fn alternatives(line: &str) -> Vec<String> {
     let (before, after) = line.split_once("\\|").unwrap_or((line, ""));
     let (command, first) = before.rsplit_once(' ').unwrap_or(("", before));
@@ -96,7 +97,7 @@ fn alternatives(line: &str) -> Vec<String> {
     [first].into_iter().chain(after.split("\\|")).map(|word| format!("{command} {word}")).collect()
 }
 
-/// The examples of every command's `--help`.
+/// Returns the examples in every command's `--help`.
 pub fn in_help() -> Vec<Shown> {
     let mut found = Vec::new();
     let mut open = vec![Vec::new()];
@@ -122,7 +123,8 @@ fn help(command: &[String]) -> String {
     String::from_utf8(output.expect("numalab starts").stdout).expect("UTF-8")
 }
 
-/// Lines after `Examples:` that are indented by two; further in is a comment or goes on.
+/// Takes lines after `Examples:` that are indented by two; deeper ones are comments or
+/// continuations.
 fn in_examples(place: &str, help: &str) -> Vec<Shown> {
     let begins = |line: &&str| !["Examples:", "Example:", "Start here:"].contains(line);
     let mut found: Vec<Shown> = Vec::new();
@@ -143,7 +145,7 @@ fn in_examples(place: &str, help: &str) -> Vec<Shown> {
     found
 }
 
-/// What stands before two spaces, which part a command from what is said about it.
+/// Returns the text before two spaces, which separate a command from remarks.
 fn without_comment(line: &str) -> String {
     let line = line.split("  #").next().unwrap_or_default();
     line.split("   ").next().unwrap_or_default().trim_end().to_owned()

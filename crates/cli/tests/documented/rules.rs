@@ -1,33 +1,32 @@
-//! How each documented command is run here, and what its output must show.
+//! Rules for running each documented command here, and for its output.
 
-/// What is done with a command.
+/// The way to run a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// As written.
     Runs,
-    /// As written, with `--dry-run`: it would take minutes, a guest's boot, or change settings.
+    /// With `--dry-run`, as it would take minutes, boot a guest, or change settings.
     Plans,
-    /// As written, with `--dry-run`; a machine without those nodes or cpus may refuse it in
-    /// such words.
+    /// With `--dry-run`; a machine without those nodes or cpus may refuse it with these words.
     Needs(&'static str),
-    /// As written; a machine or a terminal that is not there is refused in such words, and what
-    /// is expected of several nodes fails on one.
+    /// As written; it may be refused with these words if a machine or terminal is missing, or fail
+    /// its expectation on a machine of one node.
     May(&'static str),
-    /// Not at all, for this reason.
+    /// Not run, for this reason.
     Never(&'static str),
 }
 
-/// Commands that begin so, after their launcher; the longest beginning counts.
+/// Rule for commands with this beginning, after their launcher; the longest matching one applies.
 pub struct Rule {
-    /// Words of the command, from its first.
+    /// The command's first words.
     pub begins: &'static str,
     pub way: Way,
-    /// Words of its output, one after the other; numbers of what is shown in the document
-    /// may differ, `AS_SHOWN` is all of that.
+    /// Words of its output, in order; [`AS_SHOWN`] for all of what the document shows, in which
+    /// numbers may differ.
     pub shows: &'static [&'static str],
 }
 
-/// The output is what the document shows, but for numbers.
+/// The output is that of the document, apart from numbers.
 pub const AS_SHOWN: &str = "\0";
 
 const fn rule(begins: &'static str, way: Way, shows: &'static [&'static str]) -> Rule {
@@ -42,7 +41,7 @@ const CPUS: Way = Needs("online are ");
 const QEMU: &[&str] = &["qemu-system-x86_64", "-m "];
 const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order, seed"];
 
-/// All of them. What no rule is for fails, and so does a rule that is for nothing.
+/// All rules. A command without a rule fails, and so does a rule without a command.
 pub const RULES: &[Rule] = &[
     rule("numalab measure", Plans, &["latency/", " cells, about "]),
     rule("numalab measure --quick --format json", Plans, &[]),
@@ -50,7 +49,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab fleet health", Plans, &[" cells, about "]),
     rule("numalab latency", Plans, &["latency/", " cells, about "]),
     rule("numalab latency --nodes 0,1", NODES, &["latency/", "node1"]),
-    rule("numalab latency --size=1-16384", Needs("of memory wanted"), &["latency/", "/16G"]),
+    rule("numalab latency --size=1-16384", Needs("of memory needed"), &["latency/", "/16G"]),
     rule("numalab latency --ranks", Plans, &["4 ranks on this machine"]),
     rule("numalab bandwidth", Plans, &["bandwidth/", " cells, about "]),
     rule("numalab bandwidth --kernel read,triad", CPUS, &["bandwidth/", "triad"]),
@@ -192,7 +191,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab advise", Plans, &["qemu-x86_64 ", "-plugin", ",threads="]),
     rule("numalab advise --trials-only", Plans, &["trials on this machine, in "]),
     rule("numalab advise -- srun", Plans, &["trials on this machine, in "]),
-    // The run among the results here has no latency of memory.
+    // The run among the results here has no memory latency.
     rule(
         "numalab advise --source results:",
         Needs("the memory emulator needs the read latency"),
@@ -204,7 +203,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab mark", Plans, &["between markers"]),
     rule("numalab knobs list", Runs, &["numa_balancing"]),
     rule("numalab knobs list --format json", Runs, &["\"knobs\""]),
-    rule("numalab knobs restore", Plans, &["put back"]),
+    rule("numalab knobs restore", Plans, &["restore"]),
     rule("numalab knobs run", Plans, &[" would be "]),
     rule("numalab study probe tiering", Needs("memory of one tier"), &["fast tier: nodes"]),
     rule("numalab study probe balancing", CPUS, &["placed by cpu 0, read from cpu "]),

@@ -1,4 +1,4 @@
-//! A directory in which the documents' commands find the files that they name.
+//! A directory with the files that the documents' commands name.
 
 use std::env;
 use std::fs;
@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// What stands in documents and cannot be had as it stands: places below the root, and the
-/// number of a process. `@` is the sandbox.
+/// Stand-ins for what documents name and a test cannot have: places below the root, and the number
+/// of a process. `@` is the sandbox.
 const STAND_INS: [(&str, &str); 5] = [
     ("/scratch/fleet", "@/fleet"),
     ("/etc/numalab/baseline", "@/results/good"),
@@ -18,19 +18,19 @@ const STAND_INS: [(&str, &str); 5] = [
     ("~", "@"),
 ];
 
-/// Programs that readers have and this machine has not.
+/// Programs that readers have but this machine lacks.
 const PROGRAMS: [&str; 5] = ["solver", "old", "new", "a.out", "build"];
 
 pub struct Sandbox {
     directory: TempDir,
-    /// A process to look at, and a QEMU that has not begun.
+    /// A process to look at, and a QEMU that is paused at its start.
     children: [Child; 2],
-    /// Where that QEMU answers.
+    /// Port on which that QEMU answers.
     port: u16,
 }
 
 impl Sandbox {
-    /// With results of real runs under the names that documents give them.
+    /// Creates a sandbox with results of real runs, under the names in the documents.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let process = Command::new("sleep").arg("600").spawn().expect("sleep starts");
@@ -50,8 +50,8 @@ impl Sandbox {
         sandbox
     }
 
-    /// Where the distribution's QEMU is too old for the emulator, a newer one is unpacked into the
-    /// cache, as the documents say.
+    /// Unpacks a newer QEMU into the cache if the distribution's is too old for the emulator, as
+    /// the documents recommend.
     fn fetch_qemu(&self) {
         for arch in ["x86_64", "aarch64"] {
             let guest =
@@ -98,12 +98,12 @@ impl Sandbox {
         self.write("kernel.elf", "it is named, and not booted");
         self.write("linux-image-without.deb", "");
         self.write("linux-image-with.deb", "");
-        // So much of a kernel that a dry run knows how it is booted.
+        // Writes the part of a kernel that tells a dry run how to boot it.
         self.write("my.elf", &format!("{}HdrS", " ".repeat(0x202)));
         self.sh("mkdir -p copy && cp -r --parents /sys/devices/system/node /sys/devices/system/cpu /proc/meminfo copy 2>/dev/null || true");
     }
 
-    /// Real results, each of a second or two.
+    /// Makes real results, each in a second or two.
     fn measure(&self) {
         self.sh(
             "set -e
@@ -139,7 +139,7 @@ impl Sandbox {
     pub fn run(&self, line: &str) -> Output {
         let process = self.children[0].id().to_string();
         if line == "numalab study new mine" {
-            // One that exists is left alone.
+            // The command does not overwrite an existing file.
             let _ = fs::remove_file(self.path("mine.toml"));
         }
         let mut line = line.replace("4242", &process).replace("4444", &self.port.to_string());

@@ -1,15 +1,16 @@
-//! `numalab advise` from outside: what it says of programs whose right placement is known, and a
-//! bench of predictions beside trials.
+//! `numalab advise` from outside: its advice for programs with a known right placement, and a
+//! comparison of predictions with trials.
 
 mod bench;
 mod table;
 
+use std::fs;
 use std::process::Command;
 
 use crate::programs::lab::{Lab, lab, line_of};
 use serde_json::{Value, json};
 
-/// A machine on which the quarters of a block of 2 MiB do not stay in caches.
+/// A machine with caches too small for the quarters of a 2 MiB block.
 const SMALL_CACHES: [&str; 8] = [
     "--emulate",
     "2",
@@ -30,7 +31,7 @@ fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String
     (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The advice as a document, and what is said beside it.
+/// The advice as a document, and the messages printed with it.
 fn advice(lab: &Lab, options: &[&str], command: &[&str]) -> (Value, String) {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
@@ -40,7 +41,7 @@ fn advice(lab: &Lab, options: &[&str], command: &[&str]) -> (Value, String) {
     (advice.unwrap_or_else(|error| panic!("{error}: {notes}")), notes)
 }
 
-/// An option's command line by a tool.
+/// Returns an option's command line for a tool.
 fn command_of<'a>(option: &'a Value, tool: &str) -> &'a str {
     let lines = option["commands"].as_array().expect("commands");
     let line = lines.iter().find(|line| line["tool"] == tool).expect("a command of the tool");
@@ -83,7 +84,7 @@ fn what_huge_pages_would_save_is_predicted_and_they_do() {
     assert_eq!(options.len(), 1, "a machine of one node has nothing to bind to: {options:?}");
     assert_eq!(options[0]["candidate"], "huge-pages");
     assert_eq!(options[0]["measured"]["verdict"], "better", "{options:?}");
-    // Entries of page tables leave the caches to data, which predictions do not see.
+    // Page table entries leave the caches to data, an effect that predictions ignore.
     let number = |value: &Value| value.as_f64().expect("a number");
     let interval = &options[0]["predicted"]["interval_percent"];
     let measured = number(&options[0]["measured"]["change_percent"]);
@@ -135,7 +136,7 @@ fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     assert_eq!(code, Some(127));
 }
 
-/// Without the emulator's library there are trials, but nothing else tells.
+/// Without the emulator's library there are only trials, and no predictions.
 #[test]
 fn trials_on_this_machine_do_without_the_emulator() {
     let without = |option: &str| {
@@ -197,7 +198,7 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
         full["trials"]["again_percent"].is_array(),
         "what differs where nothing does: {full:#}"
     );
-    // It is better than the program as it is, and cannot win against binding.
+    // It is better than the unchanged program, but cannot win against binding.
     let (early, _) = advice(lab, &["--blocks", "6"], &command);
     let options = early["options"].as_array().expect("options");
     let (spread, bind) = (&options[at(options, "interleave")], at(options, "bind"));
@@ -213,8 +214,15 @@ fn trials_judge_by_the_number_that_a_program_prints() {
     let with = |more: [&str; 2], script: &str| {
         advise(lab, &[&options[..], &more[..]].concat(), &["sh", "-c", script])
     };
-    let (code, text) = with(["--blocks", "6"], &script);
+    let kept = tempfile::tempdir().expect("a directory");
+    let place = kept.path().to_str().expect("UTF-8");
+    let (code, text) = with(["--keep", place], &script);
     assert_eq!(code, Some(0), "{text}");
+    let trials = fs::read_dir(place).expect("readable").next().expect("trials").expect("readable");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let report = report.args(["study", "report", "--format", "md"]).arg(trials.path()).output();
+    let report = String::from_utf8_lossy(&report.expect("it starts").stdout).into_owned();
+    assert!(report.contains("x/s"), "the trials are a study: {report}");
     assert!(
         text.contains("0.0 (0.0 to 0.0) equivalent"),
         "the rate is the same everywhere: {text}"

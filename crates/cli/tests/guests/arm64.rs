@@ -47,7 +47,7 @@ fn a_program_of_an_arm64_package_sees_both_nodes_and_a_module_of_its_kernel_is_l
 
 #[test]
 fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
-    // Its absence would be told first.
+    // Its absence would be reported first.
     build(&["-p", "numalab-emulator"], &[]);
     let directory = tempfile::tempdir().expect("made");
     fs::write(directory.path().join("numalab-aarch64"), "").expect("written");

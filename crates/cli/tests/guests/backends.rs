@@ -1,4 +1,4 @@
-//! Where studies take samples: this machine with its knobs and services, and real guests.
+//! Tests of the places for studies: this machine with its knobs and services, and real guests.
 //!
 //! Guests need `qemu-system-x86_64` and the distribution's kernel package, which is
 //! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` the lack of what a test
@@ -18,7 +18,7 @@ struct Place {
 }
 
 impl Place {
-    /// A directory with the study `s.toml`.
+    /// Creates a directory with the study `s.toml`.
     fn with(study: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
         fs::write(directory.path().join("s.toml"), study).expect("written");
@@ -50,7 +50,7 @@ impl Place {
         assert!(!self.directory.path().join("results").exists(), "a refused study left results");
     }
 
-    /// The entries of the only run's journal.
+    /// Returns the journal entries of the only run.
     fn journal(&self) -> Vec<Value> {
         let results = self.directory.path().join("results");
         let mut runs = fs::read_dir(results).expect("results").map(|run| run.expect("run").path());
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-/// Processes that keep the cpus busy and have nothing to do with numalab.
+/// Processes unrelated to numalab that keep the cpus busy.
 struct Others(Vec<Child>);
 
 impl Others {
@@ -82,7 +82,7 @@ impl Drop for Others {
     }
 }
 
-/// The entries of this kind.
+/// Returns the entries of this kind.
 fn of_kind<'a>(journal: &'a [Value], kind: &str) -> Vec<&'a Value> {
     journal.iter().filter(|entry| entry["entry"] == kind).collect()
 }
@@ -91,11 +91,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a run ended well; loud words where this machine lacks what it needs.
+/// Returns true if a run succeeded; prints a notice if this machine lacks a tool.
 #[track_caller]
 fn ran(output: &Output) -> bool {
     let message = text(&output.stderr);
-    // 125 of `guest run`, which ends as its command does otherwise.
+    // `guest run` fails with 125, as other codes are its command's.
     if matches!(output.status.code(), Some(3 | 125)) {
         let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value != "0");
         assert!(!required, "this machine lacks something: {message}");
@@ -110,7 +110,7 @@ fn is_long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value != "0")
 }
 
-/// The text of a study of one block on `backend` with these factors and workloads.
+/// Returns a study of one block on `backend` with these factors and workloads.
 fn study(backend: &str, rest: &str) -> String {
     format!(
         "name = \"s\"\nquestion = \"Does it?\"\n[backend.{backend}\n[rules]\nblocks = 1\n\
@@ -118,7 +118,7 @@ fn study(backend: &str, rest: &str) -> String {
     )
 }
 
-/// Says what a knob is, as a reading.
+/// Prints the value of a knob as a metric.
 const SHOW: &str = "\
 [[workload]]
 name = \"show\"
@@ -172,7 +172,7 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
     has_sampled(&journal);
 }
 
-/// Each workload, under each treatment, while others kept the cpus busy.
+/// Checks for a sample of each workload under each treatment while others kept the cpus busy.
 fn has_sampled(journal: &[Value]) {
     let samples = of_kind(journal, "sample");
     assert_eq!(samples.len(), 12);
@@ -196,7 +196,7 @@ fn has_sampled(journal: &[Value]) {
         }
         assert!(sample["counters"]["pgfault"].as_f64().expect("counted") > 0.0, "{sample}");
         assert!(sample["evidence"].to_string().contains("QEMU: smaps"), "{sample}");
-        // A sample of few ticks is too short to say; a hypervisor's theft comes before others.
+        // A sample of few ticks is too short to tell; steal time comes before other causes.
         let mut disturbances = sample["disturbances"].as_array().into_iter().flatten();
         let is_told = disturbances.any(|disturbance| {
             let kind = &disturbance["load"]["kind"];
@@ -206,7 +206,7 @@ fn has_sampled(journal: &[Value]) {
     }
 }
 
-/// The package of the distribution's kernel, as guests that were booted before left it.
+/// Returns the distribution's kernel package, as left by earlier guests.
 fn kernel_package() -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
@@ -225,7 +225,7 @@ fn kernels_of_ones_own_are_booted_and_told_apart() {
     }
     let backend = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\naccel = \"tcg\"";
     let start = Place::with("");
-    // Whatever is booted first leaves its package in the cache.
+    // The first boot leaves its package in the cache.
     if !ran(&start.run(&["guest", "run", "-q", "--accel", "tcg", "--", "true"])) {
         return;
     }
@@ -272,8 +272,8 @@ fn each_treatment_of_each_block_has_a_fresh_guest_where_a_study_wants_that() {
     assert_eq!(found, [&json!(0.0), &json!(0.0)], "what a sample left is found by none");
 }
 
-/// Kills a run at one system call after the other, in a guest whose knobs are real, and
-/// says how often everything was back.
+/// Kills a run at each of its system calls in turn, in a guest with real knobs, and counts how
+/// often everything was restored.
 const KILLS: &str = r#"
 knobs="/proc/sys/kernel/numa_balancing /proc/sys/vm/swappiness
   /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
@@ -288,7 +288,7 @@ strace -qq -o trace -e trace=$calls numalab knobs run -q numa_balancing=0 vm.swa
 grep '^[a-z]' trace | cut -d'(' -f1 > calls
 total=$(wc -l < calls)
 numalab knobs run -q huge_2m_pages=4000000 -- true 2> clamped && exit 8
-grep -q 'of 4000000 pages could be had' clamped || { cat clamped; exit 7; }
+grep -q 'of 4000000 pages could be reserved' clamped || { cat clamped; exit 7; }
 [ "$(cat $knobs)" = "$before" ] || exit 6
 # Loading the program takes the first steps and changes nothing.
 span=$((total * 3 / 5)); [ $span -ge WANTED ] || span=$total
@@ -386,7 +386,7 @@ fn placements_are_applied_to_all_that_a_workload_starts_and_read_back() {
     }
 }
 
-/// Reads its input, a file beside it and a variable.
+/// Reads its input, a file next to it and a variable.
 const WORDS: &str = "\
 [[workload]]
 name = \"words\"
@@ -485,7 +485,7 @@ fn a_missing_tool_is_named_with_its_package_before_anything_is_changed() {
     let output = command.env("PATH", "/nowhere").output().expect("numalab starts");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{message}");
-    assert!(message.contains("`sysbench` is not there"), "{message}");
+    assert!(message.contains("`sysbench` was not found"), "{message}");
     assert!(message.contains("apt-get install sysbench"), "{message}");
     assert!(!PathBuf::from("/var/lib/numalab/knobs.journal").exists());
 }

@@ -1,4 +1,4 @@
-//! Bisections from outside: which commit is named, and after which builds.
+//! Bisections from outside: the commit named, and the builds before that.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,8 +14,8 @@ use crate::{code, schemas};
 /// Commits after the good one.
 const COMMITS: usize = 24;
 
-/// What is bisected is a shell script with a cost in it, which scatters by the seed of its
-/// sample and the commit; `{kernel}` is the file that the build printed.
+/// A study of a shell script with an explicit cost, which varies with the seed of the sample and
+/// the commit; `{kernel}` is the file that the build printed.
 const STUDY: &str = r#"
 name = "cost"
 question = "What does it cost?"
@@ -35,7 +35,7 @@ better = "lower"
 pattern = "cost = {ns}"
 "#;
 
-/// Builds what the commit's files say.
+/// Builds with the result that the commit's files give.
 const BUILD: &str = r#"#!/bin/sh
 [ -d "$NUMALAB_BUILD" ] || exit 200
 how=$(cat how)
@@ -49,8 +49,7 @@ END
 echo building; echo "$NUMALAB_BUILD/kernel"
 "#;
 
-/// A repository whose commits, numbered from 0, have these costs, and ways in which their build
-/// ends (its code, 0 if well).
+/// A repository with commits of these costs, numbered from 0, and the exit codes of their builds.
 struct Lab {
     directory: TempDir,
 }
@@ -82,7 +81,7 @@ impl Lab {
         lab
     }
 
-    /// One where everything from `first_bad` on costs 5 % more.
+    /// Creates a repository with a cost 5 % higher from `first_bad` on.
     fn planted(first_bad: usize) -> Self {
         Self::new((0..=COMMITS).map(|n| (if n >= first_bad { 105.0 } else { 100.0 }, 0)))
     }
@@ -119,7 +118,7 @@ impl Lab {
         command.output().expect("numalab starts")
     }
 
-    /// What a search to the last commit finds.
+    /// Returns the result of a search up to the last commit.
     fn finds(&self, code: i32) -> Value {
         self.finds_with(&[], code)
     }
@@ -151,7 +150,11 @@ fn a_change_is_found_wherever_it_is_in_as_many_builds_as_halving_needs() {
 
 #[test]
 fn nothing_is_named_where_nothing_changed_and_no_commit_between_is_built() {
-    let found = Lab::planted(COMMITS + 1).finds(4);
+    let lab = Lab::planted(COMMITS + 1);
+    let planned = lab.run(&["--bad", "HEAD", "--samples", "5", "--dry-run"]);
+    let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
+    assert!(planned.contains("with 3 to 5 samples each"), "{planned}");
+    let found = lab.finds(4);
     assert_eq!(found["answer"]["kind"], "not-worse");
     assert_eq!(found["judged"].as_array().expect("commits").len(), 0);
 }
@@ -171,7 +174,7 @@ fn commits_that_do_not_build_or_run_are_passed_over() {
         all.filter(|judged| judged["side"][side].is_string()).count()
     };
     assert!(passed("not-built") >= 1, "{found}");
-    // Those about the change cannot be told apart: one of them it is.
+    // The commits about the change cannot be distinguished; the result must be one of them.
     let broken = |n: usize| if (8..=10).contains(&n) { 125 } else { 0 };
     let found = Lab::new((0..=COMMITS).map(|n| (cost(n), broken(n)))).finds(0);
     let names: Vec<&str> = found["answer"]["commits"]
@@ -206,7 +209,7 @@ fn a_script_that_cannot_go_on_ends_the_search() {
             .run(&["--bad", "HEAD"]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains(&format!("was given up: exit {code}: it is broken")), "{error}");
+        assert!(error.contains(&format!("was aborted: exit {code}: it is broken")), "{error}");
     }
 }
 
@@ -258,7 +261,7 @@ fn a_dry_run_says_how_many_commits_are_built_and_writes_nothing() {
     assert!(!lab.path("results").exists());
 }
 
-/// The default build: what it asks of a kernel's makefile, which here is one of a few lines.
+/// The default build runs a kernel's makefile, here one of a few lines.
 #[test]
 fn a_kernels_tree_is_configured_and_made_and_its_image_is_what_make_names() {
     let lab = Lab::planted(2);
@@ -297,7 +300,7 @@ fn a_kernels_tree_is_configured_and_made_and_its_image_is_what_make_names() {
     assert!(text.contains("\"subject\": \"slower\""), "{text}");
 }
 
-/// A kernel of a few bytes that says what it cost.
+/// A kernel of a few bytes that prints its cost.
 const RAW_STUDY: &str = r#"
 name = "raw"
 question = "What does it cost?"
@@ -322,7 +325,7 @@ better = "lower"
 pattern = "cost = {lines}"
 "#;
 
-/// Real boots: each sample is one.
+/// Each sample is a real boot.
 #[test]
 fn kernels_are_booted_and_one_that_does_not_boot_is_passed_over() {
     let lab = Lab::new(std::iter::once((100.0, 0)));

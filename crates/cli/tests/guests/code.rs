@@ -1,24 +1,24 @@
-//! The smallest things that a PC boots, in machine code.
+//! The smallest programs that a PC boots, in machine code.
 
 use std::iter::repeat_n;
 
 const LOAD: u32 = 0x10_0000;
 const PAGE: u32 = 0x1000;
 
-/// What a kernel does after it has said its text.
+/// The kernel's action after it has printed its text.
 #[derive(Clone, Copy, Debug)]
 pub enum Then {
     /// Waits for ever.
     Halt,
-    /// Says its command line, and writes 0 to the exit port.
+    /// Prints its command line, and writes 0 to the exit port.
     Echo,
     /// Writes this to the exit port.
     Exit(u8),
-    /// Faults without a table of handlers.
+    /// Causes a fault without an interrupt table.
     TripleFault,
 }
 
-/// A 32-bit ELF file that is entered as Xen's PVH has it.
+/// Returns a 32-bit ELF file with a PVH entry point, as Xen defines it.
 pub fn elf(text: &str, then: Then) -> Vec<u8> {
     let mut code = says(text, &[0x66, 0xba, 0xf8, 0x03]); // mov dx, 0x3f8
     code.extend(match then {
@@ -52,7 +52,7 @@ pub fn elf(text: &str, then: Then) -> Vec<u8> {
     file
 }
 
-/// 64 KiB of firmware that says a text, in real mode, and writes to the exit port.
+/// Returns 64 KiB of firmware that prints a text in real mode, and writes to the exit port.
 pub fn firmware(text: &str, value: u8) -> Vec<u8> {
     let mut code = says(text, &[0xba, 0xf8, 0x03]); // mov dx, 0x3f8
     code.extend([0xba, 0xf4, 0x00, 0xb0, value, 0xee, 0xf4]);

@@ -1,5 +1,5 @@
-//! Programs on machines that they do not have: where their pages come to lie, what that costs,
-//! and that they end as they would have.
+//! Programs on emulated machines: the placement of their pages, its cost, and that they end as they
+//! would natively.
 //!
 //! They need QEMU's user mode (package qemu-user) and a C compiler. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::schemas;
 
-/// Two nodes with small caches, and every miss alone: figures follow from counts.
+/// Two nodes with small caches and no overlap of misses, so that figures follow from counts.
 const MACHINE: [&str; 8] =
     ["--emulate", "2", "--cpus", "4", "--emulate-cache", "32K,256K", "--emulate-stages", "none"];
 
@@ -27,7 +27,7 @@ impl Lab {
         run.args(command).output().expect("it starts")
     }
 
-    /// The report of the program run one way.
+    /// Returns the report of the program run in one way.
     fn report(&self, how: &str) -> Value {
         self.report_of(&[&self.program("placement"), how])
     }
@@ -46,7 +46,7 @@ impl Lab {
     }
 }
 
-/// Loads and stores of the block by (the cpus' node, the memory's node).
+/// Returns loads and stores of the block by (node of the cpus, node of the memory).
 fn block_accesses(report: &Value) -> Vec<((u64, u64), u64)> {
     let number = |value: &Value| value.as_u64().expect("a number");
     let regions = report["program"]["regions"].as_array().expect("regions");
@@ -83,7 +83,7 @@ fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
     assert!(output.stdout.is_empty());
 }
 
-/// `profile` takes the same report, and says where it comes from.
+/// `profile` uses the same report, and names its source.
 #[test]
 fn a_profile_by_emulation_counts_what_emulate_counts_and_is_named_so() {
     let Some(lab) = lab() else { return };
@@ -102,7 +102,7 @@ fn a_profile_by_emulation_counts_what_emulate_counts_and_is_named_so() {
     let html = profile(&[&MACHINE[..], &["--format", "html"]].concat());
     let html = String::from_utf8_lossy(&html.stdout).into_owned();
     assert!(html.contains("used from node 1") && html.contains("Remote memory costs"), "{html}");
-    // Where there is no better source it is the choice, and the user is told that it takes long.
+    // Without a better source emulation is chosen, and the user learns that it takes long.
     let output = profile(&[]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let chosen = schemas::document(&output.stdout);
@@ -185,7 +185,7 @@ fn threads_take_cpus_in_the_order_in_which_they_are_made() {
 #[test]
 fn a_thread_goes_on_when_another_wakes_it_however_soon_the_host_runs_it() {
     let Some(lab) = lab() else { return };
-    // Two threads take turns, so that their times add up.
+    // Two threads take turns, so their times add up.
     let run = || {
         let program = &lab.report_of(&[&lab.program("answers"), "hand-over", "4"])["program"];
         let elapsed_ns = program["elapsed_ns"].as_u64().expect("a time");
@@ -202,8 +202,8 @@ fn a_thread_goes_on_when_another_wakes_it_however_soon_the_host_runs_it() {
 #[test]
 fn a_thread_that_waits_at_most_so_long_is_woken_before_even_if_the_host_took_longer() {
     let Some(lab) = lab() else { return };
-    // Its first thread waits for the other one, at most 300 ms at a time, which on the host is less
-    // than the other one takes under emulation.
+    // Its first thread waits for the other, at most 300 ms at a time of the host's clock, less than
+    // the other takes under emulation.
     let words = ["/usr/bin/xz", "-0", "-T2", "-c", &lab.program("text")];
     let program = &lab.report_of(&words)["program"];
     let elapsed_ns = program["elapsed_ns"].as_u64().expect("a time");
@@ -240,7 +240,7 @@ fn a_program_that_another_becomes_is_emulated_as_well() {
     assert!(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == "A=b"));
 }
 
-/// What `numalab emulate` says of a program of `programs/answers.c`, its line breaks aside.
+/// Returns the report of `numalab emulate` on a run of `programs/answers.c`, without line breaks.
 fn told(lab: &Lab, how: &str) -> String {
     let stages = ["--emulate-stages", "core,owners"];
     let options: Vec<&str> = MACHINE[..6].iter().copied().chain(stages).collect();
@@ -292,7 +292,7 @@ fn callgrind_annotate_shows_what_is_waited_for_by_the_line_that_made_it() {
     }
 }
 
-/// How long a program of `programs/overlap.c` takes on a core of typical figures, by how it runs.
+/// Returns the time of `programs/overlap.c` on a core with typical figures, by its arguments.
 fn on_a_core<'a>(lab: &'a Lab, program: &'a str) -> impl Fn(&str) -> u64 + 'a {
     const MACHINE: [&str; 8] =
         ["--emulate", "1", "--cpus", "1", "--emulate-cache", "32K", "--emulate-stages", "core"];
@@ -314,7 +314,8 @@ fn loads_overlap_where_no_address_comes_from_another_load_on_both_processors() {
     }
 }
 
-/// Four chases in turn take a load's 100 ns a step, 1.64 ms in all, wherever they keep their places.
+/// Four alternating chases take one load's 100 ns per step, 1.64 ms in all, wherever they keep
+/// their pointers.
 #[test]
 fn values_are_followed_through_memory_on_both_processors() {
     let Some(lab) = lab() else { return };
@@ -326,7 +327,7 @@ fn values_are_followed_through_memory_on_both_processors() {
     }
 }
 
-/// Of 65,536 branches a half is mispredicted, which takes 8.5 ns each: 0.28 ms.
+/// Half of 65,536 branches are mispredicted, at 8.5 ns each: 0.28 ms.
 #[test]
 fn branches_that_chance_decides_are_mispredicted_and_a_pattern_is_not_on_both_processors() {
     let Some(lab) = lab() else { return };

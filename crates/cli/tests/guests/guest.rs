@@ -20,13 +20,13 @@ use tempfile::TempDir;
 
 use crate::schemas;
 
-/// Guests use both cores for seconds.
+/// Guests use both cores for seconds, so they run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const DISTANCES: &str = "10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10";
 /// QEMU's own SRAT leaves out the addresses of video memory and firmware below 1 MiB.
 const VIDEO_BYTES: u64 = 384 << 10;
-/// What each guest finds out about itself.
+/// Script by which each guest examines itself.
 const LOOK: &str = "\
 set -e
 mkdir out
@@ -38,7 +38,7 @@ echo looked; echo to errors >&2
 exit 7
 ";
 
-/// In a guest: a thread on node 3 that chases through memory on node 0.
+/// Script in a guest: a thread on node 3 chases through memory on node 0.
 const EXPLORE: &str = "\
 set -e
 mkdir out
@@ -73,7 +73,7 @@ numalab explore --pid $! --format json > out/device.json
 exit 7
 ";
 
-/// A directory of our own, and the program in it.
+/// A separate directory with the program.
 struct Lab {
     directory: TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -96,8 +96,8 @@ impl Lab {
         self.path(name).to_str().expect("UTF-8").to_owned()
     }
 
-    /// The program becomes a part of the guest's image: without debug information that
-    /// takes a quarter of the time.
+    /// Copies the program without debug information, which makes the guest's image four times as
+    /// fast to build.
     fn copy_program(&self) {
         let (from, to) = (env!("CARGO_BIN_EXE_numalab"), self.path("numalab"));
         let mut strip = Command::new("strip");
@@ -118,8 +118,8 @@ impl Lab {
         self.numalab(arguments).output().expect("numalab starts")
     }
 
-    /// Its output if it ends with `expected`; `None`, and loud words, where no guest can
-    /// be booted.
+    /// Returns the output if it exits with `expected`; `None`, after printing why, if no guest can be
+    /// booted.
     fn boots(&self, arguments: &[&str], expected: i32) -> Option<Output> {
         let output = self.run(arguments);
         let errors = stderr(&output);
@@ -140,7 +140,7 @@ impl Lab {
         assert_eq!(names, ["lock"]);
     }
 
-    /// A document that the guest brought back.
+    /// Returns a document from the guest.
     fn found(&self, name: &str) -> Value {
         let file = self.path("results/root/out").join(name);
         schemas::document(&fs::read(&file).expect("brought back"))
@@ -159,7 +159,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The machine that `--emulate nodes --cpus cpus --distances DISTANCES` asks for.
+/// Returns the machine that `--emulate nodes --cpus cpus --distances DISTANCES` requests.
 fn asked(nodes: &str, cpus: u32) -> Machine {
     let spec = emulation::parse(nodes, Some(DISTANCES)).expect("a specification");
     let memory_bytes = 4 << 30;
@@ -175,7 +175,7 @@ fn memory_of_nodes(machine: &Machine) -> Vec<u64> {
     machine.nodes.iter().map(|node| node.memory_bytes).collect()
 }
 
-/// The same nodes, cpus and distances, and the memory but for what a kernel takes.
+/// Checks for the same nodes, cpus and distances, and for the memory minus the kernel's part.
 fn assert_linux_shows(found: &Machine, asked: &Machine) {
     assert_eq!(cpus_of_nodes(found), cpus_of_nodes(asked));
     assert_eq!(found.distances, asked.distances);
@@ -185,7 +185,7 @@ fn assert_linux_shows(found: &Machine, asked: &Machine) {
     }
 }
 
-/// What the tables say is what was asked for, to the byte.
+/// Checks that the tables describe the requested machine to the byte.
 fn assert_tables_say(found: &Machine, asked: &Machine) {
     assert_eq!(cpus_of_nodes(found), cpus_of_nodes(asked));
     assert_eq!(found.distances, asked.distances);
@@ -240,7 +240,7 @@ fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes()
     // It may be seen while it still fills its first 64 MiB.
     assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{process}");
     let mend = process["findings"][0]["mend"].as_str().expect("a command");
-    // Which one depends on where the process's other thread was seen.
+    // The choice depends on where the process's other thread was seen.
     let commands = ["numactl", "migratepages", "taskset"];
     assert!(commands.iter().any(|command| mend.contains(command)), "{mend}");
     let nodes = lab.found("nodes.json");
@@ -249,7 +249,7 @@ fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes()
     devices_are_near_their_nodes(&lab);
 }
 
-/// A device near each of three nodes; the fourth has none.
+/// Returns devices near three nodes; the fourth has none.
 fn devices() -> Vec<Device> {
     let near = [(DeviceKind::Storage, 0), (DeviceKind::Gpu, 1), (DeviceKind::Network, 2)];
     let device = |(kind, node): (DeviceKind, u32)| Device {
@@ -263,8 +263,8 @@ fn devices() -> Vec<Device> {
     near.map(device).into()
 }
 
-/// Linux has each device where it was asked for, programs start beside them, and one far from a
-/// device that it has open is told.
+/// Linux has each device on the requested node, programs start next to them, and a program far from
+/// its open device is reported.
 fn devices_are_near_their_nodes(lab: &Lab) {
     let text =
         |name: &str| fs::read_to_string(lab.path("results/root/out").join(name)).expect(name);
@@ -299,8 +299,8 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     assert!(mend.len() == 1 && mend[0].contains("numalab bind --near 0000:"), "{mend:?}");
 }
 
-/// Three nodes with cpus, a fourth of memory alone with a cache before it, and what each
-/// access costs.
+/// Returns three nodes with cpus and a fourth with memory only behind a cache, with all access
+/// costs.
 fn machine_with_latencies() -> Machine {
     let mut machine = asked("1G:2,1G:2,1G:2,1G:0", 6);
     let latency_ns = [[80, 110, 190, 330], [110, 80, 200, 210], [190, 200, 80, 320]];
@@ -323,7 +323,7 @@ fn machine_with_latencies() -> Machine {
     machine
 }
 
-/// What Linux tells of all attributes: those of each target's best initiator.
+/// Returns the attributes that Linux shows: only those of each target's best initiator.
 fn best_accesses(machine: &Machine, class: AccessClass) -> Vec<AccessAttributes> {
     let best = [(0, 0), (1, 1), (2, 2), (1, 3)].map(|(from, to)| (NodeId(from), NodeId(to)));
     let of = |(initiator, target)| {
@@ -372,7 +372,7 @@ fn linux_shows_exactly_the_machine_of_tables_that_we_built() {
     assert_eq!(signatures(&lab.found("tables.json")), ["SRAT", "SLIT", "HMAT", "APIC"]);
 }
 
-/// Intel's compiler of tables disassembles it without complaint.
+/// Intel's ACPI compiler must disassemble the table without complaint.
 fn iasl_reads(table: &Path) {
     let output = Command::new("timeout").args(["20", "iasl", "-d"]).arg(table).output();
     let output = output.expect("timeout is part of coreutils");
@@ -403,16 +403,18 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     if line.is_empty() {
         let ended = running.wait_with_output().expect("it ends");
         assert_eq!(ended.status.code(), Some(125), "{}", stderr(&ended));
-        // Says loudly that guests cannot be booted here.
+        // Prints a notice if guests cannot be booted here.
         assert!(lab.boots(&["guest", "run", "--", "true"], 0).is_none());
         return;
     }
     let listed = stdout(&lab.run(&["guest", "list"]));
     assert!(listed.contains("1 nodes, 2 cpus, 1 GiB: sh -c echo up"), "{listed}");
     let socket = listed.split_ascii_whitespace().last().expect("a socket");
-    let pinned = lab.run(&["guest", "pin", "--qmp", socket, "--node-cpus", "0", "--vcpus", "1"]);
+    let pin = ["guest", "pin", "--qmp", socket, "--node-cpus", "0", "--vcpus", "1"];
+    let pinned = lab.run(&[&pin[..], &["--helpers", "1"]].concat());
     assert!(stdout(&pinned).contains("vcpu 0 of node 0: thread "), "{}", stderr(&pinned));
     assert!(stdout(&pinned).contains(" on cpus 0"), "{}", stdout(&pinned));
+    assert!(stdout(&pinned).contains(" on cpus 1\n"), "{}", stdout(&pinned));
     let shown = lab.run(&["guest", "pin", "--qmp", socket, "--map", "1=0", "--dry-run"]);
     assert!(stdout(&shown).contains(" would be on cpus 0\n"), "{}", stderr(&shown));
     let wrong = lab.run(&["guest", "pin", "--qmp", socket, "--map", "9=0"]);
@@ -473,7 +475,8 @@ fn a_shell_has_the_persons_terminal_and_gives_its_exit_code() {
 fn a_dry_run_prints_the_command_line_and_writes_nothing() {
     let lab = Lab::open();
     let machine = ["--emulate", "2", "--cpus", "4", "--memory", "64T"];
-    let arguments = [&["guest", "run"], &machine[..], &["--accel", "tcg", "--dry-run"]].concat();
+    let start = ["--accel", "tcg", "--prealloc", "--dry-run"];
+    let arguments = [&["guest", "run"], &machine[..], &start].concat();
     let output = lab.numalab(&arguments).env("NUMALAB_CACHE", lab.path("cache")).output();
     let output = output.expect("numalab starts");
     if output.status.code() == Some(125) {
@@ -481,9 +484,13 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
         return;
     }
     let text = stdout(&output);
-    for words in
-        ["-smp 4,sockets=2", "-numa node,nodeid=1,memdev=ram1", "-initrd INITRAMFS", ",reserve=off"]
-    {
+    for words in [
+        "-smp 4,sockets=2",
+        "-numa node,nodeid=1,memdev=ram1",
+        "-initrd INITRAMFS",
+        ",reserve=off",
+        ",prealloc=on",
+    ] {
         assert!(text.contains(words), "no `{words}` in {text}{}", stderr(&output));
     }
     let left = ["cache", "run"].map(|name| lab.path(name).exists());
@@ -529,7 +536,7 @@ fn the_cache_is_shown_and_emptied() {
     assert!(!entry.exists());
 }
 
-/// The rest of a self-test, on machines of several nodes, is in `emulated/self_test.rs`.
+/// The rest of the self-test, on machines of several nodes, is tested in `emulated/self_test.rs`.
 #[test]
 fn a_self_test_boots_a_guest_whose_nodes_lie_on_those_of_this_machine() {
     let lab = Lab::open();

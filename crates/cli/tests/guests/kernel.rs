@@ -1,6 +1,6 @@
-//! Our own kernel from outside: booted, measured under the emulator, studied.
+//! numalab's own kernel from outside: booted, measured under the emulator, studied.
 //!
-//! They need `qemu-system-x86_64` and the Rust target `x86_64-unknown-none`. With
+//! The tests need `qemu-system-x86_64` and the Rust target `x86_64-unknown-none`. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
 use std::fs;
@@ -15,10 +15,10 @@ use crate::schemas;
 
 const TWO_NODES: [&str; 7] =
     ["--emulate", "2", "--cpus", "2", "--memory", "1G", "--distances=10,20;20,10"];
-/// Virtual time, in which every run is the same.
+/// Options for virtual time, in which every run is the same.
 const CHARGED: [&str; 2] = ["--emulate-latency", "100"];
 
-/// What `guest run --kernel numalab` prints with these options and words.
+/// Returns the output of `guest run --kernel numalab` with these options and words.
 fn run(lab: &Lab, options: &[&str], words: &[&str]) -> String {
     let start = ["guest", "run", "--kernel", "numalab", "--accel", "auto", "--quiet"];
     let arguments = [&start[..], options, &["--"], words].concat();
@@ -30,7 +30,7 @@ fn json(lab: &Lab, options: &[&str], words: &[&str]) -> Value {
     schemas::document(&run(lab, &options, words))
 }
 
-/// The values of a metric in a cell whose name contains a word.
+/// Returns the values of a metric in the cell with this word in its name.
 fn values(document: &Value, cell: &str, metric: &str) -> Vec<f64> {
     let cells = document["cells"].as_array().expect("cells");
     let of = |c: &&Value| c["id"].as_str().is_some_and(|id| id.contains(cell));
@@ -55,8 +55,8 @@ fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
             let charged = f64::from(*distance) * 10.0;
             let measured = values(&first, &cell, "latency");
             assert_eq!(measured.len(), 8, "{cell}");
-            // A load has two more instructions around it, of a nanosecond each, and a window
-            // some accesses of its own.
+            // Two more instructions surround each load, of a nanosecond each, and a window has some
+            // accesses besides the chase.
             for ns in measured {
                 assert!((ns - charged - 2.0).abs() < 0.06 * charged, "{cell}: {ns}");
             }
@@ -70,7 +70,7 @@ fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
     assert!(precise.count() >= 16);
 }
 
-/// Local and remote accesses of all cpus in the phases of the runs.
+/// Returns local and remote accesses of all cpus in the phases of the runs.
 fn counted(report: &str) -> (f64, f64) {
     let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
     let mut sums = (0.0, 0.0);
@@ -134,8 +134,8 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     assert_eq!(values(&document, "test_numa", "local-share"), [1.0, 1.0]);
 }
 
-/// The answer of a study in as few blocks as can give one: timers of this machine end turns
-/// of the vCPUs now and then, which moves a time by some nanoseconds.
+/// Returns the answer of a study with the fewest blocks that can give one: this machine's timers
+/// sometimes end turns of the vCPUs, which shifts times by some nanoseconds.
 fn study(lab: &Lab, name: &str) -> Value {
     let out = lab.path("studies");
     let arguments = [
@@ -144,7 +144,7 @@ fn study(lab: &Lab, name: &str) -> Value {
     schemas::document(&text(&lab.numalab(&arguments), 0))
 }
 
-/// The verdict and the effect in percent on a metric of `test_numa`.
+/// Returns the verdict and the effect in percent on a metric of `test_numa`.
 fn answer(study: &Value, metric: &str) -> (String, f64) {
     let effects = study["effects"].as_array().expect("effects");
     let effect = effects.iter().find(|effect| effect["metric"] == metric).expect("the metric");
@@ -153,8 +153,8 @@ fn answer(study: &Value, metric: &str) -> (String, f64) {
     (found["verdict"].as_str().expect("a verdict").to_owned(), percent)
 }
 
-/// What a fact, which is not tested, is with the node-aware allocator for what it is with the
-/// blind one: of the samples that lie closest.
+/// Returns the ratio of a fact with the node-aware allocator to that with the blind one, for the
+/// two closest samples. Facts are not tested.
 fn least_ratio(study: &Value, metric: &str) -> f64 {
     let journal = study["journal"].as_array().expect("a journal");
     let values = |treatment: usize| {
@@ -172,8 +172,8 @@ fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_s
     let found = study(&lab, "frame-allocator");
     let (verdict, percent) = answer(&found, "time");
     assert_eq!(verdict, "better");
-    // 50,000 reads and 32,768 first touches of the slower thread, 200 ns or 100, beside what
-    // both do: half of the time, less that part.
+    // The slower thread has 50,000 reads and 32,768 first touches of 200 ns instead of 100, on top
+    // of work common to both: half of the time, less that work.
     assert!((-52.0..-42.0).contains(&percent), "{percent} %");
     let ratio = least_ratio(&found, "local");
     assert!((ratio - 2.0).abs() < 0.001, "{ratio} times as much memory is local");
@@ -181,7 +181,7 @@ fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_s
         let ratio = least_ratio(&found, metric);
         assert!(ratio > 1.0 && ratio < 4.0, "{metric}: {ratio}");
     }
-    // A chase is on the memory that it is told to be on.
+    // A chase is on the requested memory.
     for metric in ["chase-local", "chase-remote"] {
         assert_eq!(answer(&found, metric).0, "equivalent", "{metric}");
     }
@@ -207,7 +207,7 @@ fn what_the_kernel_cannot_do_is_refused_before_it_boots() {
     bad(&with(&["--collect", "/x", "-o", "/tmp"]), 2, "numalab's kernel has no files");
     bad(&with(&[]), 3, "NUMALAB_KERNEL=/no/such/kernel: no such file");
     bad(&with(&[]), 3, "rustup target add x86_64-unknown-none");
-    bad(&["run", "--format", "json", "--", "true"], 125, "for --kernel numalab");
+    bad(&["run", "--format", "json", "--", "true"], 125, "only with --kernel numalab");
     bad(&["run"], 125, "no command: expected one behind --");
     bad(&["shell", "--kernel", "numalab"], 2, "expected `numalab guest run`");
 }

@@ -1,4 +1,4 @@
-//! numalab's own kernel and the emulator, built for tests, and a directory of their own.
+//! numalab's own kernel and the emulator, built for tests in a separate directory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The program, the kernel and the emulator, and a directory of our own.
+/// The program, the kernel and the emulator, with a separate directory.
 pub struct Lab {
     pub kernel: PathBuf,
     emulator: PathBuf,
@@ -17,7 +17,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// `None`, and loud words, where no kernel can be built or booted.
+    /// Opens the lab; `None`, after printing why, if no kernel can be built or booted.
     pub fn open() -> Option<Self> {
         static BUILT: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ impl Lab {
         None
     }
 
-    /// What numalab does with these arguments.
+    /// Runs numalab with these arguments.
     pub fn numalab(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
         command.args(arguments).stdin(Stdio::null());
@@ -47,13 +47,13 @@ impl Lab {
         command.output().expect("numalab starts")
     }
 
-    /// A name in the directory.
+    /// Returns a path in the directory.
     pub fn path(&self, name: &str) -> String {
         self.directory.path().join(name).to_str().expect("UTF-8").to_owned()
     }
 }
 
-/// Standard output of what ended with this code.
+/// Returns standard output of a command that must exit with this code.
 pub fn text(output: &Output, code: i32) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{errors}");

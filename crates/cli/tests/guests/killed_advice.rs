@@ -1,4 +1,4 @@
-//! `numalab advise` under kill -9: nothing outlives it, and its advice is whole or not there.
+//! `numalab advise` under kill -9: no process outlives it, and its advice is complete or absent.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use crate::killed::{is_left, kill_within, kills, names_in};
 use crate::programs::lab::{Lab, lab};
 use crate::schemas;
 
-/// Time from the start to the end of one that nobody kills.
+/// Time from the start to the end of one that is not killed.
 const TAKES: Duration = Duration::from_millis(2500);
 
 fn advise(lab: &Lab, place: &tempfile::TempDir) -> Child {

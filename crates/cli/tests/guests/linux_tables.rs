@@ -1,11 +1,11 @@
-//! What Linux makes of odd tables: every sentence of `numalab machine acpi check` about Linux is shown
+//! Linux with odd tables: every sentence of `numalab machine acpi check` about Linux is shown
 //! by a boot of the distribution's kernel.
 //!
 //! | said | code of the finding |
 //! |---|---|
 //! | drops the SRAT where RAM is in two domains | `memory-overlaps-across-domains` |
 //! | drops it where a hot-plug range holds another domain's RAM | the same |
-//! | uses it where an NVDIMM lies in another domain's hot-plug range | `hot-plug-overlap` |
+//! | uses it where an NVDIMM is in another domain's hot-plug range | `hot-plug-overlap` |
 //! | drops it for an entry that is too short | `entry-too-short` |
 //! | drops it for a domain of 1024 or more, not for 1023 | `domain-too-large` |
 //! | drops it for zeros where an entry should be | `zero-fill` |
@@ -39,7 +39,7 @@ fn table<F: Format>(header: Header, fixed: F::Fixed, entries: &[F::Entry<'_>]) -
     builder.finish().expect("a small table").to_vec()
 }
 
-/// A SRAT of two cpus, one in each of two domains, and these entries.
+/// Returns a SRAT of two cpus, one in each of two domains, with these entries.
 fn srat(entries: &[Entry<'_>]) -> Vec<u8> {
     let cpu = |id| Entry::LocalApic(LocalApicAffinity::new(id, id.into()));
     let entries = [&[cpu(0), cpu(1)], entries].concat();
@@ -74,7 +74,7 @@ fn hmat(revision: u8, base_unit: u64) -> Vec<u8> {
     table::<hmat::Layout>(Header::new(Signature::HMAT, revision), hmat::Fixed::default(), &[matrix])
 }
 
-/// What our own check finds in a table.
+/// Returns the findings of our own check in a table.
 fn codes(bytes: &[u8]) -> Vec<&'static str> {
     let tables = Tables::from(AnyTable::read(bytes).expect("a table"));
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
@@ -83,7 +83,7 @@ fn codes(bytes: &[u8]) -> Vec<&'static str> {
     codes
 }
 
-/// The first messages of a kernel that is given these tables, up to the line with `until`.
+/// Returns the first messages of a kernel with these tables, up to the line with `until`.
 fn boot(tables: &[Vec<u8>], until: &str) -> String {
     let cache = Cache::open().expect("a cache");
     let kernel =
@@ -116,12 +116,12 @@ fn boot(tables: &[Vec<u8>], until: &str) -> String {
     log
 }
 
-/// Nodes are set up here; what the kernel says of a SRAT it has said.
+/// The message at which nodes are set up, after those about the SRAT.
 const NODES: &str = "Kernel command line";
-/// All built-in drivers have begun, the HMAT's among them.
+/// The message after all built-in drivers have started, including the HMAT's.
 const DRIVERS: &str = "Cannot open root device";
 
-/// The SRAT is used, or its nodes are not; and ours is the finding of this code.
+/// Checks whether Linux uses the SRAT, and that ours has the finding with this code.
 fn srat_is(used: bool, code: &str, bytes: &[u8]) {
     assert!(codes(bytes).contains(&code), "no {code}: {:?}", codes(bytes));
     let log = boot(&[bytes.to_vec()], NODES);

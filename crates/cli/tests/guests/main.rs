@@ -1,5 +1,5 @@
-//! What boots guests or runs programs under the emulator. A module boots a guest once for many of
-//! its tests, so `scripts/test` runs modules side by side, each in a process.
+//! Tests that boot guests or run programs under the emulator. A module boots a guest once for many
+//! of its tests, so `scripts/test` runs each module in a process, several at once.
 #![forbid(unsafe_code)]
 
 #[path = "../common/killed.rs"]

@@ -1,6 +1,6 @@
-//! `numalab profile` in a Linux guest of two nodes, booted once for all tests: what the kernel's own
-//! sources tell there of a program that says itself where its memory lies, and of others that are
-//! made to say so as they end: with `NUMALAB_LONG=1` of 26.
+//! `numalab profile` in a Linux guest of two nodes, booted once for all tests: compares the kernel's
+//! sources with a program that reports the placement of its memory, and with others that are made to
+//! report it as they end: 26 with `NUMALAB_LONG=1`.
 //!
 //! It needs `qemu-system-x86_64`, a C compiler and the distribution's newer kernel, which is
 //! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise
@@ -23,9 +23,9 @@ use crate::schemas;
 const TABLE: u64 = 2048;
 const OWN: u64 = 512;
 
-/// USES is the program: its first thread fills the table on node 0, and its second one, on node 1,
-/// reads it and writes a block of its own. Looking takes a 25th of the time at most: after one look
-/// of 80 ms, as on a busy machine, the next one comes 2 s later, so that the program stays longer.
+/// USES is the program: its first thread fills the table on node 0; its second one, on node 1,
+/// reads it and writes a separate block. Looking may take at most a 25th of the time: after one
+/// look of 80 ms, as on a busy machine, the next comes 2 s later, so the program stays longer.
 const SCRIPT: &str = "\
 set -e
 mkdir out
@@ -48,11 +48,10 @@ kill $running
 wait || true
 ";
 
-/// What the guest brought back.
+/// The guest's results.
 struct Seen {
     directory: PathBuf,
-    /// Where the program said that its memory lies, by the run: pages of the table and of the block
-    /// on both nodes.
+    /// Pages of the table and of the block on both nodes, as the program reports them for each run.
     said: BTreeMap<String, [[u64; 2]; 2]>,
 }
 
@@ -72,7 +71,7 @@ fn boot() -> Option<Seen> {
     compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-static", "-pthread", "-o"]);
     let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
     assert!(compiled.success());
-    // What the guest's image is made of: without debug information it is much smaller.
+    // The guest's image gets programs without debug information, which are much smaller.
     let numalab = directory.join("numalab");
     let stripped = Command::new("strip")
         .args(["--strip-debug", "-o"])
@@ -86,7 +85,7 @@ fn boot() -> Option<Seen> {
     let start = || guest(&numalab, &program, &contents, &directory, &script);
     let mut output = start();
     if String::from_utf8_lossy(&output.stderr).contains("did not finish its command") {
-        // It once stood still for more than an hour; in twenty other runs it took 70 s.
+        // It once hung for more than an hour; twenty other runs took 70 s.
         eprintln!("NOT AS EXPECTED: the guest stood still, and is booted again: {output:?}");
         let _ = fs::remove_dir_all(directory.join("collected"));
         output = start();
@@ -123,7 +122,7 @@ fn guest(
         .expect("numalab starts")
 }
 
-/// `table 0x7f3c4a9fe000 2048 0` behind `== still`.
+/// Parses `table 0x7f3c4a9fe000 2048 0` after `== still`.
 fn said(printed: &str) -> BTreeMap<String, [[u64; 2]; 2]> {
     let run = |text: &str| {
         let (name, rest) = text.split_once('\n')?;
@@ -155,8 +154,8 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The region of which a thread touched nearly so many pages first: where something else was unmapped
-/// before, of which no event tells, a page may count as that.
+/// Returns the region of which a thread touched about this number of pages first: a page may be
+/// counted in the wrong region if something was unmapped there before, of which there is no event.
 fn region(profile: &Value, pages: u64) -> &Value {
     let nearly = pages - 2..=pages;
     let is_it = |region: &&Value| {
@@ -166,12 +165,12 @@ fn region(profile: &Value, pages: u64) -> &Value {
     regions.iter().find(is_it).unwrap_or_else(|| panic!("no region of {pages}: {regions:#?}"))
 }
 
-/// Whether numbers of pages are nearly the same.
+/// Returns true if numbers of pages are nearly equal.
 fn agree(found: [u64; 2], said: [u64; 2]) -> bool {
     found.iter().zip(said).all(|(found, said)| found.abs_diff(said) <= 2)
 }
 
-/// Pages on both nodes.
+/// Returns the pages on both nodes.
 fn on_nodes(pages: &[Value], of_region: &str) -> [u64; 2] {
     let on = |node: u64| {
         let of_node = pages.iter().filter(|of| number(&of["memory_node"]) == node);
@@ -208,7 +207,7 @@ fn balancing_makes_faults_tell_who_uses_what_from_where() {
     assert!(number(&profile["faults"]["again"]) > TABLE, "{}", profile["faults"]);
     let table = region(&profile, TABLE);
     assert_eq!(table["first_touches"][0]["cpu_node"], 0);
-    // The thread of node 1 was caught using pages of node 0; then they were moved to it.
+    // NUMA balancing saw the thread of node 1 use pages of node 0, and then moved them.
     let accesses = list(table, "accesses");
     let of = |cpu: u64, memory: u64| -> u64 {
         let of = accesses.iter().filter(|by| by["cpu_node"] == cpu && by["memory_node"] == memory);

@@ -1,4 +1,4 @@
-//! Programs on which `advise`, `emulate` and `profile` are tried, and the emulator that runs them.
+//! Programs for tests of `advise`, `emulate` and `profile`, and the emulator that runs them.
 
 pub mod built;
 pub mod known;

@@ -1,4 +1,4 @@
-//! Ranks on a machine that really has four nodes: a guest.
+//! Ranks on a machine with four nodes: a guest.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::schemas;
 
-/// Two cpus in each of four nodes, as the guest has them.
+/// Two cpus in each of four nodes, like the guest.
 const ARCHITECTURE: &str = "\
 SYSTEM_NAME=\"GUEST\"
 PARTITION=\"FOUR\"
@@ -17,7 +17,7 @@ NUMA node2 CPU(s): 4,5
 NUMA node3 CPU(s): 6,7
 ";
 
-/// What is done in the guest; each part is announced by a line of its own.
+/// Script of the guest, with a line to announce each part.
 const WORK: &str = r#"
 work='--size=1 --pages=4k --iterations=500 -q'
 part() { echo "== $1"; }
@@ -62,7 +62,8 @@ impl Parts {
     }
 }
 
-/// The program without debug information: a quarter of the time to put it into the image.
+/// Returns the program without debug information: it takes a quarter of the time to add to the
+/// image.
 fn stripped(directory: &TempDir) -> std::path::PathBuf {
     let (from, to) = (env!("CARGO_BIN_EXE_numalab"), directory.path().join("numalab"));
     let strip = Command::new("strip").args(["--strip-debug", "-o"]).arg(&to).arg(from).status();
@@ -83,7 +84,7 @@ fn ranks_on_four_nodes_are_where_they_are_bound_and_prove_it() {
         .args(tools)
         .args(["--", "sh", "-c", &script])
         .env("XDG_RUNTIME_DIR", directory.path().join("run"))
-        // A launcher of the host is none of the guest's.
+        // The host's launcher does not launch in the guest.
         .env("SLURM_PROCID", "3")
         .env("SLURM_STEP_ID", "0")
         .env("SLURM_STEP_NUM_TASKS", "4")
@@ -109,7 +110,7 @@ fn check_bindings(parts: &Parts) {
     let auto = "0,0,0,0\n1,1,0,1\n2,2,1,2\n3,3,1,3\n4,4,2,0\n5,5,2,1\n6,6,3,2\n7,7,3,3\n";
     assert_eq!(parts.of("auto"), format!("{HEADER}{auto}"));
     assert_eq!(parts.of("list"), format!("{HEADER}0,0,0,3\n1,2,1,2\n2,4,2,1\n3,6,3,0\n"));
-    // Unbound, each takes a core of its own and memory on the core's node.
+    // Unbound ranks take separate cores, and memory on their core's node.
     assert_eq!(parts.of("own"), "rank,cpu_numa,memory_numa\n0,0,0\n1,0,0\n2,1,1\n");
     let spread = schemas::document(parts.of("spread"));
     for rank in 0..2 {
@@ -124,7 +125,7 @@ fn check_refusals(parts: &Parts) {
     let shared = parts.of("shared");
     assert!(shared.contains("ranks 2 and 0") && shared.contains("would share cpu 0"), "{shared}");
     assert!(shared.ends_with("exit 2\n"), "{shared}");
-    // Whoever moves memory is found out at the end, if not before.
+    // A rank that moves its memory is detected at the end at the latest.
     let moved = parts.of("moved");
     assert!(moved.contains("[Rank 0]") && moved.contains("on node 1"), "{moved}");
     assert!(moved.ends_with("exit 1\n"), "{moved}");

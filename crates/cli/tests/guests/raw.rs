@@ -1,6 +1,6 @@
-//! Other people's kernels from outside: `numalab guest run --raw`.
+//! Foreign kernels from outside: `numalab guest run --raw`.
 //!
-//! They need what `kernel` needs, `grub-mkrescue`, and packages that are downloaded into the
+//! The tests need what `kernel` needs, `grub-mkrescue`, and packages that are downloaded into the
 //! cache once.
 
 mod ostd;
@@ -16,7 +16,7 @@ use numalab_image::{Cache, Kernel, KernelChoice};
 use crate::code::{Then, elf, firmware};
 use crate::kernel_lab::{Lab, text};
 
-/// What each boot here says of itself, and nothing of a real accelerator.
+/// Options common to all boots here; TCG makes them independent of the host.
 const RAW: [&str; 5] = ["guest", "run", "--raw", "--accel", "tcg"];
 
 fn boots(lab: &Lab, file: &str, options: &[&str]) -> Output {
@@ -49,7 +49,7 @@ fn how_a_kernel_ends_is_told_and_becomes_the_exit_code() {
             &["--expect", r"^\d of 4"],
             0,
             "3 of 4 tests\n",
-            "what was expected: 3 of 4 tests",
+            "the expected line: 3 of 4 tests",
         ),
         (&exits, &["--fail", "3 of"], 4, "3 of 4 tests\n", "shows a failure: 3 of 4 tests"),
         (
@@ -59,10 +59,17 @@ fn how_a_kernel_ends_is_told_and_becomes_the_exit_code() {
             "3 of 4 tests\n",
             "no line of the console: the guest wrote 7",
         ),
-        (&faults, &[], 125, "on the way\n", "the guest ended by a triple fault"),
-        (&silent, &short, 125, "", "not ended after 1s; nothing came from its first serial port"),
+        (&faults, &[], 125, "on the way\n", "the guest ended with a triple fault"),
+        (
+            &silent,
+            &short,
+            125,
+            "",
+            "did not end within 1s; nothing came from its first serial \
+             port",
+        ),
         (&silent, &["--expect", "x", "--timeout", "1s"], 4, "", "--expect matches no line"),
-        (&prompt, &["--expect", "^login:$"], 0, "login: ", "what was expected: login:"),
+        (&prompt, &["--expect", "^login:$"], 0, "login: ", "the expected line: login:"),
         (&firmware, &[], 0, "reset vector\n", "boots as firmware"),
     ];
     for (file, options, code, console, said) in cases {
@@ -83,7 +90,7 @@ fn what_a_kernel_accesses_is_counted_from_power_on_and_by_node() {
     let words = ["--", "work=test_numa", "size=2M", "count=2000", "runs=1"];
     let kernel = lab.kernel.display().to_string();
     let output = boots(&lab, &kernel, &[&shape[..], &charged, &words].concat());
-    // What our kernel writes to the port when all is done.
+    // Our kernel writes this to the port at its end.
     let console = text(&output, 16);
     assert!(console.starts_with("@numalab 0 ") && console.contains("\n@numalab-end "), "{console}");
     let said = errors(&output);
@@ -132,7 +139,7 @@ fn memtest86_plus_draws_its_screen_on_the_console() {
     assert!(text(&output, 0).contains("Memtest86+ v6"), "{output:?}");
 }
 
-/// Process 1 of a Linux of the user's own.
+/// Process 1 of a user's own Linux.
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox mkdir -p /dev /sys /proc
 /bin/busybox mount -t devtmpfs dev /dev
@@ -180,7 +187,7 @@ fn a_linux_of_the_users_own_has_its_nodes_and_its_places_on_the_host() {
     assert!(said.contains("the guest powered off, after "), "{said}");
 }
 
-/// A kernel that says its command line, in which the factor stands.
+/// A kernel that prints its command line, which contains the factor.
 const STUDY: &str = r#"
 name = "own-kernel"
 question = "Is the second level faster?"
@@ -261,7 +268,7 @@ fn what_no_pc_boots_and_options_of_other_guests_are_refused() {
     {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    // In virtual time QEMU ends when a kernel sets an x2APIC's timer.
+    // In virtual time QEMU exits when a kernel sets an x2APIC's timer.
     let charged = ["--kernel", &kernel, "--emulate-latency", "100", "--dry-run"];
     let charged = text(&lab.numalab(&[&RAW[..], &charged].concat()), 0);
     assert!(charged.contains("-cpu max,-x2apic ") && shown.contains("-cpu max "), "{charged}");

@@ -1,6 +1,5 @@
-//! Studies of many guests from outside: what is refused, what is planned, and one that
-//! runs with guests of QEMU. The domains of Xen have their boots in `xen.rs`; with
-//! `NUMALAB_LONG=1` whole studies of them run here too.
+//! Studies of many guests from outside: refusals, plans, and a run with QEMU guests. Xen's domains
+//! are booted in `xen.rs`; with `NUMALAB_LONG=1` whole studies of them run here too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +10,7 @@ use numalab_image::{Cache, package};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A directory with the program in it: guests boot it, so its symbols are left out.
+/// A directory with the program, without symbols, as guests boot it.
 struct Lab {
     directory: TempDir,
 }
@@ -41,7 +40,7 @@ impl Lab {
         command.output().expect("numalab starts")
     }
 
-    /// The text of the only file of this name in the result directories.
+    /// Returns the text of the only file of this name in the result directories.
     fn result(&self, name: &str) -> String {
         let results = fs::read_dir(self.path("results")).expect("results");
         let mut directories = results.map(|entry| entry.expect("readable").path());
@@ -50,7 +49,7 @@ impl Lab {
     }
 }
 
-/// A process that keeps a cpu busy and has nothing to do with numalab.
+/// A process unrelated to numalab that keeps a cpu busy.
 struct Other {
     child: Child,
 }
@@ -70,8 +69,8 @@ impl Drop for Other {
     }
 }
 
-/// Fails unless the sample says what else ran beside its guests; a hypervisor's theft comes
-/// before others.
+/// Fails unless the sample says what else ran during its guests; steal time comes before other
+/// causes.
 #[track_caller]
 fn assert_disturbed(sample: &str) {
     let is_told = ["foreign", "stolen"].iter().any(|kind| {
@@ -164,7 +163,7 @@ better = "higher"
 pattern = "rate: {}"
 "#;
 
-/// The study above with what stands behind the guests' memory.
+/// The study above, with the pages behind the guests' memory.
 fn of_pages(level: &str) -> String {
     WITH_QEMU.replace("LEVEL", level)
 }
@@ -197,7 +196,7 @@ fn guests_of_qemu_run_together_with_the_hosts_huge_pages_and_the_pool_is_put_bac
         assert!(sample.contains(r#""value":40000000.0"#), "{sample}");
         assert!(sample.contains("\"guest\":\"g01\"") && sample.contains("\"guest\":\"g02\""));
         assert!(sample.contains(r#""home":0,"memory":[[0,"#), "{sample}");
-        assert!(!sample.contains("not known"), "{sample}");
+        assert!(!sample.contains("unknown for"), "{sample}");
         assert_disturbed(sample);
     }
 }
@@ -217,7 +216,7 @@ fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_nam
     refused(&of_pages(r#""host:huge_3m_pages" = 2"#), "no such knob");
 }
 
-/// A study of two guests on two hypervisors.
+/// Returns a study of two guests on two hypervisors.
 fn of_builds(settings: &str, first: &str, second: &str) -> String {
     format!(
         "name = \"builds\"\nquestion = \"Is the new Xen slower?\"\n[backend.guests]\n{settings}\
@@ -228,7 +227,7 @@ fn of_builds(settings: &str, first: &str, second: &str) -> String {
     )
 }
 
-/// As much of a hypervisor as is looked at before a boot.
+/// Returns the part of a hypervisor that is read before a boot.
 fn like_xen(end: &[u8]) -> Vec<u8> {
     let mut program = vec![0; 64];
     program[..5].copy_from_slice(b"\x7fELF\x01");
@@ -294,7 +293,7 @@ fn a_plan_tells_each_build_by_what_is_in_its_file() {
     assert!(!lab.path("results").exists());
 }
 
-/// Debian's hypervisor as its package has it, compressed.
+/// Returns Debian's hypervisor as packaged, compressed.
 fn debians_xen() -> PathBuf {
     let cache = Cache::open().expect("a cache");
     let system = package::Archive::host().record("xen-system-amd64").expect("Debian has Xen");
@@ -351,7 +350,7 @@ fn hypervisors_of_ones_own_are_booted_and_a_study_goes_on_only_with_the_same() {
     assert!(errors.contains("xen ./b was sha256 "), "{errors}");
 }
 
-/// Which hypervisor an applied treatment wanted, and what ran.
+/// Returns the hypervisor that an applied treatment requested, and the one that ran.
 fn build_of(applied: &str) -> (String, String) {
     let applied: Value = serde_json::from_str(applied).expect("JSON");
     let evidence = applied["evidence"].as_array().expect("evidence");
@@ -374,7 +373,7 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
         return;
     }
     let lab = Lab::open();
-    // However busy this machine is, every domain is looked at once.
+    // However busy this machine is, every domain is seen once.
     let study = text(&lab.run(&["study", "show", "guest-scaling"]).stdout);
     assert!(study.contains("repeats = 2"), "{study}");
     fs::write(lab.path("s.toml"), study.replace("repeats = 2", "repeats = 0")).expect("written");
@@ -399,7 +398,7 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
     assert!(journal.contains("topology exported (xl info -n)"));
 }
 
-/// Two guests, each with a node of its own, on machines set up in other ways.
+/// Two guests, each on a separate node, on machines set up in other ways.
 const SETUPS: &str = r#"
 name = "setups"
 question = "Where do guests lie on machines that are set up in other ways?"
@@ -428,7 +427,7 @@ better = "higher"
 pattern = "rate: {}"
 "#;
 
-/// What was found under a treatment, by what was looked at.
+/// Returns the evidence found under a treatment, by its subject.
 fn evidence(journal: &str, treatment: usize) -> BTreeMap<String, String> {
     let entries = journal.lines().map(|line| serde_json::from_str(line).expect("JSON"));
     let of_it = entries.filter(|entry: &Value| entry["treatment"] == treatment);
@@ -437,7 +436,7 @@ fn evidence(journal: &str, treatment: usize) -> BTreeMap<String, String> {
     all.map(|one| (text(&one["what"]), text(&one["found"]))).collect()
 }
 
-/// Where a guest lay under a treatment.
+/// Returns the placement of a guest under a treatment.
 fn place(journal: &str, treatment: usize, guest: &str) -> Value {
     let entries = journal.lines().map(|line| serde_json::from_str(line).expect("JSON"));
     let of_it = entries.filter(|entry: &Value| entry["treatment"] == treatment);
@@ -464,7 +463,7 @@ fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen
     for treatment in [0, 1] {
         for (name, node) in [("g01", 0), ("g02", 1)] {
             let place = place(&journal, treatment, name);
-            // In pools it is the node of the CPU that the guest ran on.
+            // With pools it is the node of the CPU that the guest ran on.
             assert_eq!(place["home"], node, "{place}");
             assert_eq!(place["memory"], serde_json::json!([[node, 49152]]), "{place}");
         }
@@ -475,7 +474,7 @@ fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen
     assert!(fake["numa"].starts_with("3 nodes; Faking node 0"), "{fake:?}");
     for name in ["g01", "g02"] {
         let place = place(&journal, 2, name);
-        // Of the machine's two nodes, not of the three that are made up.
+        // One of the machine's two nodes, not of the three made-up ones.
         let node = place["memory"][0][0].as_u64();
         assert!(node.is_some_and(|node| node < 2), "{place}");
     }

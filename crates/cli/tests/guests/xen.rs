@@ -1,7 +1,6 @@
-//! Xen boots with the command itself in its first domain: its domains run jobs together,
-//! where they lie is proven, `numalab explore --guests` sees it there, and domains that are
-//! lost have reasons. (That it is proven when the hypervisor knows no nodes, too, has its
-//! boot in `crates/guest`.)
+//! Xen boots with the command in its first domain: domains run jobs together with proven placement,
+//! `numalab explore --guests` sees them, and lost domains have reasons. (`crates/guest` boots a
+//! hypervisor that knows no nodes, with the same proof.)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +19,11 @@ use tempfile::TempDir;
 
 use crate::schemas;
 
-/// What a domain needs to unpack the command, in MiB.
+/// Memory that a domain needs to unpack the command, in MiB.
 const MEMORY_MIB: u64 = 256;
 const FRAMES: u64 = MEMORY_MIB << 8;
 
-/// 2 nodes of 2 cpus and 1280 MiB.
+/// Returns 2 nodes of 2 cpus and 1280 MiB.
 fn two_nodes() -> Machine {
     let node = |id: u32| Node {
         id: NodeId(id),
@@ -50,7 +49,7 @@ fn two_nodes() -> Machine {
     }
 }
 
-/// The command without its symbols, which would be much of the images.
+/// Returns the command without symbols, which would make the images much larger.
 fn stripped(directory: &TempDir) -> PathBuf {
     let (from, to) = (env!("CARGO_BIN_EXE_numalab"), directory.path().join("numalab"));
     let strip = Command::new("strip").arg("-o").arg(&to).arg(from).status();
@@ -81,7 +80,7 @@ fn domain(name: &str, home: u32, pinning: Pinning) -> DomainPlan {
     }
 }
 
-/// `None`, and loud words, where nothing can be booted.
+/// Boots Xen; `None`, after printing why, if nothing can be booted.
 fn boot(plan: &XenPlan) -> Option<XenReport> {
     let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("a directory");
     let cache = Cache::open().expect("a cache");
@@ -125,7 +124,7 @@ fn with_numa_on_memory_is_where_the_cpus_are_and_lost_domains_have_reasons() {
             job(&["grep", "-c", "processor", "/proc/cpuinfo"]),
             job(&["sh", "-c", "[ $(nproc) = 1 ] || echo c > /proc/sysrq-trigger"]),
         ],
-        // Those of the size of the first are restored, the others boot.
+        // Guests of the first one's size are restored, the others booted.
         restores: true,
         ..XenPlan::default()
     };
@@ -148,7 +147,7 @@ fn memory_is_where_the_cpus_are(report: &XenReport) {
     }
     assert_eq!(report.places["second"].vcpus.len(), 2);
     assert!(report.places["second"].vcpus.iter().all(|vcpu| vcpu.hard == "2,3"));
-    // The fault of libxl: pinned to node 1, with memory from another node.
+    // The bug of libxl: pinned to node 1, but with memory from another node.
     let fault = &report.places["as-string"];
     assert_eq!(fault.vcpus[0].hard, "2,3");
     assert_eq!(fault.frames, BTreeMap::from([(0, FRAMES)]), "{fault:?}");
@@ -156,7 +155,7 @@ fn memory_is_where_the_cpus_are(report: &XenReport) {
     assert_eq!(report.info.nodes[&1].1, [20, 10]);
 }
 
-/// `numalab explore --guests` of the first domain.
+/// Runs `numalab explore --guests` in the first domain.
 fn the_explorer_sees_it_too(report: &XenReport) {
     let said = report.answers.iter().find(|answer| answer.domain == FIRST_DOMAIN);
     let said = said.expect("an answer of the first domain");

@@ -1,4 +1,4 @@
-//! Programs of several processes: they are followed as one.
+//! Programs of several processes, followed as one.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{Lab, MACHINE, block_accesses, lab, of_nodes};
 const READS: u64 = 3 * (4 << 20) / 64;
 const WORKERS: u64 = 4;
 
-/// The program of the report, its threads' nodes, and how long it took, in ns.
+/// Returns the program in the report, its threads' nodes, and its run time in ns.
 fn threads(report: &Value) -> (Vec<u64>, u64) {
     let program = &report["program"];
     let threads = program["threads"].as_array().expect("threads").iter();

@@ -1,5 +1,5 @@
 //! `numalab advise` under a real SLURM: on the cpus of an allocation, and for ranks that `srun`
-//! starts within one.
+//! starts in one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 
-/// `numalab advise` with these words, started by a program of SLURM.
+/// Returns `numalab advise` with these arguments, started by a program of SLURM.
 fn advise(lab: &Lab, starter: &[&str], words: &[&str]) -> Command {
     let mut command = lab.command(starter[0]);
     command.args(&starter[1..]).args([NUMALAB, "advise"]).args(words);
@@ -33,7 +33,7 @@ fn lines(file: &PathBuf) -> BTreeSet<String> {
     fs::read_to_string(file).expect("written").lines().map(str::to_owned).collect()
 }
 
-/// A step that ends by itself after any wait of these tests, if nobody ends it.
+/// A step that ends by itself, after any wait of these tests, unless it is cancelled.
 const STEP: &str = "sleep 97.6547";
 
 const IN_JOB: [&str; 4] = ["salloc", "--quiet", "--nodes=1", "--exclusive"];
@@ -86,14 +86,14 @@ fn what_is_no_single_task_or_no_allocation_of_one_node_is_refused() {
     let two = ["salloc", "--quiet", "--nodes=2"];
     refused(&two, &["--", "srun", "true"], "an allocation of 2 nodes: expected one node");
     let said = ["--", "srun", "--cpu-bind=cores", "true"];
-    refused(&IN_JOB, &said, "nothing is left to be tried");
+    refused(&IN_JOB, &said, "there is nothing to try");
 }
 
 #[test]
 fn an_interrupt_ends_the_step_too() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let pid = lab.directory().join("numalab.pid");
-    // salloc passes no signal on to what it runs.
+    // salloc does not forward signals to its command.
     let script = format!("{NUMALAB} advise -- srun -n1 {STEP} & echo $! >{}; wait", pid.display());
     let mut job = lab.command("salloc");
     job.args(&IN_JOB[1..]).args(["sh", "-c", &script]).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -107,7 +107,8 @@ fn an_interrupt_ends_the_step_too() {
     waits_for("nothing is left", || !is_running(STEP));
 }
 
-/// Whether it runs itself, and not only who starts it: SLURM gives a program its whole path.
+/// Returns true if the command itself runs, and not only its starter: SLURM gives a program its
+/// whole path.
 fn is_running(command: &str) -> bool {
     let pattern = format!("^(/.*/)?{command}$");
     Command::new("pgrep").args(["-f", &pattern]).output().expect("pgrep").status.success()

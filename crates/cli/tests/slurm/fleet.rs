@@ -17,8 +17,8 @@ fn prints(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Makes the daemons of the lab run a health check, which finds node m1 to be of a class that is
-/// five times as fast, and all others of a slower one.
+/// Lets the lab's daemons run a health check, for which node m1 has a baseline five times as fast,
+/// and all others a slower one.
 fn check_health_of(lab: &lab::Lab) {
     use std::os::unix::fs::PermissionsExt;
     let place = lab.directory();
@@ -49,7 +49,7 @@ fn check_health_of(lab: &lab::Lab) {
 
 #[test]
 fn a_node_slower_than_its_class_is_drained_by_slurm_with_the_reason() {
-    // A lab apart: the drained node would take no jobs of other tests.
+    // A separate lab: the drained node would not take jobs of other tests.
     let Some(lab) = lab::Lab::start(&["n1", "n2", "m1"]) else { return };
     check_health_of(&lab);
     let state = |node: &str| {
@@ -73,7 +73,7 @@ fn a_node_slower_than_its_class_is_drained_by_slurm_with_the_reason() {
     }
 }
 
-/// Both nodes are this machine: what counts is that each has a task of its own.
+/// Both nodes are this machine; the test needs only a separate task on each.
 #[test]
 fn a_job_array_measures_every_host_of_a_partition_and_is_collected_as_it_grows() {
     let Some(lab) = lab::lab() else { return };

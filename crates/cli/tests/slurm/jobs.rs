@@ -16,7 +16,7 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// What a command prints that must succeed.
+/// Returns the output of a command that must succeed.
 fn prints(command: &mut Command) -> String {
     let output = output(command);
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
@@ -24,7 +24,7 @@ fn prints(command: &mut Command) -> String {
     out
 }
 
-/// What a command says that must fail, on either stream.
+/// Returns the message of a command that must fail, on either stream.
 fn says(command: &mut Command) -> String {
     let output = output(command);
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
@@ -38,7 +38,7 @@ fn srun(lab: &Lab, options: &[&str], command: &[&str]) -> Command {
     srun
 }
 
-/// `srun` in a job that has the whole node: a `map_cpu` binding takes that.
+/// Returns `srun` in a job with a whole node, as `map_cpu` bindings require.
 fn in_job(lab: &Lab, options: &[&str], command: &[&str]) -> Command {
     let mut salloc = lab.command("salloc");
     salloc.args(["--quiet", "--exclusive", "--nodes=1", "srun", "--unbuffered"]);
@@ -61,7 +61,7 @@ fn is_csv_of(ranks: usize, text: &str) -> bool {
         && lines.next().is_some_and(|row| row.split(',').count() == ranks + 1)
 }
 
-/// An architecture file of one node, `ccds` L3 groups and these cpus.
+/// Writes an architecture file of one node with `ccds` L3 groups and these cpus.
 fn architecture(directory: &Path, cpus: &str, ccds: u32) -> String {
     let path = directory.join(format!("arch-{cpus}-{ccds}"));
     let text = format!(
@@ -130,7 +130,7 @@ fn ranks_of_two_hosts_meet_over_tcp() {
     assert!(is_csv_of(2, &shown), "{shown}");
 }
 
-/// Two ranks of two threads each, whose second threads share a cpu.
+/// Two ranks of two threads each, with their second threads on the same cpu.
 #[test]
 fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
@@ -142,7 +142,7 @@ fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {
     let mut ranks = in_job(lab, &options, &[path]);
     ranks.envs([("OMP_NUM_THREADS", "2"), ("OMP_PLACES", "threads"), ("OMP_PROC_BIND", "close")]);
     let mut ranks = ranks.spawn().expect("salloc starts");
-    // Other labs on this machine may have ranks as well.
+    // Other labs on this machine may have ranks, too.
     let own = |seen: &serde_json::Value| -> Vec<serde_json::Value> {
         let all = seen["ranks"].as_array().expect("ranks").iter();
         all.filter(|rank| rank["command"] == path).cloned().collect()
@@ -187,8 +187,8 @@ fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {
     assert!(picture.is_some_and(|line| line.contains("**")), "two ranks on each cpu: {text}");
 }
 
-/// A launch under srun or mpirun leaves the result directory of a run, which every command
-/// for runs takes.
+/// A launch under srun or mpirun leaves a run's result directory, and every command for runs takes
+/// it.
 #[test]
 fn launches_leave_a_run_that_report_compare_and_fleet_take() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
@@ -215,7 +215,7 @@ fn launches_leave_a_run_that_report_compare_and_fleet_take() {
     let compared =
         lab.command(NUMALAB).args(["compare", &runs[0], &runs[1], "--format=json"]).output();
     let compared = schemas::document(&compared.expect("it starts").stdout);
-    // Where the launcher bound both ranks to one cpu, the second has a name of its own.
+    // If the launcher bound both ranks to one cpu, the second has a separate name.
     let common = compared["cells"].as_array().map_or(0, Vec::len);
     assert!(common >= 2, "{compared}");
     let all = lab.directory().join("runs");
@@ -238,12 +238,13 @@ fn mpi_is_found_at_run_time_under_every_launcher() {
         assert!(shown.contains(&format!("Meeting: MPI ({library}")), "{launcher}: {shown}");
         assert!(shown.contains("|  001  |"), "{launcher}: {shown}");
     }
-    // Without it the same ranks meet in shared memory.
+    // Without it, the same ranks meet in shared memory.
     for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
         let shown = prints(lab.command(launcher).args(["-n", "2"]).args(short(&["--overcommit"])));
         assert!(is_csv_of(2, &shown), "{launcher}: {shown}");
     }
-    // A plugin that the library does not speak starts worlds of one: each says so.
+    // With a plugin that the library does not support, each rank starts a world of its own size
+    // one, and says so.
     let command = short(&["--meet=mpi:libmpich.so.12", "--overcommit"]);
     let options = ["-n2", "--mpi=pmix", "--cpu-bind=none"];
     let said = says(&mut srun(lab, &options, &command));
@@ -256,7 +257,7 @@ fn a_map_that_wraps_or_is_not_obeyed_fails_before_anything_is_measured() {
     let said = says(&mut in_job(lab, &["-n4", "--cpu-bind=map_cpu:0,1"], &short(&[])));
     assert!(said.contains("map_cpu names 2 cpus for 4 ranks on host n"), "{said}");
     assert!(!said.contains("size (MB)"), "{said}");
-    // Here cpus 6 and 7 of the map are others of the machine.
+    // On this machine, cpus 6 and 7 of the map are mapped to others.
     let said = says(&mut in_job(lab, &["-n2", "--cpu-bind=map_cpu:6,7"], &short(&[])));
     assert!(said.contains("should be on cpu"), "{said}");
     let said = says(&mut srun(lab, &["-n4", "--cpu-bind=none"], &short(&[])));
@@ -295,7 +296,7 @@ fn interleaving_is_slurms_own_by_l3_groups() {
     }
 }
 
-/// The cpu of each task, as `--cpu-bind=verbose` tells it: a mask of one bit.
+/// Returns the cpu of each task from the output of `--cpu-bind=verbose`: a mask of one bit.
 fn cpus_by_task(told: &str) -> BTreeMap<usize, usize> {
     let task = |line: &str| {
         let (_, rest) = line.split_once("task ")?;
@@ -394,7 +395,7 @@ fn a_job_array_measures_each_element_and_a_batch_script_is_no_rank() {
     }
 }
 
-/// What the jobs of a directory printed, each below its file's name.
+/// Returns the output of a directory's jobs, each below its file's name.
 fn logs(directory: &Path) -> String {
     let files = fs::read_dir(directory).expect("readable").flatten().map(|entry| entry.path());
     let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "out"));
@@ -424,7 +425,7 @@ fn long_job(lab: &Lab, name: &str) -> (String, PathBuf) {
     (job, results_in(&parent))
 }
 
-/// What is left is usable, and the run is finished by `--resume`.
+/// Checks that the results are usable, and that `--resume` finishes the run.
 fn is_finished_by_resume(lab: &Lab, results: &Path) {
     assert_eq!(csvs(results), ["sequential_domain0_1ranks_1,2,64MB.csv"]);
     let part = results.join("sequential_domain0_2ranks_1,2,64MB.csv.part");
@@ -439,7 +440,7 @@ fn is_finished_by_resume(lab: &Lab, results: &Path) {
 fn a_job_that_its_time_limit_ends_is_finished_by_resume() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let (job, results) = long_job(lab, "limit");
-    // What slurmctld does at the limit: SIGCONT and SIGTERM, KillWait, SIGKILL.
+    // Imitates slurmctld at the time limit: SIGCONT and SIGTERM, KillWait, SIGKILL.
     prints(lab.command("scancel").arg(&job));
     waits_for("the job's end", || !queue(lab).contains(&job));
     is_finished_by_resume(lab, &results);
@@ -455,7 +456,7 @@ fn a_killed_rank_fails_its_step_and_resume_finishes_it() {
     is_finished_by_resume(lab, &results);
 }
 
-/// A numalab process with both in its environment.
+/// Returns a numalab process with both variables in its environment.
 fn process_with(never: &str, one: &str, other: &str) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?.flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).find(|process| {
@@ -482,7 +483,7 @@ fn the_loss_of_a_node_leaves_what_was_measured_and_another_node_finishes_it() {
         process_with("NUMALAB_NONE", &format!("SLURM_JOB_ID={job}"), "SLURM_PROCID=0").is_none()
     });
     is_finished_by_resume(lab, &results);
-    // A node whose daemon still answers has come back by itself.
+    // A node comes back by itself while its daemon still answers.
     output(lab.command("scontrol").args(["update", &name, "State=RESUME"]));
 }
 

@@ -1,5 +1,5 @@
-//! A real SLURM on loopback for tests: slurmctld and one slurmd for each node, of this
-//! machine and this user, stopped when the test program ends.
+//! A real SLURM on loopback for tests: slurmctld and a slurmd for each node, on this machine and as
+//! this user, stopped when the test program ends.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ pub struct Lab {
     /// Removed by the supervisor: a static lab is never dropped.
     directory: PathBuf,
     supervisor: Child,
-    /// The supervisor stops everything when this is closed, also by our own end.
+    /// Closing this stops everything, as our own end does.
     input: Option<ChildStdin>,
 }
 
-/// The programs that a lab needs.
+/// Programs that a lab needs.
 const PROGRAMS: [&str; 4] = ["slurmctld", "slurmd", "srun", "sbatch"];
 
-/// The lab of this test program: nodes n1 and n2 (partition lab) and m1 (partition big).
-/// `None`, and loud words, where SLURM is not installed.
+/// Returns the lab of this test program: nodes n1 and n2 (partition lab) and m1 (partition big);
+/// `None`, after printing why, if SLURM is not installed.
 pub fn lab() -> Option<&'static Lab> {
     static LAB: OnceLock<Option<Lab>> = OnceLock::new();
     LAB.get_or_init(|| Lab::start(&["n1", "n2", "m1"])).as_ref()
 }
 
-/// Held by a test while its jobs run: they wait for whole nodes, and two would disturb each other.
+/// Held by a test while its jobs run: they need whole nodes, and two tests would block each other.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a command wrote.
+/// Converts output to text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -51,7 +51,8 @@ impl Lab {
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
         let directory = directory.keep();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/lab/lab.sh");
-        // Five ports for each lab: up to four of this process, apart from those of others.
+        // Each lab uses five ports; the numbers leave room for four labs of this process, apart
+        // from those of others.
         static LABS: AtomicU32 = AtomicU32::new(0);
         let lab = LABS.fetch_add(1, Ordering::Relaxed);
         let port = 36_000 + std::process::id() % 1_000 * 20 + lab % 4 * 5;
@@ -71,22 +72,22 @@ impl Lab {
         Some(Self { directory, supervisor, input })
     }
 
-    /// A program of SLURM, or one that starts it, in this lab.
+    /// Returns a program of SLURM, or one that starts it, in this lab.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("SLURM_CONF", self.directory.join("slurm.conf"));
         command.current_dir(&self.directory).stdin(Stdio::null());
-        // Tasks and MPI: root is as good as any here, and nobody else is asked.
+        // Tasks and MPI run as root: no other user takes part.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command
     }
 
-    /// A directory for results, gone with the lab.
+    /// Returns a directory for results, removed with the lab.
     pub fn directory(&self) -> PathBuf {
         self.directory.clone()
     }
 
-    /// The process that watches over the daemons.
+    /// Returns the process that supervises the daemons.
     pub fn supervisor(&self) -> u32 {
         self.supervisor.id()
     }

@@ -1,4 +1,4 @@
-//! What needs a real SLURM: one lab, started once for all tests.
+//! Tests that need a real SLURM, with one lab for all of them.
 #![forbid(unsafe_code)]
 
 #[path = "../common/classes.rs"]

@@ -1,14 +1,14 @@
-//! Circles between the files of a crate, by the paths that their code names.
+//! Finds circular dependencies between the files of a crate, by the paths in their code.
 //!
-//! A module and its own children may know one another. Names that a module hands on
-//! (`pub use`) count as those of the file that has them.
+//! A module and its children may depend on each other. Re-exported names (`pub use`) belong to the
+//! file that defines them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module's names below its crate; none for `lib.rs` and `main.rs`.
+/// A module's path in its crate; empty for `lib.rs` and `main.rs`.
 pub type Module = Vec<String>;
 
-/// The modules of each circle.
+/// Returns the modules of each circle.
 pub fn circles(sources: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     let known = knows(sources);
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -41,7 +41,7 @@ fn reached<'a>(
     all
 }
 
-/// The modules that each names, its parents and children apart.
+/// Returns the modules that each module names, except its parents and children.
 fn knows(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let is_kin = |a: &Module, b: &Module| a.starts_with(b) || b.starts_with(a);
     let imports: BTreeMap<Module, Vec<Module>> = sources
@@ -55,7 +55,7 @@ fn knows(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module
     imports.iter().map(others).collect()
 }
 
-/// The module that a path names, and those that the name is handed on from.
+/// Returns the module that a path names, and those that re-export the name.
 fn owners(
     path: &Module,
     sources: &BTreeMap<Module, String>,
@@ -80,7 +80,7 @@ fn owners(
     }
 }
 
-/// Paths from the crate's root; those into other crates are left out.
+/// Makes paths absolute in the crate; paths into other crates are left out.
 fn absolute(
     module: &Module,
     paths: Vec<Module>,
@@ -110,7 +110,7 @@ fn absolute(
     paths.into_iter().filter_map(from_root).collect()
 }
 
-/// Every path that a file imports, and every other that begins with `crate` or `super`.
+/// Returns every imported path, and every other that begins with `crate` or `super`.
 fn paths(code: &str) -> Vec<Module> {
     let mut found = Vec::new();
     let mut lines = code.lines().map(|line| line.split("//").next().unwrap_or(line));
@@ -128,7 +128,7 @@ fn paths(code: &str) -> Vec<Module> {
     found
 }
 
-/// What stands behind `use` in a line that begins with it, `pub` and the like apart.
+/// Returns the path after `use` in a line that begins with it, after `pub` and the like.
 fn imported(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let visible = line.strip_prefix("pub").map(|rest| match rest.strip_prefix('(') {
@@ -138,7 +138,7 @@ fn imported(line: &str) -> Option<&str> {
     visible.unwrap_or(line).strip_prefix("use ")
 }
 
-/// `a::{b, c::{d, e as f}}` as paths.
+/// Expands `a::{b, c::{d, e as f}}` to paths.
 fn expand(above: &[String], tree: &str, found: &mut Vec<Module>) {
     let (head, group) = match tree.split_once('{') {
         Some((head, group)) => (head, group.rsplit_once('}').map(|(inner, _)| inner)),
@@ -167,7 +167,7 @@ fn expand(above: &[String], tree: &str, found: &mut Vec<Module>) {
     }
 }
 
-/// Paths such as `crate::plan::cell` within code.
+/// Finds paths such as `crate::plan::cell` within code.
 fn inline(code: &str) -> Vec<Module> {
     let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = code.split(|c| !is_of_path(c));
@@ -177,7 +177,7 @@ fn inline(code: &str) -> Vec<Module> {
         .collect()
 }
 
-/// Sources by module path (`a::b`), for tests.
+/// Returns sources by module path (`a::b`), for tests.
 fn given(files: &[(&str, &str)]) -> BTreeMap<Module, String> {
     let module =
         |path: &str| path.split("::").filter(|n| !n.is_empty()).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Links between documents, and the book that they are.
+//! Checks the links between documents, and that they form the book.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{read, root};
 
-/// Every Markdown file of the project that people read, below the root.
+/// Returns every Markdown file of the project for readers, below the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in ["", "docs", "docs/examples", "docs/studies", "integrations", "python"] {
@@ -26,7 +26,7 @@ fn markdown_in(place: &Path) -> Vec<PathBuf> {
     names.filter(is_markdown).map(|name| place.join(name)).collect()
 }
 
-/// Where a document's links lead, code left out.
+/// Returns the targets of a document's links outside code.
 fn links(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2).flat_map(|part| part.split('`').step_by(2));
     let prose: String = prose.collect::<Vec<_>>().join(" ");
@@ -34,17 +34,17 @@ fn links(text: &str) -> Vec<String> {
     ends.filter_map(|rest| rest.split_once(')')).map(|(link, _)| link.to_owned()).collect()
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// Returns the anchor of a heading, by GitHub's rules.
 fn anchor(heading: &str) -> String {
     let letters = heading.trim_start_matches('#').trim().chars();
     let kept = letters.filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// How pages of the book, which has `docs/` alone, link to the project's other files.
+/// Prefix of links from the book, which has only `docs/`, to the project's other files.
 const ELSEWHERE_IN_THE_PROJECT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
 
-/// The file below the root that a link of a document leads to; none if it is not the project's.
+/// Returns the file below the root that a document links to; `None` for other targets.
 fn target(document: &Path, file: &str) -> Option<PathBuf> {
     if let Some(file) = file.strip_prefix(ELSEWHERE_IN_THE_PROJECT) {
         return Some(root().join(file));

@@ -8,7 +8,7 @@ use super::root;
 const ALLOWED: [&str; 7] =
     ["MIT", "Apache-2.0", "BSD-3-Clause", "ISC", "Unicode-3.0", "Unlicense", "Zlib"];
 
-/// What `cargo tree` prints of the programs of a release, without what only builds or tests them.
+/// Returns the output of `cargo tree` for a release's programs, without build and test dependencies.
 fn shipped(words: &[&str]) -> String {
     let programs = ["-p", "numalab", "-p", "numalab-emulator", "-p", "numalab-kernel"];
     let output = Command::new(env!("CARGO"))

@@ -1,35 +1,35 @@
-//! What a thread did to the regions, and how long it waited for what.
+//! A thread's accesses to regions, and its waits for them.
 
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::outcome::{Outcome, Source};
 
 use super::page_use::PageUse;
 
-/// Accesses that are remembered of each kind: twice as many as lines are on their way to a core of today.
+/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight.
 const RECENT: usize = 32;
-/// Parts in which the waiting for bandwidth is kept of an access.
+/// Resolution of an access's share of waiting for bandwidth.
 const PARTS: u64 = 1 << 10;
 
-/// What a thread did to a region's pages on a node.
+/// A thread's accesses to a region's pages on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Loads and stores.
     pub accesses: [u64; 2],
-    /// Those that reached memory.
+    /// Accesses that reached memory.
     pub misses: u64,
-    /// Time waited for all of them, in ps.
+    /// Time waited for all accesses, in ps.
     pub waited_ps: u64,
-    /// Of that, for those that reached memory.
+    /// The part of `waited_ps` for accesses that reached memory.
     pub memory_ps: u64,
-    /// Of that, for bandwidth.
+    /// The part of `waited_ps` for bandwidth.
     pub queue_ps: u64,
-    /// Of `memory_ps`, what caches would have had if all threads were on one node.
+    /// The part of `memory_ps` that caches would have saved if all threads were on one node.
     pub cached_ps: u64,
-    /// Of `waited_ps`, for lines from caches of other cpus of the thread's node.
+    /// The part of `waited_ps` for lines from caches of other cpus of the thread's node.
     pub near_ps: u64,
-    /// The same of other nodes.
+    /// The part of `waited_ps` for lines from caches of other nodes.
     pub far_ps: u64,
-    /// Those that a shared cache had, and would not if all threads were on one node.
+    /// Accesses that hit a shared cache, and would miss if all threads were on one node.
     pub uncached: u64,
 }
 
@@ -38,7 +38,6 @@ pub struct Done {
 pub struct Touch {
     /// Region and node.
     pub slot: usize,
-    /// Load or store.
     pub kind: Kind,
     /// The page.
     pub used: &'static PageUse,
@@ -55,11 +54,11 @@ struct Recent {
     on_one_node: bool,
     /// Its page and the thread's node, if it reached memory.
     page: Option<(&'static PageUse, usize)>,
-    /// How much of its cost was for bandwidth.
+    /// The share of its cost that was for bandwidth, in [`PARTS`].
     queue_parts: u64,
 }
 
-/// The latest accesses of a kind, in turn.
+/// Ring buffer of the latest accesses of a kind.
 #[derive(Debug, Default)]
 struct Latest {
     all: [Recent; RECENT],
@@ -76,27 +75,27 @@ impl Latest {
         self.count.checked_sub(1).map(|last| self.all[last % RECENT])
     }
 
-    /// The first of those that were done at a time: a line on its way is asked for several times, and
-    /// the first one waits for what it comes from.
+    /// Returns the earliest access that completes at a time: a line in flight is requested several
+    /// times, and the first request decides where it comes from.
     fn done_at(&self, done_ps: u64) -> Option<Recent> {
         let from = self.count.saturating_sub(RECENT);
         (from..self.count).map(|at| self.all[at % RECENT]).find(|of| of.done_ps == done_ps)
     }
 }
 
-/// Of one thread, for each region and node, which together are a slot.
+/// One thread's figures by slot, which is a region and a node.
 #[derive(Debug, Default)]
 pub struct Account {
     done: Vec<Done>,
     latest: Latest,
-    /// Those whose line came from memory or another core: many accesses to lines that a core has may
-    /// follow before it waits for one of these.
+    /// Accesses with lines from memory or another core: many hits may follow before the thread
+    /// waits for one of these.
     from_afar: Latest,
 }
 
 impl Account {
-    /// Counts an access, and what was waited around it. A core goes on until it needs a value: what is
-    /// waited from then on is for the access that brings it.
+    /// Counts an access and the waits around it. A core goes on until it needs a value: later waits
+    /// are charged to the access that brings it.
     #[inline]
     pub fn add(&mut self, touch: Touch, outcome: &Outcome) {
         if outcome.waited_ps > outcome.own_wait_ps {
@@ -114,14 +113,14 @@ impl Account {
         self.charge(recent, outcome.own_wait_ps);
     }
 
-    /// So many loads and stores were made that waited for nothing of their own.
+    /// Counts loads and stores that did not wait.
     #[inline]
     pub fn count(&mut self, slot: usize, [loads, stores]: [u64; 2]) {
         let done = &mut self.done[slot].accesses;
         (done[0], done[1]) = (done[0] + loads, done[1] + stores);
     }
 
-    /// It waited until a time: for the access that was done then, else for the one before.
+    /// Charges a wait to the access that completes at its end, or else to the previous one.
     #[inline]
     pub fn waits(&mut self, until_ps: u64, waited_ps: u64) {
         let Some(last) = self.latest.last().filter(|_| waited_ps > 0) else { return };
@@ -129,7 +128,7 @@ impl Account {
         self.charge(found.unwrap_or(last), waited_ps);
     }
 
-    /// Remembers an access for what is waited for it later.
+    /// Keeps an access, so that later waits can be charged to it.
     fn keep(&mut self, touch: Touch, outcome: &Outcome) -> Recent {
         let is_memory = outcome.source == Source::Memory;
         let recent = Recent {
@@ -166,12 +165,11 @@ impl Account {
         }
     }
 
-    /// What was done, by slot.
+    /// Returns all figures, by slot.
     pub fn all(&self) -> &[Done] {
         &self.done
     }
 
-    /// What was done to a slot.
     pub fn of(&self, slot: usize) -> Done {
         self.done.get(slot).copied().unwrap_or_default()
     }
@@ -192,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_is_the_access_that_was_done_when_the_waiting_ended() {
+    fn a_wait_is_charged_to_the_access_that_completes_at_its_end() {
         let mut account = Account::default();
         let miss = touch(1, Kind::Load);
         let went = Outcome {
@@ -204,7 +202,7 @@ mod tests {
             ..Outcome::default()
         };
         account.add(miss, &went);
-        // A hit that needed no value, and then one whose address the miss brings.
+        // A hit that needed no value, then one with an address that the miss brings.
         let hit = Outcome { done_ps: 650, own_cache: true, ..Outcome::default() };
         account.add(touch(2, Kind::Load), &hit);
         let needs = Outcome { waited_ps: 100, resumed_ps: 700, done_ps: 701, ..hit };
@@ -226,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_is_waited_for_after_many_accesses_to_lines_that_the_core_has() {
+    fn a_wait_is_charged_to_a_miss_after_many_hits() {
         let mut account = Account::default();
         let miss = Outcome { done_ps: 9000, source: Source::Memory, ..Outcome::default() };
         account.add(touch(1, Kind::Store), &miss);
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_told_apart_by_where_lines_come_from_and_what_one_node_would_have() {
+    fn waits_are_split_by_source_and_by_what_one_node_would_cache() {
         let mut account = Account::default();
         let mut go = |source, on_one_node| {
             let went = Outcome {

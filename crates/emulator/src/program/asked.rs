@@ -1,5 +1,5 @@
-//! What libnuma asks the kernel about NUMA policy, answered for the emulated machine
-//! ([`crate::preload`]): what get_mempolicy(2), move_pages(2) and migrate_pages(2) would say there.
+//! Answers libnuma's questions about NUMA policy for the emulated machine ([`crate::preload`]):
+//! get_mempolicy(2), move_pages(2) and migrate_pages(2).
 
 use numalab_memory_model::arguments::Policy;
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
@@ -13,15 +13,15 @@ use super::{Program, guest_memory};
 const NODE: u64 = 1;
 const OF_ADDRESS: u64 = 2;
 const ALLOWED: u64 = 4;
-/// `MPOL_WEIGHTED_INTERLEAVE` is the last mode; flags are above.
+/// `MPOL_WEIGHTED_INTERLEAVE`, the highest mode; flags are above it.
 const MOST_MODE: u64 = 6;
 const MODE_MASK: u64 = 0xff;
-/// Pages whose addresses are read at a time.
+/// Addresses read at a time.
 const MOST_PAGES: u64 = 4096;
 
 impl Program {
-    /// The thread of a seat, which has the turn, asks what the call of a number gives, with arguments
-    /// at an address; the answer goes to another one.
+    /// Answers a policy call of the seat's thread, which holds the turn: reads the arguments from
+    /// one address and writes the result to another.
     pub fn answers(&'static self, seat: usize, [number, arguments_at, answer_at, ..]: [u64; 6]) {
         let Some(arguments) = guest_memory::arguments(arguments_at) else { return };
         let Some(call) = self.numbers.call(number.cast_signed()) else { return };
@@ -40,7 +40,7 @@ impl Program {
 }
 
 impl World {
-    /// What a call of the thread of a seat about policy gives.
+    /// Returns the result of a policy call by the seat's thread.
     pub fn answer(&mut self, seat: usize, call: Call, arguments: [u64; 6]) -> Option<i64> {
         let [first, _, third, ..] = arguments;
         match call {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// get_mempolicy(2)
+    /// Implements get_mempolicy(2).
     fn policy(
         &mut self,
         seat: usize,
@@ -72,7 +72,7 @@ impl World {
         let (mode, nodes) = match flags & (NODE | OF_ADDRESS | ALLOWED) {
             ALLOWED => (0, self.with_memory()),
             3 => {
-                // The kernel touches a page to say where it is.
+                // The kernel touches a page to find its node.
                 let page = self.space.touch(number, thread.home, of_thread.as_ref(), false);
                 let Some(page) = page else { return failed(libc::EFAULT) };
                 (self.id(page.node), Vec::new())
@@ -96,7 +96,7 @@ impl World {
         0
     }
 
-    /// move_pages(2): each page's node, or where it is to go.
+    /// Implements move_pages(2), which queries or moves each page.
     fn move_pages(&mut self, [_, count, pages_at, nodes_at, status_at, _]: [u64; 6]) -> i64 {
         if nodes_at != 0 {
             self.forget();
@@ -104,7 +104,7 @@ impl World {
         for from in (0..count).step_by(usize::try_from(MOST_PAGES).unwrap_or(1)) {
             let count = MOST_PAGES.min(count - from);
             let pages = guest_memory::pointers(pages_at.wrapping_add(8 * from), count);
-            // Their number is the program's word: it may be any.
+            // The count comes from the program: it may be anything.
             if pages.len() as u64 != count {
                 return failed(libc::EFAULT);
             }
@@ -131,7 +131,8 @@ impl World {
         0
     }
 
-    /// migrate_pages(2): pages of the first nodes go to those at the same place among the others.
+    /// Implements migrate_pages(2): pages of each source node go to the target node at the same
+    /// position.
     fn migrate(&mut self, [_, bits, from_at, to_at, ..]: [u64; 6]) -> i64 {
         let nodes = |at: u64| -> Vec<usize> {
             let ids = guest_memory::mask(at, bits).into_iter();
@@ -152,7 +153,7 @@ impl World {
         0
     }
 
-    /// What the program was started with, by numactl(8) for example.
+    /// Returns the policy that the program was started with, by numactl(8) for example.
     fn kept(&self) -> Option<Placement> {
         match &self.engine.arguments.policy {
             Policy::Stay(placement) => Some(placement.clone()),
@@ -174,12 +175,12 @@ impl World {
     }
 }
 
-/// What a call gives that failed with this error.
+/// Returns the raw result of a call that failed with this error.
 fn failed(error: i32) -> i64 {
     -i64::from(error)
 }
 
-/// The mode of set_mempolicy(2) that a placement is, and its nodes.
+/// Returns a placement's mode for set_mempolicy(2), and its nodes.
 fn mode_of(placement: Option<Placement>) -> (u32, Vec<usize>) {
     match placement {
         None | Some(Placement::Local) => (0, Vec::new()),
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_pages_ends_where_it_cannot_be_read_whatever_its_length_is_said_to_be() {
+    fn a_list_of_pages_ends_where_memory_ends_whatever_its_length() {
         let words = ["cpus=0.1", "memory=1G.1G", "distances=10.21/21.10"];
         let arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
         let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
@@ -213,7 +214,7 @@ mod tests {
         let mut status = [7_i32];
         let places = [page.as_ptr() as u64, status.as_mut_ptr() as u64];
         assert_eq!(world.move_pages([0, 1, places[0], 0, places[1], 0]), 0);
-        // SAFETY: ours; the kernel has written to it.
+        // SAFETY: our memory, which the kernel has written to.
         assert_eq!(unsafe { status.as_ptr().read_volatile() }, -libc::ENOENT);
     }
 }

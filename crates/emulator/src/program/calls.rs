@@ -1,4 +1,4 @@
-//! What a program's system calls do to its pages, its threads and its time.
+//! Follows a program's system calls: their effect on its pages, threads and time.
 
 mod processes;
 mod waits;
@@ -25,11 +25,11 @@ const MOVES: u64 = 2 | 4;
 const DISCARDS: [u64; 3] = [4, 8, 9];
 /// `MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`.
 const HUGE: [u64; 2] = [14, 15];
-/// `MAP_ANONYMOUS`
+/// `MAP_ANONYMOUS`.
 const MAPS_NO_FILE: u64 = 0x20;
-/// `MAP_SHARED`, which `MAP_SHARED_VALIDATE` has too.
+/// `MAP_SHARED`; `MAP_SHARED_VALIDATE` has this bit, too.
 const MAPS_SHARED: u64 = 1;
-/// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the thread's end is told at an address.
+/// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the kernel clears a word when the thread ends.
 const THREAD: u64 = 0x1_0000;
 const TELLS_END: u64 = 0x20_0000;
 
@@ -38,7 +38,7 @@ const TELLS_END: u64 = 0x20_0000;
 struct Pending {
     call: Call,
     arguments: [u64; 6],
-    /// When it ends at the latest, in ps of the program's time.
+    /// The deadline, in ps of the program's time.
     until_ps: Option<u64>,
 }
 
@@ -47,8 +47,8 @@ thread_local! {
 }
 
 impl Program {
-    /// The thread that calls us, by QEMU's index, begins a system call; whether this process goes
-    /// on as another program if it succeeds.
+    /// Follows the calling thread into a system call. Returns true if the process goes on as
+    /// another program when the call succeeds.
     pub fn begins_call(
         &'static self,
         engine: &'static Engine,
@@ -58,7 +58,7 @@ impl Program {
     ) -> bool {
         let seat = self.seat(index).unwrap_or_else(|| self.arrives(engine, index));
         while self.here(index).is_none() && self.takes_turn(seat, Patience::Endless) {
-            // What it makes up for may take its turn away again.
+            // Replaying may give its turn away again.
             self.catch_up(engine, index);
         }
         let call = self.numbers.call(number);
@@ -70,7 +70,7 @@ impl Program {
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
         PENDING.set(call.map(|call| Pending { call, arguments, until_ps }));
         let mut order = self.turns.order();
-        // The turn of who is not said to be in the kernel is its own.
+        // A thread keeps its turn unless it is marked as being in the kernel.
         order.is_in_call(seat, !call.is_some_and(|call| keeps_turn(call, &arguments)));
         order.schedule.comes_to(seat, now_ps);
         let [first, second, ..] = arguments;
@@ -96,14 +96,14 @@ impl Program {
         match (call, waits) {
             (Some(Call::ExitGroup), _) => self.turns.end(),
             (_, Some(how)) => self.turns.leave(seat, now_ps, how),
-            // A thread that ends has its turn until QEMU has told those who wait for that.
+            // A thread that ends keeps the turn until QEMU has woken those who wait for its end.
             (_, None) => {}
         }
         call == Some(Call::Execute)
     }
 
-    /// The thread of QEMU's index goes on as the program that execve(2) was given, emulated as this one
-    /// is: on the cpus and with the policy that it has.
+    /// Replaces the process by the program that execve(2) names, emulated like this one: on the
+    /// same cpus and with the same policy.
     pub fn follow_execute(
         &'static self,
         index: c_uint,
@@ -120,7 +120,7 @@ impl Program {
         exec::follow(&self.target, &keeps, [path, arguments, environment]);
     }
 
-    /// The system call that it began gave this.
+    /// Follows the return of the calling thread from its system call.
     pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
         let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
         let mut order = self.turns.order();
@@ -146,14 +146,14 @@ impl Program {
         }
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
-            // What the host refuses, because it has fewer cpus, the machine would do.
+            // The host may refuse for lack of cpus, but the emulated machine would not.
             Some((Call::SetAffinity, arguments)) => self.set_affinity(seat, arguments),
             Some((Call::Asks, arguments)) => self.answers(seat, arguments),
             _ => {}
         }
     }
 
-    /// A thread has come out of the kernel by itself, or was woken before.
+    /// Lets a thread go on that returned from the kernel by itself or was woken earlier.
     fn goes_on_after(&self, order: &mut Order, seat: usize, pending: Option<Pending>, value: i64) {
         let is_ready = order.schedule.is_ready(seat);
         let until_ps =
@@ -170,12 +170,12 @@ impl Program {
             }
         }
         if !is_ready {
-            // Who was woken by another thread is known to come.
+            // A thread woken by another one is expected already.
             self.turns.tell(order);
         }
     }
 
-    /// What a call did that gave this.
+    /// Applies the effects of a call, given its return value.
     fn returned(&self, world: &mut World, seat: usize, pending: Pending, value: i64) {
         let Pending { call, arguments, .. } = pending;
         if call == Call::Futex {
@@ -186,8 +186,7 @@ impl Program {
             if call == Call::Clone {
                 self.turns.order().makes_none();
             }
-            // The host has one node where the machine has several: what it refuses, the machine
-            // would do.
+            // The host may have only one node: what it refuses, the emulated machine would do.
             return world.placed(seat, call, arguments);
         };
         let [address, second, ..] = arguments;
@@ -204,7 +203,7 @@ impl Program {
         }
     }
 
-    /// A thread has woken so many at a time.
+    /// Records that a thread woke up to `count` waiters.
     fn woke(&self, arguments: [u64; 6], count: usize, now_ps: u64) {
         let [address, operation, most, _, other, _] = arguments;
         let most = usize::try_from(most).unwrap_or(0);
@@ -226,7 +225,7 @@ impl Program {
         self.turns.tell(&mut order);
     }
 
-    /// The clock that a thread of a seat read shows the program's time.
+    /// Overwrites the clock reading that a thread got with the program's time.
     fn tells_time(&self, world: &World, seat: usize, call: Call, arguments: [u64; 6]) {
         let thread = &world.threads[seat];
         let all_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
@@ -241,21 +240,21 @@ impl Program {
         }
     }
 
-    /// The mask that a thread asked for, of so many bytes, has the cpus of the machine.
+    /// Overwrites the affinity mask that a thread got with the cpus of the emulated machine.
     fn tells_cpus(&self, seat: usize, address: u64, bytes: u64) {
         let order = self.turns.order();
         let bytes = usize::try_from(bytes).unwrap_or(0);
         guest_memory::write_mask(address, bytes, order.schedule.allowed(seat));
     }
 
-    /// The thread of a seat, which has the turn, may run on these cpus alone.
+    /// Restricts the seat's thread, which holds the turn, to these cpus.
     pub fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
         let [thread, bytes, address, ..] = arguments;
         let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
         let now_ps = self.leaves(world, seat);
         let mut order = self.turns.order();
         order.schedule.allows(seat, &mask(address, bytes.saturating_mul(8)), now_ps);
-        // Others may run first where it is now.
+        // Other threads may run before it on its new cpu.
         self.turns.give(&mut order);
         drop(order);
         self.takes_turn(seat, Patience::Endless);
@@ -263,7 +262,7 @@ impl Program {
 }
 
 impl World {
-    /// Sets what a thread says of where pages are to lie.
+    /// Applies a call that sets a memory policy.
     pub fn placed(&mut self, seat: usize, call: Call, arguments: [u64; 6]) {
         let [first, second, third, fourth, fifth, sixth] = arguments;
         let machine = &self.engine.arguments.machine;
@@ -291,7 +290,7 @@ impl World {
         }
     }
 
-    /// What a call did to what is mapped.
+    /// Applies a call that changes mappings.
     fn mapped(&mut self, seat: usize, call: Call, arguments: [u64; 6], value: u64) {
         let [address, length, third, fourth, fifth, _] = arguments;
         match call {
@@ -342,7 +341,7 @@ impl World {
         self.regions.moved(number, (from, from + length), (to, to + new_length));
     }
 
-    /// The heap ends there now.
+    /// Moves the end of the heap.
     fn moved_break(&mut self, seat: usize, end: u64) {
         let (start, old_end) = *self.heap.get_or_insert((end, end));
         self.heap = Some((start, end));
@@ -356,12 +355,12 @@ impl World {
     }
 }
 
-/// Whether a call that names a thread means the one that calls.
+/// Returns true if a thread id in a call's arguments means the calling thread.
 pub fn is_own(thread: u64) -> bool {
     thread == 0 || i32::try_from(thread) == Ok(own_tid())
 }
 
-/// A thread is told on which cpu of the machine it is, and on which node.
+/// Writes the cpu and node that a thread runs on, as getcpu(2) does.
 fn tells_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
     let thread = &world.threads[seat];
     let node = world.engine.arguments.machine.nodes[thread.home].id;
@@ -373,12 +372,12 @@ fn tells_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
     }
 }
 
-/// The numbers of the pages that a range of addresses touches.
+/// Returns the numbers of the pages that a range of addresses touches.
 fn pages(start: u64, bytes: u64) -> std::ops::Range<u64> {
     start / PAGE_BYTES..start.saturating_add(bytes).div_ceil(PAGE_BYTES)
 }
 
-/// The modes of set_mempolicy(2), their flags left out; `None` for the default.
+/// Decodes a mode of set_mempolicy(2), ignoring its flags; `None` is the default policy.
 fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
     match (mode & 0xff, nodes.first()) {
         (0, _) | (_, None) => None,

@@ -1,39 +1,37 @@
-//! The clocks that a program reads (clock_gettime(2)): what passes on them is the time of the machine,
-//! not that of this host, on which the program takes much longer.
+//! The clocks that a program reads (clock_gettime(2)) show the emulated machine's time, not the
+//! host's, on which the program takes much longer.
 
 use std::array;
 
-/// Of a process, and of a thread, the time that they were busy.
+/// The cpu-time clocks of a process and of a thread.
 const PROCESS: u64 = 2;
 const THREAD: u64 = 3;
-/// Clocks that count time alone: Linux has these, and those of descriptors and other processes.
+/// Clocks with fixed ids; others are of descriptors and other processes.
 const CLOCKS: usize = 12;
-/// What a time in nanoseconds has in a second.
 pub const NS_PER_S: i64 = 1_000_000_000;
 
-/// How long threads were busy, in ns.
+/// Busy times, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
-    /// The one that asks.
+    /// Of the thread that asks.
     pub thread_ns: u64,
-    /// All of the process.
+    /// Of the whole process.
     pub process_ns: u64,
 }
 
-/// All of them.
 #[derive(Debug)]
 pub struct Clocks {
-    /// What each showed when the program began.
+    /// The host clocks' values when the program began.
     began_ns: [Option<i64>; CLOCKS],
 }
 
 impl Clocks {
-    /// The program begins now.
+    /// Starts the clocks now.
     pub fn new() -> Self {
         Self { began_ns: array::from_fn(host_ns) }
     }
 
-    /// What a clock shows when so much time has passed since the program began.
+    /// Returns a clock's value when this time has passed since the program began.
     pub fn shows_ns(&self, clock: u64, passed_ns: u64, busy: Busy) -> Option<i64> {
         let signed = |ns: u64| i64::try_from(ns).ok();
         match clock {
@@ -43,7 +41,7 @@ impl Clocks {
         }
     }
 
-    /// How much time has passed since the program began when a clock shows this.
+    /// Returns the time since the program's start at which a clock shows this value.
     pub fn passed_ns(&self, clock: u64, shows_ns: i64) -> Option<u64> {
         let passed_ns = shows_ns.saturating_sub(self.began(clock)?);
         Some(u64::try_from(passed_ns).unwrap_or(0))
@@ -54,20 +52,20 @@ impl Clocks {
     }
 }
 
-/// What a clock of the host shows.
+/// Returns the value of a host clock.
 fn host_ns(clock: usize) -> Option<i64> {
     let mut shows = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is ours, and lives during the call.
+    // SAFETY: `shows` lives during the call.
     let failed = unsafe { libc::clock_gettime(i32::try_from(clock).ok()?, &raw mut shows) };
     (failed == 0).then(|| shows.tv_sec.saturating_mul(NS_PER_S).saturating_add(shows.tv_nsec))
 }
 
-/// Seconds and the rest of a time, of which there are so many in a second.
+/// Splits ns into seconds and a rest in units of 1/`per_second`.
 pub fn seconds(ns: i64, per_second: i64) -> [i64; 2] {
     [ns.div_euclid(NS_PER_S), ns.rem_euclid(NS_PER_S) / (NS_PER_S / per_second)]
 }
 
-/// A time of seconds and a rest, of which there are so many in a second, in ns.
+/// Returns seconds and a rest in units of 1/`per_second` as ns.
 pub fn nanoseconds([seconds, rest]: [i64; 2], per_second: i64) -> i64 {
     seconds.saturating_mul(NS_PER_S).saturating_add(rest.saturating_mul(NS_PER_S / per_second))
 }
@@ -77,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_on_a_clock_is_the_time_of_the_machine() {
+    fn clocks_advance_by_the_machines_time() {
         let clocks = Clocks::new();
         let busy = Busy { thread_ns: 7, process_ns: 20 };
         let shows = |clock, passed_ns| clocks.shows_ns(clock, passed_ns, busy).unwrap();

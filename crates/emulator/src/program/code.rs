@@ -15,13 +15,12 @@ use super::lock;
 /// A translated block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// So many instructions.
+    /// The number of instructions.
     pub instructions: u64,
-    /// How values flow through it, where that is known; by address, since flows live for good.
+    /// Its data flow, where that is known. Flows are never freed, so that they compare by address.
     pub flow: Option<&'static Flow>,
-    /// Where it lies.
     pub place: Place,
-    /// Whether a thread that waits for another one executes it (`pause`, `yield`).
+    /// If true, it contains a spin-wait hint (`pause`, `yield`).
     pub pauses: bool,
 }
 
@@ -29,49 +28,44 @@ pub struct Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(align(64))]
 pub struct Instruction {
-    /// Its place in its block, from 0.
+    /// Its position in its block, from 0.
     pub position: u32,
-    /// The same as the model has it.
+    /// Its form for the model.
     pub by: By,
-    /// Its address.
     pub address: u64,
-    /// What it does to the calls that its thread is in.
+    /// Its effect on the thread's call stack.
     pub calls: Calling,
 }
 
 const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
 
-/// What an instruction does to the calls that its thread is in.
+/// An instruction's effect on the thread's call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Calling {
-    /// Nothing.
     Nothing,
-    /// It is a call, which returns to this address.
+    /// A call that returns to this address.
     Call(u64),
-    /// It returns from one.
+    /// A return.
     Return,
 }
 
-/// An access of a thread.
+/// An access by a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
     /// The first address.
     pub address: u64,
-    /// Load or store.
     pub kind: Kind,
-    /// By which instruction.
     pub by: &'static Instruction,
-    /// How many bytes.
     pub bytes: u8,
 }
 
-/// Whether an instruction is the hint of one who waits by looking: PAUSE (Intel SDM, volume 2), or
-/// YIELD and WFE (Arm ARM, C6.2).
+/// Returns true for a spin-wait hint: PAUSE (Intel SDM, volume 2), or YIELD and WFE (Arm ARM,
+/// C6.2).
 pub fn is_pause(code: &[u8]) -> bool {
     matches!(code, [0xf3, 0x90] | [0x3f | 0x5f, 0x20, 0x03, 0xd5])
 }
 
-/// What QEMU keeps pointers to, which lives for good.
+/// Values that QEMU keeps pointers to, and that are never freed.
 #[derive(Debug)]
 pub struct Kept<T: 'static>(Mutex<HashMap<T, &'static T>>);
 
@@ -82,7 +76,7 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Copy + Eq + Hash> Kept<T> {
-    /// The one that is like this.
+    /// Returns the stored value equal to this one.
     pub fn keep(&self, value: T) -> &'static T {
         let mut known = lock(&self.0);
         known.entry(value).or_insert_with(|| Box::leak(Box::new(value)))
@@ -102,13 +96,13 @@ struct Mapped {
 }
 
 impl Objects {
-    /// Those of now (proc_pid_maps(5)).
+    /// Reads the present mappings (proc_pid_maps(5)).
     pub fn read() -> Self {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         Self(maps.lines().filter_map(mapped).collect())
     }
 
-    /// The place of an instruction, or of a return address: the call is before it.
+    /// Returns the place of an instruction or of a return address (the call is before it).
     pub fn place(&self, address: u64) -> Option<CodePlace> {
         let at = self.0.partition_point(|mapped| mapped.end <= address);
         let mapped = self.0.get(at).filter(|mapped| mapped.start <= address)?;
@@ -116,8 +110,8 @@ impl Objects {
         Some(CodePlace { object: mapped.path.clone(), offset, function: None, line: None })
     }
 
-    /// An instruction's place, if there is one, and those of the calls that it was made in, by
-    /// where they return; innermost first.
+    /// Returns the place of an instruction, if there is one, and of its callers by their return
+    /// addresses, innermost first.
     pub fn places(&self, instruction: Option<u64>, callers: &[u64]) -> Vec<CodePlace> {
         let calls = callers.iter().map(|address| address - 1);
         instruction.into_iter().chain(calls).filter_map(|address| self.place(address)).collect()
@@ -138,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_found_in_the_file_that_it_was_mapped_from() {
+    fn finds_code_in_the_file_that_it_was_mapped_from() {
         let objects = Objects::read();
         let here = mapped as *const () as u64;
         let place = objects.place(here).unwrap();
@@ -151,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_is_kept_once() {
+    fn equal_instructions_are_kept_once() {
         let kept = Kept::default();
         let by = By::default();
         let like = |position| Instruction { position, by, address: 5, calls: Calling::Nothing };
@@ -161,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_of_those_who_wait_are_known() {
+    fn recognizes_spin_wait_hints() {
         let hints: [&[u8]; 3] = [&[0xf3, 0x90], &[0x3f, 0x20, 3, 0xd5], &[0x5f, 0x20, 3, 0xd5]];
         assert!(hints.into_iter().all(is_pause));
         assert!(![[0x90].as_slice(), &[0x1f, 0x20, 3, 0xd5]].into_iter().any(is_pause));

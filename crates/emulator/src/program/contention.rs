@@ -1,4 +1,4 @@
-//! Lines that threads contend for: who stores to which of their bytes.
+//! Contended lines: who stores to which of their bytes.
 
 use std::collections::HashMap;
 
@@ -6,64 +6,59 @@ use numalab_memory_model::counters::Kind;
 
 use super::page_use::LINE_BYTES;
 
-/// Lines of which details are kept.
+/// Lines with details kept.
 const MOST_LINES: usize = 4096;
 
-/// What one thread does to a line, since it is contended for.
+/// One thread's use of a contended line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Party {
-    /// The thread's seat.
     pub seat: usize,
     /// Loads and stores.
     pub accesses: [u64; 2],
-    /// The bytes that they were of, a bit each.
+    /// The bytes loaded and stored, one bit each.
     pub bytes: [u64; 2],
     /// Time waited for them, in ps.
     pub waited_ps: u64,
-    /// Where its code stored first, or loaded if it never stored.
+    /// The first instruction that stored, or that loaded if none stored.
     pub instruction: u64,
-    /// Where the calls return that it was in then.
+    /// Return addresses of the calls active at that instruction.
     pub callers: Vec<u64>,
 }
 
-/// A line that threads contend for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
     /// Number of its region.
     pub region: usize,
-    /// How often it changed hands.
+    /// Number of times that the line moved between caches.
     pub changes: u64,
-    /// Who uses it.
+    /// Its users.
     pub parties: Vec<Party>,
 }
 
-/// An access to such a line.
+/// An access to a contended line.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// The thread's seat.
     pub seat: usize,
-    /// Its first address.
+    /// The first address.
     pub address: u64,
-    /// So many bytes.
     pub bytes: u64,
-    /// Load or store.
     pub kind: Kind,
-    /// Whether the line changed hands.
+    /// If true, the line moved between caches.
     pub changed: bool,
-    /// How long the thread waited, in ps.
+    /// Time waited, in ps.
     pub waited_ps: u64,
     /// Address of the instruction.
     pub instruction: u64,
 }
 
-/// All of them, by the line's number.
+/// Contended lines by line number.
 #[derive(Debug, Default)]
 pub struct Contention {
     lines: HashMap<u64, Contended>,
 }
 
 impl Contention {
-    /// A line is used that threads contend for.
+    /// Counts a use of a contended line.
     pub fn add(&mut self, used: Use, region: usize, callers: impl Fn() -> Vec<u64>) {
         let number = used.address / LINE_BYTES;
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&number) {
@@ -87,7 +82,7 @@ impl Contention {
         party.waited_ps += used.waited_ps;
     }
 
-    /// The lines by how long they are waited for, longest first, at most so many.
+    /// Returns up to `most` lines, by time waited for them, longest first.
     pub fn worst(&self, most: usize) -> Vec<(u64, &Contended)> {
         let waited =
             |line: &Contended| line.parties.iter().map(|party| party.waited_ps).sum::<u64>();
@@ -100,7 +95,7 @@ impl Contention {
     }
 }
 
-/// The bits of bytes from one on, as far as the line goes.
+/// Returns a mask of bytes from an address, cut at the end of the line.
 fn mask(from: u64, bytes: u64) -> u64 {
     let bytes = bytes.clamp(1, LINE_BYTES);
     (u64::MAX >> (LINE_BYTES - bytes)) << from
@@ -115,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_knows_which_bytes_each_thread_stores_to() {
+    fn a_line_records_which_bytes_each_thread_stores_to() {
         let mut lines = Contention::default();
         for _ in 0..3 {
             lines.add(used(0, 0x1000, Kind::Store), 2, || vec![1]);
@@ -132,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn details_of_so_many_lines_are_kept_and_no_more() {
+    fn keeps_details_of_a_limited_number_of_lines() {
         let mut lines = Contention::default();
         for line in 0..2 * MOST_LINES as u64 {
             lines.add(used(0, line * 64, Kind::Store), 0, Vec::new);

@@ -1,5 +1,5 @@
-//! Programs that a process goes on as: QEMU's user mode would let the host run them, so that we
-//! start QEMU for them, as we were started.
+//! Follows execve(2): QEMU's user mode would let the host run the new program natively, so we start
+//! QEMU for it with this process's own options.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,29 +13,28 @@ use numalab_memory_model::space::Placement;
 
 use super::guest_memory;
 
-/// Words of a command line or an environment at most.
+/// Most words of a command line or an environment.
 const MOST_WORDS: usize = 1 << 16;
-/// Scripts that name scripts that name scripts: more is a circle (execve(2)).
+/// Most levels of scripts with scripts as interpreters; more is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
-/// What a script's first line may have.
+/// Longest first line of a script.
 const MOST_OF_LINE: u64 = 256;
 
-/// What a thread keeps that goes on as another program (sched_setaffinity(2), set_mempolicy(2)).
+/// State that a thread keeps across execve(2) (sched_setaffinity(2), set_mempolicy(2)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keeps {
-    /// Its cpus, if it said which.
+    /// Its cpus, if restricted.
     pub cpus: Option<Vec<usize>>,
-    /// Its policy, if it has one.
+    /// Its policy, if set.
     pub policy: Option<Placement>,
 }
 
-/// Goes on as another program under the QEMU that this is, with what execve(2) was given. Comes
-/// back if there is no such program, or none for this QEMU: the system's own answer is the right
-/// one then.
+/// Replaces this process by QEMU running the program that execve(2) names. Returns if there is no
+/// such program, or none for this QEMU; the system's own answer is right then.
 pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64; 3]) {
     let arguments = guest_memory::strings(arguments, MOST_WORDS);
     let mut environment = guest_memory::strings(environment, MOST_WORDS);
-    // QEMU itself would be loaded with what this program was.
+    // QEMU itself must not load the program's preloads.
     let preloads = preloads();
     environment.retain(|variable| Some(variable) != preloads.as_ref());
     let path = guest_memory::path(path);
@@ -48,12 +47,12 @@ pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64;
         words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
     };
     let (arguments, environment) = (pointers(&words), pointers(&environment));
-    // SAFETY: the path and both lists are C strings that live until the call returns, the lists
-    // ended by null; it returns only if it failed, which leaves this process as it was.
+    // SAFETY: the path and the strings of both null-terminated lists live until the call returns;
+    // it returns only on failure, which leaves this process unchanged.
     unsafe { libc::execve(c"/proc/self/exe".as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
 }
 
-/// QEMU's command line for a program.
+/// Builds QEMU's command line for a program.
 fn command_line(
     target: &str,
     keeps: &Keeps,
@@ -72,7 +71,7 @@ fn command_line(
     Some(words)
 }
 
-/// The program that runs in the end, and its arguments.
+/// Resolves scripts to the program that runs in the end, with its arguments.
 fn interpreted(
     target: &str,
     mut path: String,
@@ -96,7 +95,7 @@ fn interpreted(
     None
 }
 
-/// The first bytes of a file that may be run.
+/// Returns the first bytes of an executable file.
 fn executable_head(path: &Path) -> Option<Vec<u8>> {
     let about = fs::metadata(path).ok()?;
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
@@ -108,23 +107,23 @@ fn executable_head(path: &Path) -> Option<Vec<u8>> {
     first_bytes(path, MOST_OF_LINE)
 }
 
-/// The first bytes of a file, so many at most.
+/// Returns up to `most` first bytes of a file.
 fn first_bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut first = Vec::new();
     fs::File::open(path).ok()?.take(most).read_to_end(&mut first).ok()?;
     Some(first)
 }
 
-/// The variable that loads this plugin into a program.
+/// Returns the variable that preloads this plugin into a program.
 fn preloads() -> Option<Vec<u8>> {
     Some([b"LD_PRELOAD=", own_file()?.as_slice()].concat())
 }
 
-/// The file that this plugin is in (dladdr(3)).
+/// Returns the path of this shared object (dladdr(3)).
 fn own_file() -> Option<Vec<u8>> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     let here = own_file as *const libc::c_void;
-    // SAFETY: what is found is ours; its name, if there is one, is a C string that stays.
+    // SAFETY: `found` is ours; its name, if any, is a C string that stays valid.
     unsafe {
         let known = libc::dladdr(here, found.as_mut_ptr()) != 0;
         let name = known.then(|| found.assume_init().dli_fname).filter(|name| !name.is_null())?;
@@ -132,15 +131,15 @@ fn own_file() -> Option<Vec<u8>> {
     }
 }
 
-/// Whether a file is a program of 64 bits for QEMU's target (elf(5): `e_machine`).
+/// Returns true for a 64-bit program of QEMU's target (elf(5): `e_machine`).
 fn is_program(head: &[u8], target: &str) -> bool {
     let number = if target == "aarch64" { 0xb7 } else { 0x3e };
     let machine = head.strip_prefix(b"\x7fELF\x02\x01").and_then(|rest| rest.get(12..14));
     machine == Some(&[number, 0])
 }
 
-/// QEMU's own words of the command line of this process: itself, and its options that name the
-/// plugin and the root, not the name and the variables of the program.
+/// Returns QEMU's own words of this process's command line: its path and the options for the plugin
+/// and the root, without the program's name and variables.
 fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
     let mut words = command_line.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     let mut own = vec![words.next()?];
@@ -156,7 +155,7 @@ fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
     Some(own)
 }
 
-/// The plugin's words with what a thread keeps.
+/// Returns the plugin's argument with what a thread keeps.
 fn keeping(mut plugin: String, keeps: &Keeps) -> String {
     let cpus = keeps.cpus.iter().map(|cpus| {
         let words: Vec<String> = cpus.iter().map(usize::to_string).collect();

@@ -1,19 +1,20 @@
-//! Processes of one program. Each reports what it did by itself; what one has to know of another is in
-//! a file next to the report, since fork(2) copies the emulator and execve(2) loads it anew.
+//! Links the processes of one program. Each writes a separate report; what one must know of another
+//! goes through a file next to the report, since fork(2) copies the emulator and execve(2) loads it
+//! anew.
 
 use std::fs;
 
-/// Where and when a process begins.
+/// The origin of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Began {
-    /// The place of its first thread among those of the program: 0 of the first process.
+    /// Position of its first thread among the program's: 0 for the first process.
     pub place: usize,
     /// In ps of the program's time.
     pub at_ps: u64,
 }
 
 impl Began {
-    /// What this process left for the program that it goes on as, or the default for the first one.
+    /// Reads what this process left before execve(2), or returns the default for the first one.
     pub fn read(report: Option<&str>) -> Self {
         let read = || {
             let text = fs::read_to_string(file(report?, std::process::id(), "began")).ok()?;
@@ -23,24 +24,24 @@ impl Began {
         read().unwrap_or_default()
     }
 
-    /// Leaves it, for this process after execve(2) and for who counts the processes.
+    /// Leaves it for this process after execve(2), and for counting processes.
     pub fn write(self, report: Option<&str>) {
         write(report, "began", &format!("{} {}", self.place, self.at_ps));
     }
 }
 
-/// This process has come that far, for the parent that waits for its end.
+/// Leaves this process's time for the parent that waits for its end.
 pub fn has_come_to(report: Option<&str>, now_ps: u64) {
     write(report, "ended", &now_ps.to_string());
 }
 
-/// How far a child had come when it ended.
+/// Returns the time of a child's end.
 pub fn ended_ps(report: Option<&str>, child: i64) -> Option<u64> {
     let child = u32::try_from(child).ok()?;
     fs::read_to_string(file(report?, child, "ended")).ok()?.parse().ok()
 }
 
-/// A program that changed its root or its user cannot leave a file: its times are not known then.
+/// Fails silently for a program that changed its root or user: its times are unknown then.
 fn write(report: Option<&str>, what: &str, text: &str) {
     let Some(report) = report else { return };
     let _ = fs::write(file(report, std::process::id(), what), text);
@@ -50,15 +51,15 @@ fn file(report: &str, process: u32, what: &str) -> String {
     format!("{report}.{process}.{what}")
 }
 
-/// The children that a process has, by their places behind its own.
+/// A process's children, by their positions after its own.
 #[derive(Debug, Default)]
 pub struct Children {
-    /// 0 where none is, -1 for the one that is being made.
+    /// Process ids; 0 is free, -1 is being created.
     processes: Vec<i64>,
 }
 
 impl Children {
-    /// One is being made.
+    /// Reserves a position for a new child.
     pub fn makes(&mut self) {
         match self.processes.iter_mut().find(|process| **process == 0) {
             Some(free) => *free = -1,
@@ -66,17 +67,18 @@ impl Children {
         }
     }
 
-    /// It was made with this number, or it was not.
+    /// Records the new child's id, or that creating it failed.
     pub fn made(&mut self, process: i64) {
         self.replace(-1, process.max(0));
     }
 
-    /// One has ended and was waited for.
+    /// Removes a child that was waited for.
     pub fn ended(&mut self, process: i64) {
         self.replace(process, 0);
     }
 
-    /// In the child that was being made: its place behind its parent's, and it has none itself.
+    /// In the child being created: returns its position after its parent's, and forgets its
+    /// siblings.
     pub fn born(&mut self) -> usize {
         let own = self.processes.iter().position(|process| *process == -1).unwrap_or(0);
         self.processes.clear();
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_at_a_time_have_places_of_their_own_and_one_after_the_other_the_same() {
+    fn concurrent_children_have_different_positions_and_successive_ones_the_same() {
         let mut parent = Children::default();
         let mut forks = |ended: i64, process: i64| {
             parent.ended(ended);
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_leaves_is_there_after_it_becomes_another_program() {
+    fn a_process_finds_what_it_left_before_execve() {
         let directory = tempfile::tempdir().unwrap();
         let report = directory.path().join("report").to_string_lossy().into_owned();
         let own = i64::from(std::process::id());

@@ -1,23 +1,21 @@
-//! Who waits for whom (futex(2)): threads that wait at an address go on in the order in which they
-//! began to, when another one wakes them.
+//! Tracks who waits for whom (futex(2)): waiters at an address go on in the order in which they
+//! arrived.
 
 use std::collections::{HashMap, VecDeque};
 
-/// What futex(2) does, by its command's number.
+/// An operation of futex(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Futex {
-    /// Waits to be woken.
     Wait,
-    /// Wakes others at one address, and perhaps at a second one.
+    /// Wakes waiters at one address, and perhaps at a second one.
     Wake,
-    /// Wakes some at one address, and has the others wait at a second one.
+    /// Wakes some waiters at one address, and moves the others to a second one.
     Requeue,
-    /// Anything else.
     Other,
 }
 
 impl Futex {
-    /// Of the second argument of the call.
+    /// Decodes the second argument of the call.
     pub fn of(operation: u64) -> Self {
         match operation & 0x7f {
             0 | 9 => Self::Wait,
@@ -27,23 +25,23 @@ impl Futex {
         }
     }
 
-    /// Whether it wakes others.
+    /// Returns true if it wakes others.
     pub fn wakes(self) -> bool {
         matches!(self, Self::Wake | Self::Requeue)
     }
 }
 
-/// Seats of those who wait, by address, the first one first.
+/// Seats of waiters by address, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Futexes(HashMap<u64, VecDeque<usize>>);
 
 impl Futexes {
-    /// A thread waits at an address.
+    /// Adds a waiter at an address.
     pub fn waits(&mut self, seat: usize, address: u64) {
         self.0.entry(address).or_default().push_back(seat);
     }
 
-    /// A thread no longer waits at an address, whatever the reason.
+    /// Removes a waiter from an address.
     pub fn leaves(&mut self, seat: usize, address: u64) {
         if let Some(waiting) = self.0.get_mut(&address) {
             waiting.retain(|of| *of != seat);
@@ -53,7 +51,7 @@ impl Futexes {
         }
     }
 
-    /// Takes the first so many who wait at an address.
+    /// Removes and returns the first `count` waiters at an address.
     pub fn take(&mut self, address: u64, count: usize) -> Vec<usize> {
         let Some(waiting) = self.0.get_mut(&address) else { return Vec::new() };
         let taken = waiting.drain(..count.min(waiting.len())).collect();
@@ -63,7 +61,7 @@ impl Futexes {
         taken
     }
 
-    /// The first so many who wait at an address wait at another one.
+    /// Moves the first `count` waiters at an address to another one.
     pub fn requeue(&mut self, from: u64, to: u64, count: usize) {
         let moved = self.take(from, count);
         if !moved.is_empty() {
@@ -71,7 +69,7 @@ impl Futexes {
         }
     }
 
-    /// Nobody waits any more.
+    /// Removes all waiters.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -82,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waited_first_goes_on_first() {
+    fn waiters_go_on_in_order_of_arrival() {
         let mut futexes = Futexes::default();
         [3, 1, 2].into_iter().for_each(|seat| futexes.waits(seat, 0x40));
         futexes.leaves(1, 0x40);
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_requeued_waits_behind_those_who_are_there() {
+    fn requeued_waiters_go_to_the_end_of_the_queue() {
         let mut futexes = Futexes::default();
         [1, 2, 3].into_iter().for_each(|seat| futexes.waits(seat, 0x40));
         futexes.waits(9, 0x80);
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_with_their_flags() {
+    fn decodes_commands_with_flags() {
         let known = [0x189, 0x81, 0x84, 6].map(Futex::of);
         assert_eq!(known, [Futex::Wait, Futex::Wake, Futex::Requeue, Futex::Other]);
     }

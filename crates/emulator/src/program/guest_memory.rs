@@ -1,9 +1,9 @@
-//! What a system call's arguments point to, read as the kernel reads it: a bad pointer is an
-//! answer and no fault.
+//! Reads and writes memory at a system call's arguments through the kernel, so that a bad pointer
+//! gives an error instead of a fault.
 
 use std::fs;
 
-/// Bytes at an address of this process, as many as are there, up to `most`.
+/// Reads up to `most` bytes at an address of this process.
 fn bytes(address: u64, most: usize) -> Vec<u8> {
     let mut read = vec![0_u8; most];
     let local = libc::iovec { iov_base: read.as_mut_ptr().cast(), iov_len: most };
@@ -17,19 +17,19 @@ fn bytes(address: u64, most: usize) -> Vec<u8> {
     read
 }
 
-/// A word of 32 bits.
+/// Reads a 32-bit word.
 pub fn word(address: u64) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes(address, 4).try_into().ok()?))
 }
 
-/// Two words of 64 bits: a time, of seconds and a rest.
+/// Reads two 64-bit words, such as a time's seconds and rest.
 pub fn words(address: u64) -> Option<[i64; 2]> {
     let read: [u8; 16] = bytes(address, 16).try_into().ok()?;
     let at = |from: usize| read[from..from + 8].try_into().map(i64::from_ne_bytes).ok();
     Some([at(0)?, at(8)?])
 }
 
-/// So many words of 64 bits, as far as they can be read.
+/// Reads up to `count` 64-bit words.
 pub fn pointers(address: u64, count: u64) -> Vec<u64> {
     let read = bytes(address, usize::try_from(8 * count).unwrap_or(0));
     read.chunks_exact(8)
@@ -37,7 +37,7 @@ pub fn pointers(address: u64, count: u64) -> Vec<u64> {
         .collect()
 }
 
-/// So many numbers of 32 bits, as far as they can be read.
+/// Reads up to `count` 32-bit numbers.
 pub fn numbers(address: u64, count: u64) -> Vec<u32> {
     let read = bytes(address, usize::try_from(4 * count).unwrap_or(0));
     read.chunks_exact(4)
@@ -45,7 +45,7 @@ pub fn numbers(address: u64, count: u64) -> Vec<u32> {
         .collect()
 }
 
-/// The arguments of a system call.
+/// Reads the six arguments of a system call.
 pub fn arguments(address: u64) -> Option<[u64; 6]> {
     pointers(address, 6).try_into().ok()
 }
@@ -56,18 +56,18 @@ pub fn write(address: u64, bytes: &[u8]) {
     let place = usize::try_from(address).unwrap_or(0);
     let remote =
         libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: bytes.len() };
-    // SAFETY: the kernel reads the bytes that are ours, and checks the other address.
+    // SAFETY: the kernel reads our bytes, and checks the other address.
     unsafe {
         libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };
 }
 
-/// Writes two words of 64 bits.
+/// Writes two 64-bit words.
 pub fn write_words(address: u64, words: [i64; 2]) {
     write(address, &words.map(i64::to_ne_bytes).concat());
 }
 
-/// Writes a mask of so many bytes in which the bits of these numbers are set.
+/// Writes a mask of `bytes` bytes with these bits set.
 pub fn write_mask(address: u64, bytes: usize, bits: impl Iterator<Item = usize>) {
     let mut mask = vec![0_u8; bytes.min(MOST_MASK_BYTES)];
     for bit in bits.filter(|bit| bit / 8 < bytes.min(MOST_MASK_BYTES)) {
@@ -76,7 +76,7 @@ pub fn write_mask(address: u64, bytes: usize, bits: impl Iterator<Item = usize>)
     write(address, &mask);
 }
 
-/// The numbers of the bits that are set in a mask of so many bits.
+/// Returns the numbers of the bits set in a mask of `bits` bits.
 pub fn mask(address: u64, bits: u64) -> Vec<usize> {
     let most = usize::try_from(bits.div_ceil(8)).unwrap_or(0).min(MOST_MASK_BYTES);
     let words = bytes(address, most);
@@ -84,14 +84,14 @@ pub fn mask(address: u64, bits: u64) -> Vec<usize> {
     (0..words.len() * 8).filter(set).collect()
 }
 
-/// The longest mask that the kernel takes: of 8,192 cpus.
+/// The longest cpu mask that the kernel takes: 8,192 cpus.
 const MOST_MASK_BYTES: usize = 1 << 10;
-/// Linux takes no longer one: 32 pages.
+/// The longest string that Linux takes: 32 pages (`MAX_ARG_STRLEN`).
 const MOST_STRING_BYTES: usize = 128 << 10;
-/// Longer than any path.
+/// `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4 << 10;
 
-/// A path, up to its NUL. It is not read past its page, behind which there may be nothing.
+/// Reads a path up to its NUL. Reads never cross a page at once, as the next one may be unmapped.
 pub fn path(address: u64) -> String {
     let to_page_end = MOST_PATH_BYTES - usize::try_from(address % 4096).unwrap_or(0);
     let read = bytes(address, to_page_end);
@@ -99,7 +99,7 @@ pub fn path(address: u64) -> String {
     String::from_utf8_lossy(&read[..end]).into_owned()
 }
 
-/// A list of strings that null ends, as execve(2) takes it; at most so many.
+/// Reads up to `most` strings of a null-terminated list, as execve(2) takes it.
 pub fn strings(address: u64, most: usize) -> Vec<Vec<u8>> {
     let pointer = |at: usize| -> Option<u64> {
         let read = bytes(address + 8 * at as u64, 8);
@@ -108,7 +108,7 @@ pub fn strings(address: u64, most: usize) -> Vec<Vec<u8>> {
     (0..most).map_while(pointer).map(string).collect()
 }
 
-/// A string of any length, up to its NUL.
+/// Reads a string of any length, up to its NUL.
 fn string(address: u64) -> Vec<u8> {
     let mut read = Vec::new();
     loop {
@@ -126,7 +126,7 @@ fn string(address: u64) -> Vec<u8> {
     }
 }
 
-/// The file behind a descriptor.
+/// Returns the path of an open descriptor.
 pub fn file(descriptor: u64) -> Option<String> {
     let path = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
     Some(path.to_string_lossy().into_owned())
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_and_written_and_a_bad_pointer_harms_nobody() {
+    fn reads_and_writes_words_and_survives_bad_pointers() {
         let place = Box::leak(Box::new([3_i64, 4]));
         let address = place.as_ptr() as u64;
         assert_eq!((words(address), word(address)), (Some([3, 4]), Some(3)));

@@ -1,5 +1,5 @@
-//! Which pages the kernel may make huge ones: whole 2 MiB of one anonymous mapping, unless the
-//! program said otherwise (madvise(2)). What `khugepaged` would put together later stays small.
+//! Decides which pages the kernel may make huge: whole 2 MiB of one anonymous mapping, unless the
+//! program says otherwise (madvise(2)). What `khugepaged` would collapse later stays small.
 
 use std::ops::Range;
 
@@ -7,42 +7,42 @@ use numalab_memory_model::space::{HUGE_PAGES, PAGE_BYTES};
 
 const HUGE_BYTES: u64 = HUGE_PAGES * PAGE_BYTES;
 
-/// Whether pages may be huge.
+/// The rule for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Huge {
-    /// There is no room, it is a file, or the program said that they may not.
+    /// There is no room, the mapping is of a file, or the program forbids it.
     Never,
-    /// Where `transparent_hugepage/enabled` is `always`.
+    /// Only where `transparent_hugepage/enabled` is `always`.
     Always,
     /// The program asks for it.
     Asked,
 }
 
 impl Huge {
-    /// Whether the kernel gives a huge page with that setting, `always` or else `madvise`.
+    /// Returns true if the kernel gives a huge page with `always` (true) or `madvise` (false).
     pub fn is_given(self, always: bool) -> bool {
         self == Self::Asked || (self == Self::Always && always)
     }
 }
 
-/// What a program said of ranges of addresses, the latest last.
+/// The program's advice by address range, latest last.
 #[derive(Debug, Default)]
 pub struct Said(Vec<(Range<u64>, bool)>);
 
 impl Said {
-    /// They may be huge, or not.
+    /// Adds advice for a range.
     pub fn say(&mut self, addresses: Range<u64>, huge: bool) {
         self.forget(&addresses);
         self.0.push((addresses, huge));
     }
 
-    /// What is mapped there is gone.
+    /// Drops the advice for an unmapped range.
     pub fn forget(&mut self, addresses: &Range<u64>) {
         let inside = |of: &Range<u64>| addresses.start <= of.start && of.end <= addresses.end;
         self.0.retain(|(of, _)| !inside(of));
     }
 
-    /// What an address of an anonymous mapping may be.
+    /// Returns the rule for an address in an anonymous mapping.
     pub fn of(&self, address: u64, mapping: &Range<u64>) -> Huge {
         let block = address / HUGE_BYTES * HUGE_BYTES;
         let fits = |of: &Range<u64>| of.start <= block && block + HUGE_BYTES <= of.end;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_page_lies_within_one_mapping_and_is_what_the_program_said_last() {
+    fn a_huge_page_is_within_one_mapping_and_follows_the_latest_advice() {
         let mut said = Said::default();
         let mapping = HUGE_BYTES / 2..4 * HUGE_BYTES;
         let of = |said: &Said, block: u64| said.of(block * HUGE_BYTES + 5, &mapping);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_huge_unless_all_is() {
+    fn with_madvise_only_advised_ranges_are_huge() {
         let given = |always| [Huge::Never, Huge::Always, Huge::Asked].map(|of| of.is_given(always));
         assert_eq!(given(false), [false, false, true]);
         assert_eq!(given(true), [false, true, true]);

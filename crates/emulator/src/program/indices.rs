@@ -1,6 +1,6 @@
-//! Who is behind QEMU's index of a thread. QEMU gives a thread the index behind the highest one there
-//! is: where each thread makes the next one before it ends, indices go on without bound, however few
-//! threads there are at a time.
+//! Maps QEMU's thread indices to threads. QEMU gives a new thread an index above the highest in
+//! use: where each thread creates the next one before it ends, indices grow without bound, however
+//! few threads are alive.
 
 use std::ptr;
 use std::sync::atomic::{
@@ -10,16 +10,15 @@ use std::sync::atomic::{
 
 use super::thread::Thread;
 
-/// Threads that there are at a time, at most.
+/// Most threads alive at a time.
 pub const MOST: usize = 4096;
 
-/// What is known of one index.
 #[derive(Debug, Default)]
 struct Place {
-    /// The index and 1; 0 if the place is free.
+    /// The index plus 1; 0 if the entry is free.
     owner: AtomicUsize,
     seat: AtomicUsize,
-    /// Its thread, while that has its turn.
+    /// Its thread, while that holds the turn.
     here: AtomicPtr<Thread>,
 }
 
@@ -29,30 +28,29 @@ impl Place {
     }
 }
 
-/// The places of all indices whose threads live. But for its owner, a place is used by the thread of
-/// its index alone.
+/// Entries of all indices with living threads. Apart from its owner field, an entry is used only by
+/// its own thread.
 #[derive(Debug)]
 pub struct Indices(Box<[Place]>);
 
 impl Indices {
-    /// Nobody is there yet.
     pub fn new() -> Self {
         Self((0..MOST).map(|_| Place::default()).collect())
     }
 
-    /// The seat of an index, if its thread has one.
+    /// Returns the seat of an index, if its thread has one.
     #[inline]
     pub fn seat(&self, index: usize) -> Option<usize> {
         Some(self.of(index)?.seat.load(Relaxed))
     }
 
-    /// The thread of an index, while that has its turn; else null.
+    /// Returns the thread of an index while that holds the turn, or null.
     #[inline]
     pub fn here(&self, index: usize) -> *mut Thread {
         self.of(index).map_or(ptr::null_mut(), |place| place.here.load(Relaxed))
     }
 
-    /// The thread of an index takes a seat; false if there are too many.
+    /// Gives the thread of an index a seat; returns false if the table is full.
     pub fn sits(&self, index: usize, seat: usize) -> bool {
         let free = self
             .from(index)
@@ -63,14 +61,14 @@ impl Indices {
         free.is_some()
     }
 
-    /// The thread of an index takes its turn, or gives it away (null).
+    /// Registers the thread that takes the turn, or null when it gives it away.
     pub fn is_here(&self, index: usize, thread: *mut Thread) {
         if let Some(place) = self.of(index) {
             place.here.store(thread, Relaxed);
         }
     }
 
-    /// The thread of an index ends: the index may be another one's now.
+    /// Frees the index of a thread that ends.
     pub fn ends(&self, index: usize) {
         if let Some(place) = self.of(index) {
             place.here.store(ptr::null_mut(), Relaxed);
@@ -89,7 +87,7 @@ impl Indices {
         self.from(index).find(|place| place.is_of(index))
     }
 
-    /// All places, that of an index first.
+    /// Returns all entries, starting with the index's own.
     fn from(&self, index: usize) -> impl Iterator<Item = &Place> {
         let (before, behind) = self.0.split_at(index % MOST);
         behind.iter().chain(before)
@@ -101,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_that_go_on_without_bound_are_those_of_different_threads() {
+    fn growing_indices_belong_to_different_threads() {
         let indices = Indices::new();
         assert!(indices.sits(0, 7));
         let mut thread = 5_usize;
@@ -110,7 +108,7 @@ mod tests {
             assert_eq!(indices.seat(index), None, "of nobody yet");
             assert!(indices.here(index).is_null());
             assert!(indices.sits(index, index + 100));
-            // Each one makes the next one and ends then.
+            // Each thread creates the next one, then ends.
             indices.ends(index - 1 + usize::from(index == 1));
             assert_eq!(indices.seat(0), Some(7));
         }
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn more_threads_at_a_time_than_places_are_refused() {
+    fn refuses_more_threads_at_a_time_than_entries() {
         let indices = Indices::new();
         assert!((0..MOST).all(|index| indices.sits(3 * index, index)));
         assert!((0..MOST).all(|index| indices.seat(3 * index) == Some(index)));

@@ -1,4 +1,4 @@
-//! What a thread remembers of memory, so that most of its accesses need not look far.
+//! A thread's cache of pages and lines, so that most accesses need no full lookup.
 
 use numalab_memory_model::arguments::MOST_BESIDE;
 use numalab_memory_model::counters::Kind;
@@ -9,29 +9,26 @@ use numalab_memory_model::space::{PAGE_BYTES, Page};
 use super::account::Account;
 use super::page_use::{LINE_BYTES, PageUse};
 
-/// Pages that a thread remembers; a power of two.
+/// Pages that a thread caches; a power of two.
 const PAGES: usize = 1024;
-/// Lines: several times as many as the nearest caches of today have, so that few share a place.
+/// Lines: several times the number in today's nearest caches, so that few collide.
 const LINES: usize = 4096;
 
 /// A page as a thread knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Remembered {
-    /// Its number.
     pub number: u64,
-    /// Where it lies.
     pub page: Page,
     /// Its region and node.
     pub slot: u32,
     /// Number of its region.
     pub region: usize,
-    /// Who uses it.
     pub used: &'static PageUse,
-    /// Where it would be by the placements that are watched.
+    /// Its location under each placement that is watched.
     pub elsewhere: [There; MOST_BESIDE],
 }
 
-/// Pages by number, as they were in a generation of the address space.
+/// Pages by number, valid for one generation of the address space.
 #[derive(Debug)]
 pub struct Pages {
     generation: u32,
@@ -45,7 +42,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// The page of an address.
+    /// Returns the page of an address, if cached.
     #[inline]
     pub fn of(&self, address: u64, generation: u32) -> Option<&Remembered> {
         if self.generation != generation {
@@ -56,7 +53,7 @@ impl Pages {
         known.filter(|known| known.number == number)
     }
 
-    /// Remembers a page.
+    /// Caches a page.
     pub fn remember(&mut self, page: Remembered, generation: u32) {
         if self.generation != generation {
             self.generation = generation;
@@ -65,7 +62,7 @@ impl Pages {
         self.known[place(page.number)] = Some(page);
     }
 
-    /// Forgets the page of a number.
+    /// Drops the page with a number.
     pub fn forget(&mut self, number: u64) {
         self.known[place(number)].take_if(|known| known.number == number);
     }
@@ -76,8 +73,8 @@ fn place(number: u64) -> usize {
     usize::try_from(number % PAGES as u64).unwrap_or(0)
 }
 
-/// A line that a thread accessed last of those that share its place. It fills one of the host's lines:
-/// most of what the emulator does is to look at one of these.
+/// The line that a thread accessed last of those that share a slot. It fills one of the host's
+/// lines, as looking at these is most of the emulator's work.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Recent {
@@ -86,12 +83,12 @@ pub struct Recent {
     /// First address of its page's frame.
     pub frame: u64,
     used: &'static PageUse,
-    /// Where the model has it.
+    /// Its state in the model.
     pub known: Known,
-    /// Loads and stores that nobody else knows of yet.
+    /// Loads and stores not yet counted elsewhere.
     accesses: [u16; 2],
     slot: u32,
-    /// Who has it, by its page.
+    /// The owner's state in its page.
     owner: u32,
     node: u8,
 }
@@ -102,34 +99,31 @@ const _: () = assert!(size_of::<Option<Recent>>() == 64);
 #[derive(Debug)]
 pub struct Lines {
     recent: Box<[Option<Recent>]>,
-    /// Places at which there has been one since all were counted last.
+    /// Slots filled since the last settlement.
     taken: Vec<u16>,
     is_taken: Box<[bool]>,
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        // Threads of QEMU have little stack.
+        // On the heap, as QEMU's threads have small stacks.
         let recent = vec![None; LINES].into_boxed_slice();
         Self { recent, taken: Vec::new(), is_taken: vec![false; LINES].into() }
     }
 }
 
-/// Whose accesses are counted, and where.
+/// The figures to which accesses are added.
 pub struct Counts<'a> {
-    /// The model.
     pub engine: &'a Engine,
-    /// What the thread did.
     pub account: &'a mut Account,
     /// The cpu that the thread runs on, and its node.
     pub cpu: usize,
-    /// As above.
     pub home: usize,
 }
 
 impl Lines {
-    /// The line of an address, if it has not been forgotten. `knows_owners` says whether who
-    /// has it is known otherwise; else others may have used it since, and it counts as forgotten.
+    /// Returns the line of an address, if cached. If `knows_owners` is false others may have used
+    /// the line since, and it counts as dropped.
     #[inline]
     pub fn of(&mut self, address: u64, knows_owners: bool) -> Option<&mut Recent> {
         let line = address / LINE_BYTES;
@@ -139,7 +133,7 @@ impl Lines {
         is_known.then_some(recent)
     }
 
-    /// An access to a line of a page went another way: what may be known of it for the next one.
+    /// Caches a line after a slow access.
     pub fn remember(
         &mut self,
         address: u64,
@@ -168,7 +162,7 @@ impl Lines {
         });
     }
 
-    /// Counts all that nobody else knows of yet, and forgets all lines.
+    /// Counts all pending accesses, and drops all lines.
     pub fn settle(&mut self, mut counts: Counts<'_>) {
         let Self { recent, taken, is_taken } = self;
         for at in taken.drain(..).map(usize::from) {
@@ -179,7 +173,7 @@ impl Lines {
 }
 
 impl Recent {
-    /// It was accessed again; whether it has room to count more.
+    /// Counts one more access to the line; returns false if its counters are full.
     #[inline]
     pub fn count(&mut self, kind: Kind) -> bool {
         let count = &mut self.accesses[kind as usize];

@@ -1,4 +1,4 @@
-//! Who uses a page, and how long its memory is waited for.
+//! Tracks who uses a page, and how long its memory is waited for.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -6,34 +6,34 @@ use numalab_memory_model::counters::{Figure, Kind};
 use numalab_memory_model::machine::MOST_NODES;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
-/// Bytes of a line of which owners are kept.
+/// Bytes of a line with an owner kept.
 pub const LINE_BYTES: u64 = 64;
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
-/// Threads that are told apart; those of higher seats count as others of lower ones.
+/// Threads that are distinguished; higher seats share the numbers of lower ones.
 const MOST_THREADS: usize = 255;
 /// The seat that stands for all of a parent's threads.
 const PARENT: usize = MOST_THREADS - 1;
-/// Words of a set of them.
+/// Words of a set of threads.
 const THREAD_WORDS: usize = 4;
-/// The owner of a line that several threads have read since it was written.
+/// Owner of a line that several threads have read since it was written.
 const READ_BY_SEVERAL: u8 = u8::MAX;
-/// Time is told in units of 17 µs, which is a few turns: threads that contend for a line both have it
-/// within a few of them.
+/// Time is kept in units of 2^24 ps (17 µs), a few turns: threads that contend for a line both have
+/// it within a few of them.
 const UNIT_BITS: u32 = 24;
 const SOON: u16 = 2;
-/// Threads no longer contend for a line that stays where it is for so long.
+/// Units after which a line that stays in place is no longer contended.
 const LONG: u16 = 16;
-/// A line for which threads contend has changed hands so often, each time soon after the last one.
+/// Heat at which a line is contended: it moved this number of times, each soon after the last.
 const CONTENDED_HEAT: u8 = 16;
 
-/// What is known of a line.
+/// State of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LineState {
-    /// The seat of who wrote it last and 1; 0 for nobody.
+    /// The last writer's seat plus 1; 0 for none.
     owner: u8,
-    /// How often it changed hands of late.
+    /// Number of recent moves.
     heat: u8,
-    /// When it did so last, in units.
+    /// Time of the last move, in units.
     changed: u16,
 }
 
@@ -49,7 +49,7 @@ impl LineState {
     }
 }
 
-/// One page, from its first touch until it is given back. Who has the turn alone writes it.
+/// One page, from its first touch until it is freed. Only the holder of the turn writes it.
 #[derive(Debug)]
 pub struct PageUse {
     region: Figure,
@@ -57,37 +57,36 @@ pub struct PageUse {
     bound: Figure,
     /// The seat of the thread that touched it first.
     first: Figure,
-    /// Position of the node of its second user and 1; 0 while there is none.
+    /// Position of its second user's node plus 1; 0 if there is none.
     heir: Figure,
     threads: [Figure; THREAD_WORDS],
     nodes: Figure,
     /// Accesses by the node of the cpu.
     accesses: [Figure; MOST_NODES],
-    /// Stores that were made when cpus of several nodes had used it.
+    /// Stores made after cpus of several nodes had used it.
     shared_stores: Figure,
     /// Time waited for its memory by the node of the cpu, in ps.
     memory_ps: [Figure; MOST_NODES],
-    /// Of each line its [`LineState`].
+    /// A packed [`LineState`] for each line.
     lines: [AtomicU32; LINES],
 }
 
-/// What is to become of an access's line.
+/// The effect of an access on its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// It stays with its owner, or is read only.
+    /// The line stays with its owner, or is only read.
     Quiet,
-    /// Threads contend for it; whether it changes hands now.
+    /// Threads contend for the line; true if it moves now.
     Contended(bool),
 }
 
-/// What was seen of a page.
+/// A page's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The region's number.
     pub region: usize,
-    /// Position of the node that it lies on.
+    /// Position of the node that it is on.
     pub node: usize,
-    /// Whether the program itself said where it lies.
+    /// If true, the program chose its node.
     pub bound: bool,
     /// Threads that used it.
     pub threads: u32,
@@ -95,14 +94,14 @@ pub struct Seen {
     pub nodes: u32,
     /// Accesses by position of the cpu's node.
     pub accesses: [u64; MOST_NODES],
-    /// Stores that were made when cpus of several nodes had used it.
+    /// Stores made after cpus of several nodes had used it.
     pub shared_stores: u64,
     /// Time waited for its memory by position of the cpu's node, in ps.
     pub memory_ps: [u64; MOST_NODES],
 }
 
 impl PageUse {
-    /// A page of a region that nobody has used, and the thread of a seat is about to.
+    /// Returns the record of an unused page that the seat's thread is about to use.
     pub fn new(region: usize, page: Page, seat: usize) -> Self {
         let new = Self {
             region: Figure::default(),
@@ -121,7 +120,7 @@ impl PageUse {
         new
     }
 
-    /// Begins anew, as another page.
+    /// Resets the record for another page.
     pub fn renew(&self, region: usize, page: Page, seat: usize) {
         self.region.set(region as u64);
         self.first.set(seat as u64);
@@ -131,55 +130,54 @@ impl PageUse {
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
-    /// Another process has it from its parent, who counts as the first of its users.
+    /// Marks it as inherited from the parent process, which counts as its first user.
     pub fn inherit(&self, page: Page) {
         self.renew(usize::try_from(self.region.get()).unwrap_or(0), page, self.first());
         self.uses(PARENT, page.node);
     }
 
-    /// The seat of the thread that touched it first.
+    /// Returns the seat of the thread that touched it first.
     pub fn first(&self) -> usize {
         usize::try_from(self.first.get()).unwrap_or(0)
     }
 
-    /// Whether nobody but the thread that touched it first has used it, and the thread of this seat is
-    /// another one.
+    /// Returns true if only its first thread has used it, and this seat is another one.
     pub fn is_handed_to(&self, seat: usize) -> bool {
         self.users() == 1 && (self.first() != seat || self.is_inherited())
     }
 
-    /// Its second user is on a node.
+    /// Records the node of its second user.
     pub fn hand_to(&self, home: usize) {
         self.heir.set(home as u64 + 1);
     }
 
-    /// Position of the node of its second user.
+    /// Returns the position of its second user's node.
     pub fn heir(&self) -> Option<usize> {
         usize::try_from(self.heir.get()).ok()?.checked_sub(1)
     }
 
-    /// The same, and has not used it.
+    /// Returns true if it is inherited, and this process has not used it.
     pub fn is_only_inherited(&self) -> bool {
         self.is_inherited() && self.users() == 1
     }
 
-    /// Whether the process has it from its parent.
+    /// Returns true if it is inherited from the parent process.
     fn is_inherited(&self) -> bool {
         self.threads[PARENT / 64].get() >> (PARENT % 64) & 1 == 1
     }
 
-    /// How many threads use it.
+    /// Returns the number of threads that use it.
     fn users(&self) -> u32 {
         self.threads.iter().map(|word| word.get().count_ones()).sum()
     }
 
-    /// The page lies there now.
+    /// Records that it moved to another node.
     pub fn moved(&self, page: Page) {
         self.node.set(page.node as u64);
         self.bound.set(u64::from(page.bound));
     }
 
-    /// The thread of a seat, on a node, begins to use the page.
+    /// Adds a user.
     pub fn uses(&self, seat: usize, home: usize) {
         let seat = seat % MOST_THREADS;
         let word = &self.threads[seat / 64];
@@ -187,7 +185,7 @@ impl PageUse {
         self.nodes.set(self.nodes.get() | 1 << home);
     }
 
-    /// A thread on a node, which uses the page, made so many loads and stores.
+    /// Counts loads and stores by a user on a node.
     #[inline]
     pub fn count(&self, home: usize, [loads, stores]: [u64; 2]) {
         self.accesses[home].add(loads + stores);
@@ -196,8 +194,8 @@ impl PageUse {
         }
     }
 
-    /// A line of an address is accessed by the thread of a seat at a time: it changes hands when it is
-    /// stored to by another one than had it, and when another one reads what was stored.
+    /// Follows the line of an access: it moves when another thread than its owner stores to it, or
+    /// reads what was stored.
     #[inline]
     pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
         let line = self.line(address);
@@ -209,7 +207,7 @@ impl PageUse {
         }
         #[expect(clippy::cast_possible_truncation, reason = "it wraps around every second")]
         let now = (now_ps >> UNIT_BITS) as u16;
-        // Who still has a line that another one is taking is behind that one.
+        // A thread that still has a line while another takes it is behind that one in time.
         let since = now.wrapping_sub(changed).cast_signed().max(0).cast_unsigned();
         let then = match kind {
             _ if stays => LineState { owner, heat: if since > LONG { 0 } else { heat }, changed },
@@ -224,18 +222,18 @@ impl PageUse {
         if then.heat < CONTENDED_HEAT { Line::Quiet } else { Line::Contended(!stays) }
     }
 
-    /// What is known of who has the line of an address.
+    /// Returns the packed state of the line of an address.
     #[inline]
     pub fn owner(&self, address: u64) -> u32 {
         self.line(address).load(Relaxed)
     }
 
-    /// The same if it has not changed hands of late.
+    /// Returns the packed state of the line if it has not moved recently.
     pub fn quiet_owner(&self, address: u64) -> Option<u32> {
         Some(self.owner(address)).filter(|word| LineState::of(*word).heat == 0)
     }
 
-    /// Whether threads contend for the line of an address.
+    /// Returns true if threads contend for the line of an address.
     #[inline]
     pub fn is_contended(&self, address: u64) -> bool {
         LineState::of(self.owner(address)).heat >= CONTENDED_HEAT
@@ -246,13 +244,13 @@ impl PageUse {
         &self.lines[(address % PAGE_BYTES / LINE_BYTES) as usize]
     }
 
-    /// A thread on a node has waited for the page's memory.
+    /// Adds a wait for the page's memory by a thread on a node.
     #[inline]
     pub fn waited(&self, home: usize, ps: u64) {
         self.memory_ps[home].add(ps);
     }
 
-    /// What was seen of it.
+    /// Returns the figures so far.
     pub fn seen(&self) -> Seen {
         let all = |counts: &[Figure; MOST_NODES]| counts.each_ref().map(Figure::get);
         let number = |figure: &Figure| usize::try_from(figure.get()).unwrap_or(0);
@@ -280,8 +278,8 @@ mod tests {
 
     const UNIT_PS: u64 = 1 << UNIT_BITS;
 
-    /// Accesses to the first line by turns of (seat, kind), so far apart; how many changed hands while
-    /// threads contended for it.
+    /// Repeats accesses to the first line, `apart_ps` apart; returns the number of moves while it
+    /// was contended.
     fn changes(turns: &[(usize, Kind)], rounds: usize, apart_ps: u64) -> usize {
         let page = PageUse::new(0, on(0), 0);
         let all = turns.iter().cycle().take(rounds * turns.len()).zip(0_u64..);
@@ -292,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_handed_to_the_first_one_that_uses_it_after_another() {
+    fn a_page_is_handed_over_to_its_second_user() {
         let page = PageUse::new(0, on(0), 7);
         page.uses(7, 0);
         assert!(page.is_handed_to(8) && !page.is_handed_to(7));
@@ -325,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_which_threads_contended_once_is_quiet_again() {
+    fn a_line_is_quiet_again_after_contention() {
         let page = PageUse::new(0, on(0), 0);
         (0..100).for_each(|turn| _ = page.pass(turn % 2, 64, Store, 0));
         assert!(page.is_contended(100) && !page.is_contended(0));
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_behind_does_not_make_a_line_quiet() {
+    fn a_thread_that_lags_does_not_make_a_line_quiet() {
         let page = PageUse::new(0, on(0), 0);
         (0..100).for_each(|turn| _ = page.pass(turn % 2, 64, Store, UNIT_PS));
         assert_eq!(page.pass(1, 64, Store, UNIT_PS - 1), Line::Contended(false));

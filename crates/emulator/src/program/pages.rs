@@ -1,4 +1,4 @@
-//! The pages that a program has, and what is kept of those that it gave back.
+//! A program's pages, and the figures of those that it freed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -9,31 +9,27 @@ use numalab_record::Sharing;
 
 use super::page_use::{PageUse, Seen};
 
-/// Of a page's accesses, stores among several nodes' are this part at most where copies on the
-/// nodes would pay.
+/// Copies on the nodes would pay if stores, while several nodes use a page, are at most one in this
+/// number of its accesses.
 const READ_MOSTLY: u64 = 100;
 
-/// Pages that are alike.
+/// Key of pages that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alike {
-    /// The region's number.
     pub region: usize,
-    /// Position of the node that they lie on.
+    /// Position of the node that they are on.
     pub node: usize,
-    /// Whether the program itself said so.
+    /// If true, the program chose their node.
     pub bound: bool,
     /// Position of the node that waits for them most.
     pub main_node: usize,
-    /// Who uses them.
     pub sharing: Sharing,
 }
 
-/// What was seen of pages that are alike.
+/// Figures of pages that are counted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// So many.
     pub pages: u64,
-    /// Accesses to them.
     pub accesses: u64,
     /// Time waited for their memory by position of the cpu's node, in ps.
     pub memory_ps: [u64; MOST_NODES],
@@ -43,19 +39,19 @@ pub struct Sum {
 #[derive(Debug, Default)]
 pub struct Pages {
     living: HashMap<u64, &'static PageUse>,
-    /// Records of pages that are gone, for pages that come.
+    /// Records of freed pages, for reuse.
     free: Vec<&'static PageUse>,
     gone: BTreeMap<Alike, Sum>,
 }
 
 impl Pages {
-    /// The page of this number, if it has been touched.
+    /// Returns the page with this number, if it has been touched.
     pub fn get(&self, number: u64) -> Option<&'static PageUse> {
         self.living.get(&number).copied()
     }
 
-    /// A page that is touched for the first time. Its record lives for good, since threads
-    /// remember it; it serves another page when this one is gone.
+    /// Adds a page at its first touch. Its record is never freed, since threads cache references;
+    /// it is reused for another page later.
     pub fn add(&mut self, number: u64, region: usize, page: Page, seat: usize) -> &'static PageUse {
         let record = self.free.pop();
         let record = record.inspect(|record| record.renew(region, page, seat));
@@ -65,7 +61,7 @@ impl Pages {
         record
     }
 
-    /// Pages that the program gave back.
+    /// Removes pages that the program freed.
     pub fn remove(&mut self, numbers: Range<u64>) {
         let many = numbers.end - numbers.start > self.living.len() as u64;
         let gone: Vec<u64> = match many {
@@ -80,15 +76,15 @@ impl Pages {
         }
     }
 
-    /// Pages whose addresses changed.
+    /// Renumbers pages that mremap(2) moved.
     pub fn rename(&mut self, from: Range<u64>, to: u64) {
         let moved = |number: u64| Some((to + (number - from.start), self.living.remove(&number)?));
         let moved: Vec<_> = from.clone().filter_map(moved).collect();
         self.living.extend(moved);
     }
 
-    /// A process begins with what its parent has, and has used none of it: where each page lies is
-    /// looked up by its number.
+    /// Starts over in a new process, with the parent's pages and none of them used; `page` looks up
+    /// each one's location.
     pub fn start_over(&mut self, mut page: impl FnMut(u64) -> Option<Page>) {
         self.gone.clear();
         for (number, record) in &self.living {
@@ -98,14 +94,14 @@ impl Pages {
         }
     }
 
-    /// All pages that ever were, together where they are alike.
+    /// Returns the figures of all pages, present and freed, by kind.
     pub fn alike(&self) -> BTreeMap<Alike, Sum> {
         let mut sums = self.gone.clone();
         self.living.values().for_each(|record| add(&mut sums, &record.seen()));
         sums
     }
 
-    /// The pages that are there now, by region and number.
+    /// Returns the present pages, by region and number.
     pub fn by_region(&self) -> HashMap<usize, BTreeMap<u64, Seen>> {
         let mut regions: HashMap<usize, BTreeMap<u64, Seen>> = HashMap::new();
         for (number, record) in &self.living {
@@ -122,10 +118,10 @@ impl Pages {
 fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
     let all: u64 = seen.accesses.iter().sum();
     if all == 0 {
-        // A parent's, which this process did not use.
+        // Inherited from the parent, and not used by this process.
         return;
     }
-    // By what is waited, and where nobody waits by who uses it.
+    // By time waited, or by accesses where nothing was waited for.
     let weight = |node: &usize| (seen.memory_ps[*node], seen.accesses[*node]);
     let main_node = (0..MOST_NODES).rev().max_by_key(weight).unwrap_or(0);
     let sharing = match (seen.threads, seen.nodes) {
@@ -147,14 +143,14 @@ mod tests {
     use super::*;
 
     const HOME: Page = Page { frame: 0, node: 0, bound: false, table: 0 };
-    /// A thread of a seat, on a node, makes so many loads and stores.
+    /// Makes a number of accesses by the seat's thread, on a node.
     fn access(page: &PageUse, (seat, home): (usize, usize), accesses: [u64; 2]) {
         page.uses(seat, home);
         page.count(home, accesses);
     }
 
     #[test]
-    fn pages_are_told_apart_by_who_uses_them() {
+    fn pages_are_distinguished_by_their_users() {
         let mut pages = Pages::default();
         access(pages.add(1, 0, HOME, 0), (0, 0), [0, 1]);
         let table = pages.add(2, 0, HOME, 0);
@@ -170,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_gone_are_counted_and_their_records_used_again() {
+    fn freed_pages_are_counted_and_their_records_reused() {
         let mut pages = Pages::default();
         for round in 0..5 {
             access(pages.add(9, 7, HOME, 0), (0, round % 2), [1, 0]);

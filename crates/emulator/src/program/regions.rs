@@ -1,16 +1,16 @@
-//! A program's mappings, by what they are, and who accessed which of them.
+//! A program's mappings by kind, and who accessed which of them.
 
 use std::fs;
 use std::ops::Range;
 
 use super::huge::{Huge, Said};
 
-/// Regions that are told apart; later ones are counted together.
+/// Regions that are distinguished; later ones are counted together.
 pub const MOST: usize = 1024;
 const OTHERS: usize = MOST - 1;
-/// Regions up to which each place that grows one has its own.
+/// Regions up to which growth from each code place makes a separate one.
 const MOST_GROWN: usize = MOST / 4;
-/// Places in the code at which a region is touched first that are told apart.
+/// First-touch places in the code that are distinguished per region.
 const MOST_TOUCHES: usize = 16;
 
 pub const STACK: &str = "[stack]";
@@ -20,45 +20,43 @@ pub const ANONYMOUS: &str = "[anonymous]";
 /// A range of addresses that a program uses as one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// The first address, as it was when it was made.
+    /// The first address when the region was made.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
-    /// The file that is mapped, or `[heap]`, `[stack]`, `[anonymous]`.
+    /// The mapped file, or `[heap]`, `[stack]`, `[anonymous]`.
     pub name: String,
-    /// Where the calls return that it was made in, innermost first.
+    /// Return addresses of the calls that made it, innermost first.
     pub made_by: Vec<u64>,
-    /// Who touched its pages first.
+    /// Threads that touched its pages first.
     pub touches: Vec<FirstTouches>,
-    /// Whether other processes may have the same pages (`MAP_SHARED`).
+    /// If true, other processes may share the pages (`MAP_SHARED`).
     pub shared: bool,
 }
 
 /// Pages that one thread touched first at one place of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstTouches {
-    /// The thread's seat.
     pub seat: usize,
-    /// The instruction.
+    /// Address of the instruction.
     pub instruction: u64,
-    /// Where the calls return that it was made in, innermost first.
+    /// Return addresses of its callers, innermost first.
     pub callers: Vec<u64>,
-    /// So many pages.
     pub pages: u64,
 }
 
-/// The regions in the order in which they came. Those that are gone stay, for their figures.
+/// Regions in order of creation. Unmapped ones stay, for their figures.
 #[derive(Debug, Default)]
 pub struct Regions {
     known: Vec<Region>,
-    /// Those that are there now, by start: end, number.
+    /// The present ones, by start: end and number.
     living: std::collections::BTreeMap<u64, (u64, usize)>,
     huge: Said,
 }
 
 impl Regions {
-    /// The region of an address; one that is not known yet is looked up in the process's own
-    /// list of mappings, and named by those that are known and its file.
+    /// Returns the region of an address. An unknown one is looked up in the process's list of
+    /// mappings and named by `name`, from the known regions and its file.
     pub fn of(&mut self, address: u64, name: impl FnOnce(&[Region], &str) -> String) -> usize {
         if let Some(number) = self.living_at(address) {
             return number;
@@ -68,7 +66,7 @@ impl Regions {
         self.add(start, end, name, Vec::new())
     }
 
-    /// A page of a region is touched for the first time, by the thread of a seat.
+    /// Records the first touch of a page.
     pub fn touched(
         &mut self,
         region: usize,
@@ -91,7 +89,7 @@ impl Regions {
         }
     }
 
-    /// Whether the page of an address may be part of a huge one.
+    /// Returns the rule for huge pages at an address.
     pub fn huge(&self, address: u64) -> Huge {
         let below = self.living.range(..=address).next_back();
         let Some((&start, &(end, number))) = below else { return Huge::Never };
@@ -101,7 +99,7 @@ impl Regions {
         }
     }
 
-    /// The program says whether pages may be huge.
+    /// Applies advice about huge pages.
     pub fn say_huge(&mut self, addresses: Range<u64>, huge: bool) {
         self.huge.say(addresses, huge);
     }
@@ -111,7 +109,7 @@ impl Regions {
         (address < end).then_some(number)
     }
 
-    /// A new region in place of what was there.
+    /// Adds a region in place of what was there.
     pub fn add(&mut self, start: u64, end: u64, name: String, made_by: Vec<u64>) -> usize {
         self.remove(start, end);
         let number = self.known.len().min(OTHERS);
@@ -126,18 +124,18 @@ impl Regions {
         number
     }
 
-    /// A region was mapped, so that other processes may have its pages too, or not.
+    /// Sets whether other processes may share a mapped region's pages.
     pub fn is_mapped(&mut self, number: usize, shared: bool) {
         self.known[number].shared = shared && number != OTHERS;
     }
 
-    /// Nobody has touched any yet in this process.
+    /// Forgets all first touches, in a new process.
     pub fn start_over(&mut self) {
         self.known.iter_mut().for_each(|region| region.touches.clear());
     }
 
-    /// A region that grows up to an address by calls from one place stays one; another place's
-    /// growth is a region of its own, as long as there are not too many.
+    /// Grows the region that calls from the same place made; growth from another place makes a
+    /// separate region, as long as there are not too many.
     pub fn grow(&mut self, from: u64, to: u64, name: &str, made_by: Vec<u64>) {
         let last = from.checked_sub(1).and_then(|last| self.living_at(last));
         let last = last.filter(|&number| {
@@ -155,7 +153,7 @@ impl Regions {
         self.known[number].end = self.known[number].end.max(to);
     }
 
-    /// A region is elsewhere now.
+    /// Moves a region to other addresses.
     pub fn moved(&mut self, number: usize, from: (u64, u64), to: (u64, u64)) {
         self.remove(from.0, from.1);
         self.remove(to.0, to.1);
@@ -165,7 +163,7 @@ impl Regions {
         }
     }
 
-    /// What is mapped there is gone.
+    /// Removes what is mapped in a range.
     pub fn remove(&mut self, start: u64, end: u64) {
         self.huge.forget(&(start..end));
         let met = self.living.range(..end).filter(|(_, living)| living.0 > start);
@@ -181,13 +179,13 @@ impl Regions {
         }
     }
 
-    /// All regions that ever were.
+    /// Returns all regions, present and unmapped.
     pub fn all(&self) -> &[Region] {
         &self.known
     }
 }
 
-/// Start, end and file of the mapping that an address is in (proc_pid_maps(5)).
+/// Returns start, end and file of the mapping of an address (proc_pid_maps(5)).
 fn mapping(address: u64) -> Option<(u64, u64, String)> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
@@ -205,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapping_that_is_mapped_over_in_its_middle_lives_on_at_both_ends() {
+    fn a_mapping_overlaid_in_the_middle_keeps_both_ends() {
         let mut regions = Regions::default();
         let outer = regions.add(0x1000, 0x9000, "outer".to_owned(), Vec::new());
         let inner = regions.add(0x3000, 0x4000, "inner".to_owned(), Vec::new());
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_found_in_the_process_s_own_list() {
+    fn finds_an_address_in_the_process_s_mappings() {
         let here = mapping as *const () as u64;
         let (start, end, path) = mapping(here).unwrap();
         assert!(start <= here && here < end && path.contains("numalab_emulator"), "{path}");

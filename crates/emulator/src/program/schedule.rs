@@ -1,44 +1,43 @@
-//! Which thread runs next, in the time of the machine: that of the cpu that is furthest behind.
+//! Schedules threads in the emulated machine's time: the cpu that is furthest behind runs next.
 //!
-//! Every cpu has a time of its own and a queue of threads, the first of which runs. The others wait
-//! until its slice is over, or until another cpu of their node has nothing to do, as under Linux's
-//! fair scheduler (kernel/sched/fair.c). Nothing here depends on when the host runs what: the order
-//! of all that threads do to each other follows from their times alone.
+//! Every cpu has its own time and a queue of threads, the first of which runs. The others wait
+//! until its slice is over, or until another cpu of their node is idle, as under Linux's fair
+//! scheduler (kernel/sched/fair.c). Nothing here depends on the host's scheduling: the order of all
+//! effects that threads have on each other follows from their times alone.
 
 use std::collections::VecDeque;
 
 use super::family::{Began, Children};
 
-/// How far a cpu may come ahead of another one that has something to do, in ps: half of the window
-/// by which load is judged.
+/// The lead of a cpu over another busy one at which it must wait, in ps: half of the window over
+/// which load is measured.
 const QUANTUM_PS: u64 = 5_000_000;
 /// A slice on a machine of one cpu (`sysctl_sched_base_slice`, Linux 6.6 and later); it grows with
 /// the logarithm of the number of cpus, up to eight of them.
 const SLICE_PS: u64 = 750_000_000;
 const SCALING_CPUS: usize = 8;
 
-/// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nobody sits here.
+    /// No thread has this seat.
     Empty,
-    /// It runs or waits for its cpu.
+    /// It runs or is in its cpu's queue.
     Ready,
-    /// It waits for something that has no time yet.
+    /// It waits for something without a known time.
     Waits,
-    /// It goes on at this time.
+    /// It goes on at this time, in ps.
     Sleeps(u64),
 }
 
-/// A place for one thread at a time. Those that come one after the other are counted as one.
+/// One thread's entry. Threads that use the same seat one after the other are counted as one.
 #[derive(Clone, Debug)]
 struct Seat {
     state: State,
     /// The cpu that it runs on, or ran on last.
     cpu: usize,
-    /// When it stopped running.
+    /// The time at which it stopped running.
     now_ps: u64,
-    /// The cpus that it asked for, where it did.
+    /// The cpus that it is restricted to, if any.
     allowed: Option<Vec<usize>>,
 }
 
@@ -49,7 +48,7 @@ struct Cpu {
     slice_ends_ps: u64,
 }
 
-/// Whose turn it is.
+/// A thread's turn to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The thread's seat.
@@ -58,7 +57,7 @@ pub struct Turn {
     pub cpu: usize,
     /// The time of that cpu.
     pub now_ps: u64,
-    /// When it must let others have their turn; never, if there is nobody.
+    /// The time at which it must let others run; never, if there are none.
     pub until_ps: u64,
 }
 
@@ -69,17 +68,16 @@ pub struct Schedule {
     cpus: Vec<Cpu>,
     /// The node of each cpu.
     nodes: Vec<usize>,
-    /// The cpus that threads take in turn.
+    /// The order in which threads take cpus.
     order: Vec<usize>,
     slice_ps: u64,
-    /// Where this process begins among those of the program.
+    /// The origin of this process among the program's.
     began: Began,
-    /// Those that it made.
     pub children: Children,
 }
 
 impl Schedule {
-    /// Nobody runs on cpus of these nodes, which threads are to take in this order.
+    /// Returns an empty schedule for cpus of these nodes, which threads take in `order`.
     pub fn new(nodes: &[usize], order: &[usize]) -> Self {
         let scale = 1 + nodes.len().clamp(1, SCALING_CPUS).ilog2();
         Self {
@@ -93,13 +91,13 @@ impl Schedule {
         }
     }
 
-    /// The same for a process that began there.
+    /// Sets the process's origin.
     pub fn of_process(self, began: Began) -> Self {
         Self { began, ..self }
     }
 
-    /// A thread begins at a time: the first seat that is free, whose cpu or another one of its node
-    /// it runs on.
+    /// Adds a thread at a time; returns its seat, the first free one. It runs on the seat's cpu or
+    /// another of the same node.
     pub fn begins(&mut self, at_ps: u64) -> usize {
         let free = self.seats.iter().position(|seat| seat.state == State::Empty);
         let seat = free.unwrap_or(self.seats.len());
@@ -114,12 +112,12 @@ impl Schedule {
         seat
     }
 
-    /// The cpu that a thread begins on: processes take theirs in turn as threads do.
+    /// Returns the cpu that a thread starts on: processes take cpus in order as threads do.
     fn first_cpu(&self, seat: usize) -> usize {
         self.order[(self.began.place + seat) % self.order.len()]
     }
 
-    /// Who is to run; `None` if nobody can.
+    /// Returns the next turn; `None` if no thread can run.
     pub fn next(&mut self) -> Option<Turn> {
         self.wake_sleepers();
         let busy = self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.queue.is_empty());
@@ -127,7 +125,7 @@ impl Schedule {
         self.turn_of(self.cpus[cpu].queue[0])
     }
 
-    /// The turn of the thread of a seat, if it were its.
+    /// Returns the turn that a seat's thread would get now.
     pub fn turn_of(&mut self, seat: usize) -> Option<Turn> {
         let cpu = self.seats[seat].cpu;
         let others_ps = self.others_ps(cpu);
@@ -143,7 +141,7 @@ impl Schedule {
         (of.queue.front() == Some(&seat)).then_some(Turn { seat, cpu, now_ps, until_ps })
     }
 
-    /// The thread of a seat has come to a time, and lets others have their turn.
+    /// Ends a turn at a time; the thread stays ready.
     pub fn yields(&mut self, seat: usize, now_ps: u64) {
         let cpu = self.came_to(seat, now_ps);
         let of = &mut self.cpus[cpu];
@@ -153,7 +151,7 @@ impl Schedule {
         }
     }
 
-    /// The thread of a seat lets others of its cpu run (sched_yield(2)).
+    /// Moves the thread behind others of its cpu (sched_yield(2)).
     pub fn gives_way(&mut self, seat: usize, now_ps: u64) {
         let cpu = self.came_to(seat, now_ps);
         let of = &mut self.cpus[cpu];
@@ -161,8 +159,8 @@ impl Schedule {
         of.slice_ends_ps = now_ps + self.slice_ps;
     }
 
-    /// Until when the thread of a seat would look again and again for what another one is to do: the
-    /// next one that runs has come to that time, or the slice is over.
+    /// Returns the time until which a spinning thread would spin: the next runner's, or the end of
+    /// its slice.
     pub fn spins_until_ps(&self, seat: usize, now_ps: u64) -> u64 {
         let cpu = self.seats[seat].cpu;
         let of = &self.cpus[cpu];
@@ -170,29 +168,29 @@ impl Schedule {
         self.others_ps(cpu).into_iter().chain(slice_ps).min().map_or(now_ps, |ps| ps.max(now_ps))
     }
 
-    /// Whether another cpu that has something to do is behind this time, so that what its thread does
-    /// comes first.
+    /// Returns true if another busy cpu is behind this time, so that its thread's effects come
+    /// first.
     pub fn is_ahead(&self, seat: usize, now_ps: u64) -> bool {
         self.others_ps(self.seats[seat].cpu).is_some_and(|others_ps| others_ps < now_ps)
     }
 
-    /// The thread of a seat waits for something.
+    /// Blocks the thread without a deadline.
     pub fn waits(&mut self, seat: usize, now_ps: u64) {
         self.leaves(seat, now_ps, State::Waits);
     }
 
-    /// The thread of a seat goes on at a time.
+    /// Blocks the thread until a time.
     pub fn sleeps(&mut self, seat: usize, now_ps: u64, until_ps: u64) {
         self.leaves(seat, now_ps, State::Sleeps(until_ps));
     }
 
-    /// The thread of a seat has ended, when it stopped running.
+    /// Frees the seat of a thread that has stopped running.
     pub fn ends(&mut self, seat: usize) {
         let cpu = self.seats[seat].cpu;
         self.leaves(seat, self.cpus[cpu].now_ps, State::Empty);
     }
 
-    /// What the thread of a seat waits for happens at a time.
+    /// Wakes the thread at a time.
     pub fn goes_on(&mut self, seat: usize, at_ps: u64) {
         if !matches!(self.seats[seat].state, State::Waits | State::Sleeps(_)) {
             return;
@@ -207,25 +205,25 @@ impl Schedule {
         (self.seats[seat].state, self.seats[seat].cpu) = (State::Ready, cpu);
     }
 
-    /// The thread of a seat, which does not run, goes on at a time.
+    /// Sets the time at which a thread that is not running goes on.
     pub fn sleeps_on(&mut self, seat: usize, until_ps: u64) {
         if self.seats[seat].state == State::Waits {
             self.seats[seat].state = State::Sleeps(until_ps);
         }
     }
 
-    /// The thread of a seat has come to a time, and has its turn still.
+    /// Moves the running thread to a time; it keeps its turn.
     pub fn comes_to(&mut self, seat: usize, now_ps: u64) {
         self.came_to(seat, now_ps);
     }
 
-    /// Whether the thread of a seat runs or waits for its cpu.
+    /// Returns true if the thread runs or is in its cpu's queue.
     pub fn is_ready(&self, seat: usize) -> bool {
         self.seats[seat].state == State::Ready
     }
 
-    /// The thread that runs as a seat may run on these cpus of the machine alone; one that is not
-    /// among them is left at once. A set with none of the machine's cpus says nothing.
+    /// Restricts the thread to these cpus; it leaves a cpu outside of them at once. A set without
+    /// any of the machine's cpus is ignored.
     pub fn allows(&mut self, seat: usize, cpus: &[usize], now_ps: u64) {
         if !cpus.iter().any(|cpu| self.order.contains(cpu)) {
             return;
@@ -240,22 +238,22 @@ impl Schedule {
         }
     }
 
-    /// The cpus on which the thread of a seat may run alone, if it said so.
+    /// Returns the cpus that the thread is restricted to, if any.
     pub fn own_cpus(&self, seat: usize) -> Option<&[usize]> {
         self.seats[seat].allowed.as_deref()
     }
 
-    /// The cpus that the thread of a seat may run on.
+    /// Returns the cpus that the thread may run on.
     pub fn allowed(&self, seat: usize) -> impl Iterator<Item = usize> {
         self.order.iter().copied().filter(move |&cpu| self.may_run(seat, cpu))
     }
 
-    /// The threads that are there, in the order of their seats.
+    /// Returns the number of seats.
     pub fn seats(&self) -> usize {
         self.seats.len()
     }
 
-    /// Nobody is there any more but the thread of this seat: fork(2) copies no other.
+    /// Removes all threads but one, as fork(2) copies no other.
     pub fn keeps_only(&mut self, seat: usize) {
         self.cpus.iter_mut().for_each(|cpu| cpu.queue.retain(|of| *of == seat));
         for (of, other) in self.seats.iter_mut().enumerate() {
@@ -265,8 +263,8 @@ impl Schedule {
         }
     }
 
-    /// This process is a child now, whose one thread is that of this seat: it goes to its own cpu,
-    /// unless it may not run there.
+    /// Makes this process a child with one thread, which moves to the child's own cpu if it may run
+    /// there.
     pub fn is_child(&mut self, seat: usize) {
         let now_ps = self.cpus[self.seats[seat].cpu].now_ps;
         let place = self.began.place + self.children.born();
@@ -279,13 +277,12 @@ impl Schedule {
         }
     }
 
-    /// Where this process began, and when; with the time of a thread for what that goes on as.
+    /// Returns the process's origin, with a thread's time for the program that follows execve(2).
     pub fn began(&self, now_ps: Option<u64>) -> Began {
         Began { at_ps: now_ps.unwrap_or(self.began.at_ps), ..self.began }
     }
 
-    /// The time of the one furthest behind of all other cpus that have something to do, and of those
-    /// who sleep.
+    /// Returns the earliest time of all other busy cpus and of sleepers.
     fn others_ps(&self, cpu: usize) -> Option<u64> {
         let busy =
             self.cpus.iter().enumerate().filter(|(at, of)| *at != cpu && !of.queue.is_empty());
@@ -296,7 +293,7 @@ impl Schedule {
         busy.map(|(_, of)| of.now_ps).chain(sleepers).min()
     }
 
-    /// Those who sleep until a time that all have come to go on.
+    /// Readies sleepers with a time that all cpus have reached.
     fn wake_sleepers(&mut self) {
         loop {
             let sleepers =
@@ -313,14 +310,14 @@ impl Schedule {
         }
     }
 
-    /// The cpu of a seat whose thread runs there has come to a time.
+    /// Moves the cpu of a running thread to a time; returns the cpu.
     fn came_to(&mut self, seat: usize, now_ps: u64) -> usize {
         let cpu = self.seats[seat].cpu;
         self.cpus[cpu].now_ps = self.cpus[cpu].now_ps.max(now_ps);
         cpu
     }
 
-    /// The thread of a seat no longer runs; another one of the node may have its cpu.
+    /// Takes a thread off its cpu, which may run another one of the node.
     fn leaves(&mut self, seat: usize, now_ps: u64, state: State) {
         let cpu = self.seats[seat].cpu;
         if self.cpus[cpu].queue.front() == Some(&seat) {
@@ -334,7 +331,7 @@ impl Schedule {
         }
     }
 
-    /// A cpu that has nothing to do takes a thread that waits for another one of its node.
+    /// Gives an idle cpu a thread that is queued on another one of its node.
     fn pull(&mut self, cpu: usize) {
         let node = self.nodes[cpu];
         let longest = (0..self.cpus.len())
@@ -348,8 +345,8 @@ impl Schedule {
         self.seats[seat].cpu = cpu;
     }
 
-    /// Where a thread goes on: its own cpu if that is idle, else an idle one of its node, else the one
-    /// with the shortest queue.
+    /// Chooses the cpu on which a thread goes on: its own if idle, else an idle one of its node,
+    /// else the one with the shortest queue.
     fn cpu_for(&self, seat: usize) -> usize {
         let own = self.seats[seat].cpu;
         let of_node = |cpu: &&usize| self.nodes[**cpu] == self.nodes[own];

@@ -1,15 +1,15 @@
-//! Who called whom: the calls that a thread is in, told by what its call instructions push.
+//! Follows a thread's call stack by what its call instructions push.
 //!
-//! A call stores its return address at the stack's end, and a return loads it. Whoever finds a call's
-//! place at or below its own knows that that call is over, so that jumps out of functions and signal
-//! handlers need not be followed.
+//! A call stores its return address at the end of the stack, and a return loads it. An older call
+//! with a slot at or below a new one's must be over, so that longjmp and signal handlers need not
+//! be followed.
 
-/// Calls that are kept of a thread; deeper ones are forgotten, outermost first.
+/// Calls kept per thread; the outermost of deeper stacks are dropped.
 const MOST_DEEP: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    /// Where its return address lies.
+    /// Address of its return address.
     at: u64,
     returns_to: u64,
 }
@@ -19,7 +19,7 @@ struct Call {
 pub struct Calls(Vec<Call>);
 
 impl Calls {
-    /// The thread has stored a return address there.
+    /// Records a call that stored its return address at `at`.
     #[inline]
     pub fn called(&mut self, at: u64, returns_to: u64) {
         self.returned(at);
@@ -29,7 +29,7 @@ impl Calls {
         self.0.push(Call { at, returns_to });
     }
 
-    /// The thread has loaded the return address that lies there.
+    /// Records a return that loaded the return address at `at`.
     #[inline]
     pub fn returned(&mut self, at: u64) {
         while self.0.last().is_some_and(|call| call.at <= at) {
@@ -37,20 +37,18 @@ impl Calls {
         }
     }
 
-    /// Their return addresses, the innermost first, at most so many.
+    /// Returns up to `most` return addresses, innermost first.
     pub fn callers(&self, most: usize) -> Vec<u64> {
         self.0.iter().rev().take(most).map(|call| call.returns_to).collect()
     }
 }
 
-/// Whether an instruction of x86-64 is a near return: C3 or C2, perhaps behind F3 (Intel SDM,
-/// volume 2).
+/// Returns true for an x86-64 near return: C3 or C2, optionally after F3 (Intel SDM, volume 2).
 pub fn is_return(instruction: &[u8]) -> bool {
     matches!(instruction, [0xc3] | [0xc2, ..] | [0xf2 | 0xf3, 0xc3])
 }
 
-/// Whether an instruction of x86-64 is a near call: E8, or FF /2, behind its prefixes (Intel SDM,
-/// volume 2).
+/// Returns true for an x86-64 near call: E8, or FF /2, after any prefixes (Intel SDM, volume 2).
 pub fn is_call(instruction: &[u8]) -> bool {
     let prefix =
         |byte: &u8| matches!(byte, 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf2 | 0xf3);
@@ -67,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_ends_those_that_were_made_at_or_below_its_place() {
+    fn a_call_ends_older_calls_at_or_below_its_slot() {
         let mut calls = Calls::default();
         [(0x900, 1), (0x800, 2), (0x700, 3)].iter().for_each(|(at, to)| calls.called(*at, *to));
         assert_eq!(calls.callers(2), [3, 2]);
-        // Both are over.
+        // Both calls are over.
         calls.called(0x800, 4);
         assert_eq!(calls.callers(9), [4, 1]);
         calls.returned(0x800);
@@ -79,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outermost_calls_of_a_deep_recursion_are_forgotten() {
+    fn drops_the_outermost_calls_of_a_deep_recursion() {
         let mut calls = Calls::default();
         for depth in 0..2 * MOST_DEEP as u64 {
             calls.called(u64::MAX - depth * 16, depth);
@@ -89,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_from_jumps_and_returns() {
+    fn distinguishes_calls_from_jumps_and_returns() {
         let calls: [&[u8]; 5] = [
             &[0xe8, 1, 2, 3, 4],
             &[0xff, 0xd0],

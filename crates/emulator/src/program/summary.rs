@@ -1,4 +1,4 @@
-//! What a program did to its memory, for the report.
+//! Summarizes what a program did to its memory, for the report.
 
 mod heat;
 
@@ -22,11 +22,11 @@ use super::regions::{FirstTouches, Region};
 use super::thread::Thread;
 use super::world::World;
 
-/// Lines that are told of.
+/// Most lines reported.
 const MOST_LINES: usize = 64;
 
-/// What the program did as far as it has come; nothing if it has not begun. Called where none of its
-/// threads runs any more, or by the one that has the turn.
+/// Returns what the program has done so far, or `None` if it has not begun. Called when none of its
+/// threads runs any more, or by the holder of the turn.
 pub fn program_memory(program: &Program) -> Option<ProgramMemory> {
     program.seen().map(of_world)
 }
@@ -53,7 +53,7 @@ fn of_world(world: &World) -> ProgramMemory {
     }
 }
 
-/// The time line, with regions by position.
+/// Returns the time line, with positions for regions.
 fn stretches(world: &World, regions: &BTreeMap<usize, record::Region>) -> Vec<Stretch> {
     let positions: HashMap<usize, usize> =
         regions.keys().enumerate().map(|(position, number)| (*number, position)).collect();
@@ -67,7 +67,7 @@ fn stretches(world: &World, regions: &BTreeMap<usize, record::Region>) -> Vec<St
     world.time_line.stretches().iter().map(numbered).collect()
 }
 
-/// What a thread would wait beyond what it did.
+/// Returns a thread's additional waits under each other placement.
 fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
     let told = beside.iter().zip(later_ps).filter_map(|(beside, ps)| {
         let placed = match beside {
@@ -83,18 +83,18 @@ fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
     told.collect()
 }
 
-/// A thread's number in the report: its seat.
+/// Returns a seat's number in the report.
 fn number(seat: usize) -> u32 {
     u32::try_from(seat).unwrap_or(u32::MAX)
 }
 
-/// The node of the cpu of the thread of a seat.
+/// Returns the node of a seat's cpu.
 fn home(world: &World, seat: usize) -> u32 {
     let machine = &world.engine.arguments.machine;
     machine.nodes[world.threads.get(seat).map_or(0, |thread| thread.home)].id
 }
 
-/// The regions that were accessed, by number.
+/// Returns the regions that were accessed, by number.
 fn regions(world: &World, objects: &Objects) -> BTreeMap<usize, record::Region> {
     let (alike, pages) = (world.pages.alike(), world.pages.by_region());
     let (machine, none) = (&world.engine.arguments.machine, BTreeMap::new());

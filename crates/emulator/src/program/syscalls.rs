@@ -1,74 +1,74 @@
-//! System calls that change where a program's memory lies or where its threads run, or that take
-//! time, by the numbers of an architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
+//! System calls that change where a program's memory is or where its threads run, or that take
+//! time, with the numbers of each architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
 
-/// What a system call does, as far as it matters here; the arguments stay where they were.
+/// System calls, as far as they matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// mmap(2)
+    /// mmap(2).
     Map,
-    /// munmap(2)
+    /// munmap(2).
     Unmap,
-    /// mremap(2)
+    /// mremap(2).
     Remap,
-    /// brk(2)
+    /// brk(2).
     Break,
-    /// madvise(2)
+    /// madvise(2).
     Advise,
-    /// mbind(2)
+    /// mbind(2).
     BindMemory,
-    /// set_mempolicy(2)
+    /// set_mempolicy(2).
     SetPolicy,
-    /// get_mempolicy(2)
+    /// get_mempolicy(2).
     GetPolicy,
-    /// migrate_pages(2)
+    /// migrate_pages(2).
     MigratePages,
-    /// move_pages(2)
+    /// move_pages(2).
     MovePages,
-    /// None of Linux: what another call gives is asked of us.
+    /// Not Linux's: asks the plugin for the result of another call ([`crate::preload`]).
     Asks,
-    /// sched_setaffinity(2)
+    /// sched_setaffinity(2).
     SetAffinity,
-    /// sched_getaffinity(2)
+    /// sched_getaffinity(2).
     GetAffinity,
-    /// getcpu(2)
+    /// getcpu(2).
     GetCpu,
-    /// execve(2)
+    /// execve(2).
     Execute,
-    /// futex(2)
+    /// futex(2).
     Futex,
-    /// clone(2)
+    /// clone(2).
     Clone,
-    /// fork(2), vfork(2)
+    /// fork(2), vfork(2).
     Fork,
-    /// wait4(2)
+    /// wait4(2).
     WaitsForChild,
-    /// _exit(2), of one thread
+    /// _exit(2), of one thread.
     Exit,
-    /// exit_group(2)
+    /// exit_group(2).
     ExitGroup,
-    /// sched_yield(2)
+    /// sched_yield(2).
     Yield,
-    /// clock_gettime(2)
+    /// clock_gettime(2).
     ClockTime,
-    /// gettimeofday(2)
+    /// gettimeofday(2).
     TimeOfDay,
-    /// nanosleep(2)
+    /// nanosleep(2).
     Sleep,
-    /// clock_nanosleep(2)
+    /// clock_nanosleep(2).
     ClockSleep,
-    /// poll(2)
+    /// poll(2).
     Poll,
-    /// ppoll(2)
+    /// ppoll(2).
     PollNs,
-    /// select(2)
+    /// select(2).
     Select,
-    /// pselect(2)
+    /// pselect(2).
     SelectNs,
-    /// epoll_wait(2), epoll_pwait(2)
+    /// epoll_wait(2), epoll_pwait(2).
     EventPoll,
-    /// read(2), write(2) and the like, which wait on files of some kinds
+    /// read(2), write(2) and the like, which wait on some kinds of files.
     Transfer,
-    /// One that waits for something outside of the program.
+    /// Waits for something outside of the program.
     Waits,
 }
 
@@ -186,16 +186,16 @@ const AARCH64: &[(i64, Call)] = &[
     (ASKS, Asks),
 ];
 
-/// The calls of an architecture.
+/// The call numbers of an architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     known: &'static [(i64, Call)],
-    /// Which argument of clone(2) is the address at which the thread's end is to be told.
+    /// Index of clone(2)'s argument with the address to clear at the thread's end.
     tells_end: usize,
 }
 
 impl Numbers {
-    /// Those of a target as QEMU names it, if we know them.
+    /// Returns the numbers of a target, by QEMU's name for it.
     pub fn of(target: &str) -> Option<Self> {
         match target {
             "x86_64" => Some(Self { known: X86_64, tells_end: 3 }),
@@ -204,12 +204,12 @@ impl Numbers {
         }
     }
 
-    /// Where clone(2) is told the address at which the thread's end is to be told.
+    /// Returns the address that clone(2) has the kernel clear at the thread's end.
     pub fn tells_end_at(self, arguments: &[u64; 6]) -> u64 {
         arguments[self.tells_end]
     }
 
-    /// What this number does.
+    /// Returns the call with this number.
     pub fn call(self, number: i64) -> Option<Call> {
         let at = self.known.binary_search_by_key(&number, |(known, _)| *known).ok()?;
         Some(self.known[at].1)
@@ -286,7 +286,7 @@ mod tests {
         libc::SYS_io_getevents,
     ];
 
-    /// Against the numbers of the C library that the tests run on.
+    /// Compares with the C library that the tests run on.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn numbers_are_those_of_linux() {

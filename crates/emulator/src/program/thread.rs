@@ -1,4 +1,4 @@
-//! What is kept of one thread, or of several that ran one after the other as the same seat.
+//! State of one thread, or of several that used the same seat one after the other.
 
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Active, Engine, Shadow};
@@ -11,64 +11,61 @@ use super::schedule::Turn;
 use super::stack::Calls;
 use super::turns::Born;
 
-/// What a block means for the turn.
+/// The effect of a block on the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
     /// It goes on.
     On,
     /// It is over.
     Over,
-    /// Its thread waits for another one by looking again and again.
+    /// The thread is spinning on what another one will do.
     Spins,
 }
 
-/// One thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// Its cpu in the model, while it has its turn.
+    /// Its cpu in the model, while it holds the turn.
     pub active: Option<Active<'static>>,
     /// QEMU's index of it.
     pub index: usize,
-    /// The same thread elsewhere.
+    /// The same thread under other placements.
     pub shadow: Shadow,
-    /// Whether it is followed elsewhere at all.
+    /// If true, it is followed under other placements.
     pub is_followed: bool,
-    /// What it did.
+    /// Its figures.
     pub account: Account,
     /// The calls that it is in.
     pub calls: Calls,
-    /// The cpu that it runs on, or ran on last, and that one's node.
+    /// The cpu that it runs on, or ran on last, and that cpu's node.
     pub cpu: usize,
-    /// As above.
     pub home: usize,
-    /// When its turn ends.
+    /// The time at which its turn ends.
     pub until_ps: u64,
-    /// When its turn began.
+    /// The time at which its turn began.
     began_ps: u64,
-    /// How far it has come, and how long it has been busy, its turn left out.
+    /// Its time and its busy time, without the present turn.
     pub now_ps: u64,
-    /// As above.
     busy_ps: u64,
-    /// Where its end is to be told.
+    /// The address to clear at its end.
     pub tells_at: u64,
-    /// What it has said of the pages that it touches first.
+    /// Its policy for pages that it touches first.
     pub placement: Option<Placement>,
-    /// The instruction that it executed last which loads from where others store, and the address.
+    /// The last instruction that loaded a contended line, and the address.
     pub loaded: Option<(&'static Instruction, u64)>,
-    /// The pages that it remembers.
+    /// The pages that it caches.
     pub pages: Pages,
-    /// The lines that it accessed last.
+    /// The lines that it caches.
     pub lines: Lines,
-    /// The one that it accessed last in this turn, and its page: they are where they were.
+    /// The line that it accessed last in this turn; it and its page cannot have moved since.
     pub last_line: u64,
     pub last_page: u64,
 }
 
-/// Behind all lines and pages.
+/// Greater than all line and page numbers.
 const NONE: u64 = u64::MAX;
 
 impl Thread {
-    /// A thread of a seat that has done nothing yet.
+    /// Returns a seat's thread that has done nothing yet.
     pub fn new(engine: &Engine, seat: usize) -> Self {
         let shadow = engine.shadow(seat);
         Self {
@@ -94,14 +91,14 @@ impl Thread {
         }
     }
 
-    /// Another thread runs as this seat.
+    /// Resets it for another thread in this seat.
     pub fn renew(&mut self, Born { index, tells_at }: Born) {
         (self.index, self.tells_at) = (index, tells_at);
         (self.placement, self.loaded) = (None, None);
         (self.calls, self.pages) = (Calls::default(), Pages::default());
     }
 
-    /// It has done nothing in this process, on whose first turn it is.
+    /// Resets it for its first turn in a new process.
     pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
         self.account = Account::default();
         self.shadow = engine.shadow(seat);
@@ -113,7 +110,7 @@ impl Thread {
         }
     }
 
-    /// Its turn begins.
+    /// Starts its turn.
     pub fn takes(&mut self, engine: &'static Engine, seat: usize, turn: Turn) {
         let mut active = engine.enter_as(turn.cpu, seat);
         active.comes_to(turn.now_ps);
@@ -129,7 +126,7 @@ impl Thread {
         self.active = Some(active);
     }
 
-    /// It begins a block.
+    /// Enters a block.
     #[inline]
     pub fn block(&mut self, block: &'static Block) -> Goes {
         let Some(active) = &mut self.active else { return Goes::Over };
@@ -145,7 +142,7 @@ impl Thread {
         }
     }
 
-    /// It begins a block for which it may have to wait.
+    /// Enters a block that may have to wait for operands.
     #[inline(never)]
     fn begins(&mut self, block: &'static Block) {
         let Some(active) = &mut self.active else { return };
@@ -156,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// It executes a call or a return.
+    /// Follows a call or a return.
     pub fn follow_calls(&mut self, address: u64, kind: Kind, by: &Instruction) {
         match (by.calls, kind) {
             (Calling::Call(returns_to), Kind::Store) => self.calls.called(address, returns_to),
@@ -165,8 +162,8 @@ impl Thread {
         }
     }
 
-    /// It accesses a line that it accessed of late, if nothing has happened to that since; whether it
-    /// did.
+    /// Takes the fast path of an access to a cached line; returns false if something has changed
+    /// since.
     #[inline]
     pub fn access(&mut self, made: &Made) -> bool {
         let Made { address, bytes, kind, by } = *made;
@@ -194,14 +191,14 @@ impl Thread {
         true
     }
 
-    /// All of its accesses are counted.
+    /// Counts all its pending accesses.
     pub fn settle(&mut self, engine: &Engine) {
         let Self { lines, account, cpu, home, .. } = self;
         lines.settle(Counts { engine, account, cpu: *cpu, home: *home });
         (self.last_line, self.last_page) = (NONE, NONE);
     }
 
-    /// Its turn is over; how far it has come.
+    /// Ends its turn; returns its time in ps.
     pub fn leaves(&mut self) -> u64 {
         if let Some(active) = self.active.take() {
             self.now_ps = active.now_ps();
@@ -210,18 +207,18 @@ impl Thread {
         self.now_ps
     }
 
-    /// It has looked for what another thread is to do until this time.
+    /// Advances it to the end of a spin.
     pub fn spins(&mut self, until_ps: u64) {
         self.busy_ps += until_ps.saturating_sub(self.now_ps);
     }
 
-    /// How long it has been busy: it ran, or waited for memory.
+    /// Returns its busy time, running or waiting for memory, in ps.
     pub fn busy_ps(&self) -> u64 {
         let turn_ps = self.active.as_ref().map_or(0, |active| active.now_ps() - self.began_ps);
         self.busy_ps + turn_ps
     }
 
-    /// How far it has come.
+    /// Returns its time in ps.
     pub fn came_to_ps(&self) -> u64 {
         self.active.as_ref().map_or(self.now_ps, Active::now_ps)
     }

@@ -1,15 +1,15 @@
-//! What a program did over time, in stretches that get longer as time goes on.
+//! A program's behaviour over time, in stretches that grow longer with time.
 
 use numalab_record::{Stretch, StretchAccesses};
 
 use super::thread::Thread;
 
-/// Stretches are joined in pairs when there are more: fewer than a screen has columns.
+/// Most stretches; more are joined in pairs. Fewer than a screen has columns.
 const MOST: usize = 240;
-/// How long a stretch is at first, in ps.
+/// Initial length of a stretch, in ps.
 const FIRST_PS: u64 = 10_000_000;
 
-/// What was seen of a thread by the end of the last stretch.
+/// A thread's figures at the end of the last stretch.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     busy_ps: u64,
@@ -19,11 +19,11 @@ struct Seen {
     accesses: Vec<u64>,
 }
 
-/// The stretches until now. Regions in them have their numbers.
+/// The stretches so far, with region numbers.
 #[derive(Debug)]
 pub struct TimeLine {
     width_ps: u64,
-    /// When the present stretch is to end.
+    /// End of the present stretch, in ps.
     next_ps: u64,
     stretches: Vec<Stretch>,
     /// By seat.
@@ -37,14 +37,14 @@ impl Default for TimeLine {
 }
 
 impl TimeLine {
-    /// Whether the present stretch is over when a thread has come to this time.
+    /// Returns true if the present stretch is over at this time.
     #[inline]
     pub fn is_due(&self, now_ps: u64) -> bool {
         now_ps >= self.next_ps
     }
 
-    /// The stretch ends in which these threads, all of whose accesses are counted, did what they have
-    /// not done before.
+    /// Ends the present stretch, with what these threads did since the last one; their accesses
+    /// must be settled.
     pub fn end(&mut self, now_ps: u64, threads: &[Box<Thread>], nodes: usize) {
         let mut stretch = Stretch {
             end_ns: now_ps / 1000,
@@ -67,14 +67,13 @@ impl TimeLine {
         self.next_ps = now_ps + self.width_ps;
     }
 
-    /// All of them.
     pub fn stretches(&self) -> &[Stretch] {
         &self.stretches
     }
 }
 
 impl Seen {
-    /// What the thread did since then is part of a stretch.
+    /// Adds what the thread did since the last stretch.
     fn goes_on(&mut self, thread: &Thread, nodes: usize, stretch: &mut Stretch) {
         let (mut waited_ps, mut misses) = (0, 0);
         let all = thread.account.all();

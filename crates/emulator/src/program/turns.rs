@@ -1,11 +1,11 @@
-//! One thread of the program runs at a time: the turn goes from host thread to host thread in the
-//! order of the machine's time, whatever the host does.
+//! Runs one thread of the program at a time: the turn passes between host threads in the order of
+//! the machine's time, whatever the host does.
 //!
-//! Who has the turn may touch what all threads share ([`super::world`]); the others stand in one of
-//! our callbacks, or in the kernel. QEMU sometimes waits until all threads have left translated code
-//! (`start_exclusive`), for fork(2) and for atomic operations that the host does not have. The
-//! [`watch`] sees that and lets them go; what they do without the turn they make up for when they have it
-//! again.
+//! The holder of the turn may touch the shared state ([`super::world`]); the others wait in one of
+//! our callbacks or in the kernel. QEMU sometimes waits until all threads have left translated code
+//! (`start_exclusive`), for fork(2) and for atomic operations that the host lacks. The [`watch`]
+//! notices that and releases the waiting threads, which replay what they did without the turn once
+//! they have it again.
 
 mod fork;
 mod waking;
@@ -24,105 +24,103 @@ use super::futexes::Futexes;
 use super::schedule::{Schedule, Turn};
 use super::{guest_memory, lock};
 
-/// Nobody has the turn: all wait for the kernel.
+/// No thread holds the turn: all are in the kernel.
 const NOBODY: usize = usize::MAX;
-/// How long a thread looks for its turn before it sleeps, on the host's clock.
+/// Time for which a thread polls for its turn before it sleeps, in host time.
 const LOOKS: Duration = Duration::from_micros(20);
-/// A thread that sleeps looks again after so long, in case it was not woken.
+/// A sleeping thread polls at this interval, in case it missed a wakeup.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// A thread that was made begins when the host has a cpu for it; nobody waits for that longer, on
-/// the host's clock.
+/// Longest wait, in host time, for a new thread to start: it needs a free cpu of the host.
 const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 
-/// How a thread gives its turn away.
+/// The way in which a thread gives its turn away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It would go on.
+    /// It could go on.
     Yields,
-    /// It would go on behind the others of its cpu.
+    /// It could go on, after the others of its cpu.
     GivesWay,
-    /// It looks at one address until another thread changes it: until this time, in ps.
+    /// It spins on an address until another thread changes it, or until this time in ps.
     Spins(u64),
-    /// It waits for something.
+    /// It waits for something without a known time.
     Waits,
     /// It goes on at this time, in ps.
     Sleeps(u64),
 }
 
-/// How long a thread waits for its turn.
+/// The limit of a thread's wait for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Until it has it.
     Endless,
-    /// It stands in translated code, which it leaves if all must.
+    /// Until it has it or is released, as it waits inside translated code, which QEMU may need it
+    /// to leave.
     InCode,
 }
 
-/// A thread of the program that begins.
+/// A thread of the program that starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Born {
     /// QEMU's index of it.
     pub index: usize,
-    /// The address at which its end is to be told; 0 for none.
+    /// The address to clear at its end; 0 for none.
     pub tells_at: u64,
 }
 
-/// A thread of the host that runs one of the program.
+/// A host thread that runs one of the program.
 #[derive(Debug)]
 struct Host {
     thread: Thread,
-    /// Its number (gettid(2)).
+    /// Its id (gettid(2)).
     tid: i32,
-    /// It has not had its first turn.
+    /// Present until its first turn.
     born: Option<Born>,
-    /// It is in the kernel for the program.
+    /// If true, it is in a system call of the program.
     in_call: bool,
-    /// The address that it waits at (futex(2)), and whether the host has it asleep there.
+    /// The address that it waits at (futex(2)), and whether the host thread is asleep there.
     futex: Option<(u64, bool)>,
 }
 
-/// Whoever holds the lock may change the order of turns.
+/// The order of turns; changed only under the lock.
 #[derive(Debug)]
 pub struct Order {
-    /// Who runs when.
     pub schedule: Schedule,
-    /// Who waits for whom.
     pub futexes: Futexes,
     hosts: Vec<Option<Host>>,
     /// Threads that are in the kernel to wake others.
     waking: usize,
-    /// Seats of threads that the host woke before it was known who did.
+    /// Seats of threads that the host woke before their waker was known.
     early: Vec<usize>,
-    /// Seats of threads for which the host's time ran out and not the machine's, and where they wait.
+    /// Threads that timed out in host time but not in the machine's: the address that they wait at,
+    /// and the seat.
     out: Vec<(u64, usize)>,
-    /// Threads that are being made: when, and where their end is told.
+    /// Threads being created: the time, and the address to clear at their end.
     births: VecDeque<(u64, u64)>,
-    /// Seats of threads that end, and where that is told.
+    /// Threads that end: the seat, and the address to clear.
     ends: Vec<(usize, u64)>,
     turn: Option<Turn>,
-    /// Whether the one who has the turn has come for it, and so may be where only that one is to be.
+    /// If true, the holder has taken the turn, and may be using the shared state.
     taken: bool,
 }
 
-/// The turn, and who has it.
+/// The turn and its holder.
 #[derive(Debug)]
 pub struct Turns {
     order: Mutex<Order>,
     holder: AtomicUsize,
-    /// How often the turn was given.
+    /// Number of times that the turn was given.
     given: AtomicU64,
-    /// How often those who stand in translated code were let go.
+    /// Number of times that threads waiting in translated code were released.
     let_go: AtomicU64,
-    /// Somebody came back whom the holder does not know of.
+    /// Set when a thread has come back and the holder has not noticed.
     news: AtomicBool,
-    /// Threads end.
+    /// Set while threads end.
     any_ends: AtomicBool,
     ending: AtomicBool,
     watched: AtomicBool,
 }
 
 impl Turns {
-    /// Nobody runs yet.
     pub fn new(schedule: Schedule) -> Self {
         let order = Order {
             schedule,
@@ -148,12 +146,12 @@ impl Turns {
         }
     }
 
-    /// The order of turns.
+    /// Locks the order of turns.
     pub fn order(&self) -> MutexGuard<'_, Order> {
         lock(&self.order)
     }
 
-    /// The calling thread begins, by QEMU's index: its seat.
+    /// Adds the calling thread, with QEMU's index; returns its seat.
     pub fn arrives(&'static self, index: usize) -> usize {
         let mut order = self.order();
         self.see_ends(&mut order);
@@ -171,15 +169,15 @@ impl Turns {
             self.watch();
         }
         match birth {
-            // Whoever made it has the turn, and lets others have theirs when it comes out of the kernel.
+            // Its creator holds the turn, and will let others run when it is out of the kernel.
             Some(_) if !self.is_holder(NOBODY) => self.news.store(true, Relaxed),
             _ => self.tell(&mut order),
         }
         seat
     }
 
-    /// Waits until the threads that are being made have begun: threads take seats in the order in
-    /// which they begin, and whoever makes them is not to be up to the host.
+    /// Waits until all threads being created have started: seats are taken in that order, and the
+    /// host must not decide who created which.
     pub fn await_births(&self) {
         let asked = Instant::now();
         while !self.order().births.is_empty() && asked.elapsed() < LONGEST_BIRTH {
@@ -189,11 +187,11 @@ impl Turns {
         self.news.store(true, Relaxed);
     }
 
-    /// Waits for the turn of a seat.
+    /// Waits for the seat's turn; returns `None` if the thread must go on without it.
     pub fn take(&self, seat: usize, patience: Patience) -> Option<Turn> {
         let let_go = self.let_go.load(Relaxed);
         let begun = Instant::now();
-        // Pairs with the store in `give`: what others did in their turns is seen.
+        // Pairs with the store in `give`: makes visible what others did in their turns.
         while self.holder.load(Acquire) != seat {
             let is_let_go = patience == Patience::InCode && self.let_go.load(Relaxed) != let_go;
             if is_let_go || self.ending.load(Relaxed) {
@@ -215,14 +213,14 @@ impl Turns {
         let mut order = self.order();
         order.settle();
         order.is_back(seat);
-        // It may have been given to another one before the order was locked.
+        // The turn may have been given to another seat before the lock was taken.
         let turn = order.turn.filter(|turn| turn.seat == seat && !self.ending.load(Relaxed))?;
         order.taken = true;
         Some(turn)
     }
 
-    /// The thread of a seat waits for its turn in code, and can run: it was taken for one that waits
-    /// for something if the host had it asleep for long.
+    /// Marks the seat's thread as waiting in translated code and ready: if the host kept it asleep
+    /// for long, it was taken for one that waits for something.
     fn is_in_code(&self, seat: usize) {
         let mut order = self.order();
         if !order.schedule.is_ready(seat) {
@@ -231,8 +229,7 @@ impl Turns {
         }
     }
 
-    /// The thread of a seat, which has the turn and has come to a time, gives it away, perhaps to
-    /// itself.
+    /// Gives away the turn of the seat's thread at a time, perhaps to itself again.
     pub fn leave(&self, seat: usize, now_ps: u64, how: Leave) {
         let mut order = self.order();
         let schedule = &mut order.schedule;
@@ -248,19 +245,19 @@ impl Turns {
         }
     }
 
-    /// The thread of a seat ends. QEMU tells that at an address, when this thread has no part in the
-    /// turns any more: until then the turn is its own, since others may look there.
+    /// Ends the seat's thread. QEMU clears the address only after the thread has left the turns: it
+    /// keeps the turn until then, since others may look there.
     pub fn ends(&self, seat: usize, tells_at: u64) {
         let mut order = self.order();
         order.ends.push((seat, tells_at));
-        // It is not where others may be any more, and nothing but the kernel ends it.
+        // It no longer touches the shared state, and only the kernel can end it.
         order.is_in_call(seat, true);
         self.any_ends.store(true, Relaxed);
         self.see_ends(&mut order);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
     }
 
-    /// Threads have ended of which that was told.
+    /// Removes threads that have ended and had their addresses cleared.
     pub fn see_ends(&self, order: &mut Order) {
         let is_told = |address: u64| guest_memory::word(address).is_none_or(|word| word == 0);
         while let Some(at) = order.ends.iter().position(|(_, address)| is_told(*address)) {
@@ -274,35 +271,35 @@ impl Turns {
         self.any_ends.store(!order.ends.is_empty(), Relaxed);
     }
 
-    /// Whether somebody came back whom the holder of the turn does not know of.
+    /// Returns true if a thread came back and the holder has not noticed.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.news.load(Relaxed)
     }
 
-    /// Whether the seat has the turn.
+    /// Returns true if the seat holds the turn.
     pub fn is_holder(&self, seat: usize) -> bool {
         self.holder.load(Acquire) == seat
     }
 
-    /// Whether the calling thread has come for the turn and has it still: all others keep out then,
-    /// until it gives the turn away.
+    /// Returns true if the calling thread has taken the turn and still holds it: all others stay
+    /// out until it gives the turn away.
     pub fn is_own(&self) -> bool {
         let order = self.order();
         let holder = order.hosts.get(self.holder.load(Relaxed)).and_then(Option::as_ref);
         order.taken && holder.is_some_and(|host| host.tid == own_tid() && !host.in_call)
     }
 
-    /// The program ends: nobody waits any more.
+    /// Ends the program: releases all that wait.
     pub fn end(&self) {
         let order = self.order();
-        // Under the lock: nobody takes a turn from here on (`take`).
+        // Under the lock: no thread takes a turn from here on (`take`).
         self.ending.store(true, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
     }
 
-    /// Somebody can run who could not before: the one who has the turn lets others have theirs soon, or
-    /// loses it if it is in the kernel.
+    /// Reports that another thread has become ready: the holder lets others run soon, or loses the
+    /// turn if it is in the kernel.
     pub fn tell(&self, order: &mut Order) {
         let holder = order.hosts.get(self.holder.load(Relaxed));
         match holder.and_then(Option::as_ref) {
@@ -311,7 +308,7 @@ impl Turns {
         }
     }
 
-    /// Gives the turn to whoever is next.
+    /// Gives the turn to the next thread.
     pub fn give(&self, order: &mut Order) {
         self.news.store(false, Relaxed);
         self.given.fetch_add(1, Relaxed);
@@ -326,36 +323,36 @@ impl Turns {
     }
 }
 
-/// The calling thread's number (gettid(2)).
+/// Returns the calling thread's id (gettid(2)).
 pub fn own_tid() -> i32 {
-    // SAFETY: takes nothing, and never fails.
+    // SAFETY: takes no arguments, and never fails.
     unsafe { libc::gettid() }
 }
 
 impl Order {
-    /// A thread is being made, at a time of the one that makes it.
+    /// Records that a thread is being created, at its creator's time.
     pub fn makes(&mut self, now_ps: u64, tells_at: u64) {
         self.births.push_back((now_ps, tells_at));
     }
 
-    /// The thread that was to be made was not.
+    /// Records that creating a thread failed.
     pub fn makes_none(&mut self) {
         self.births.pop_back();
     }
 
-    /// The thread of a seat, if it has not had its first turn, which it has now.
+    /// Returns the new thread of a seat at its first turn, `None` later.
     pub fn born(&mut self, seat: usize) -> Option<Born> {
         self.hosts[seat].as_mut()?.born.take()
     }
 
-    /// The thread of a seat is in the kernel for the program, or no longer.
+    /// Sets whether the seat's thread is in a system call of the program.
     pub fn is_in_call(&mut self, seat: usize, in_call: bool) {
         if let Some(host) = &mut self.hosts[seat] {
             host.in_call = in_call;
         }
     }
 
-    /// No other thread is there any more.
+    /// Removes all other threads.
     fn forget_others(&mut self) {
         self.futexes.clear();
         self.waking = 0;

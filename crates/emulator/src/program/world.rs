@@ -1,4 +1,5 @@
-//! What all threads share: pages, mappings, and what is known of them. Only who has the turn is here.
+//! State that all threads share: pages, mappings and their figures. Only the holder of the turn
+//! touches it.
 
 use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
@@ -16,10 +17,9 @@ use super::thread::Thread;
 use super::time_line::TimeLine;
 use super::turns::Born;
 
-/// Calls that are told of a place in the code.
+/// Callers recorded for a place in the code.
 pub const MOST_CALLERS: usize = 12;
 
-/// All of it.
 #[derive(Debug)]
 pub struct World {
     /// The model of the machine.
@@ -27,34 +27,31 @@ pub struct World {
     /// By seat.
     #[expect(clippy::vec_box, reason = "who runs is known by where it lies")]
     pub threads: Vec<Box<Thread>>,
-    /// Where pages lie.
+    /// The location of each page.
     pub space: Space,
-    /// Who uses them.
     pub pages: Pages,
-    /// What is mapped.
+    /// The address ranges that are mapped.
     pub regions: Regions,
     /// Lines that threads contend for.
     pub contention: Contention,
-    /// The heap's first address, and the one behind it.
+    /// The heap's first address, and the one after its end.
     pub heap: Option<(u64, u64)>,
     /// Accesses to pages for which the machine had no memory left.
     pub unplaced: u64,
-    /// The program that this process is about to become, outside of the emulation.
+    /// The program that this process will become, outside of the emulation.
     pub becomes: Option<String>,
-    /// What threads did over time.
     pub time_line: TimeLine,
-    /// How long threads had been busy when this process last reported while it ran.
+    /// All threads' busy time when this process last reported while running, in ps.
     pub reported_ps: u64,
-    /// The latest that any thread has come to.
+    /// The latest time of any thread, in ps.
     latest_ps: u64,
-    /// Counted on when pages go or move: what threads remember is old then.
+    /// Increased when pages go or move, which invalidates the threads' caches.
     generation: u32,
     nodes: usize,
     follows_users: bool,
 }
 
 impl World {
-    /// Nothing has happened yet.
     pub fn new(engine: &'static Engine) -> Self {
         let Arguments { machine, policy, .. } = &engine.arguments;
         let first = match policy {
@@ -80,7 +77,7 @@ impl World {
         }
     }
 
-    /// A thread begins as a seat.
+    /// Seats a new thread.
     pub fn begins(&mut self, seat: usize, born: Born) {
         while self.threads.len() <= seat {
             self.threads.push(Box::new(Thread::new(self.engine, self.threads.len())));
@@ -88,8 +85,8 @@ impl World {
         self.threads[seat].renew(born);
     }
 
-    /// Whether what an access of the thread of a seat finds depends on what others have done before: a
-    /// store that goes with the load of the same instruction comes with that.
+    /// Returns true if an access depends on what other threads did before. A store of an
+    /// instruction that also loads happens together with its load.
     pub fn is_contended(&mut self, seat: usize, made: &Made) -> bool {
         let thread = &mut self.threads[seat];
         let known = thread.pages.of(made.address, self.generation);
@@ -108,7 +105,7 @@ impl World {
         }
     }
 
-    /// The thread of a seat accesses memory, by whatever way.
+    /// Follows an access of the seat's thread on the slow path.
     pub fn access(&mut self, seat: usize, made: &Made) {
         let generation = self.generation;
         if self.threads[seat].pages.of(made.address, generation).is_none() {
@@ -160,7 +157,7 @@ impl World {
         }
     }
 
-    /// A page has its second user, on a node.
+    /// Records a page's second user, on a node.
     fn hand_over(&mut self, used: &PageUse, number: u64, home: usize) {
         used.hand_to(home);
         self.threads[used.first()].pages.forget(number);
@@ -169,7 +166,7 @@ impl World {
         }
     }
 
-    /// The page of an address that the thread of a seat accesses and does not remember.
+    /// Looks up the page of an access that the seat's thread has not cached.
     #[cold]
     fn look_up(&mut self, seat: usize, made: &Made) -> Option<Remembered> {
         let number = made.address / PAGE_BYTES;
@@ -201,7 +198,7 @@ impl World {
         if used.is_handed_to(seat) {
             self.hand_over(used, number, home);
         }
-        // Caches keep what they have of it.
+        // The page moves, but caches keep its lines.
         let heir = used.heir().filter(|_| self.follows_users && !page.bound);
         let page = Page { node: heir.unwrap_or(page.node), ..page };
         used.moved(page);
@@ -214,8 +211,8 @@ impl World {
         Some(Remembered { number, page, slot, region, used, elsewhere })
     }
 
-    /// A page is stored to before this process did anything else with it: if it is a parent's, the kernel
-    /// makes another one, which begins here.
+    /// Handles a first store to a page inherited from the parent: the kernel copies it, and the
+    /// copy is a new page.
     fn copies(&mut self, number: u64) {
         if self.pages.get(number).is_some_and(PageUse::is_only_inherited) {
             self.space.discard(number..number + 1);
@@ -223,18 +220,18 @@ impl World {
         }
     }
 
-    /// What threads remember is old.
+    /// Invalidates the threads' caches.
     pub fn forget(&mut self) {
         self.settle_all();
         self.generation += 1;
     }
 
-    /// All accesses of all threads are counted.
+    /// Counts all pending accesses of all threads.
     pub fn settle_all(&mut self) {
         self.threads.iter_mut().for_each(|thread| thread.settle(self.engine));
     }
 
-    /// Nothing has been done yet, by the one thread that is left: pages lie where they did.
+    /// Resets all figures in a forked child, for its only thread; pages stay in place.
     pub fn starts_over(&mut self, seat: usize) {
         self.forget();
         let engine = self.engine;
@@ -250,7 +247,7 @@ impl World {
         self.latest_ps = self.threads[seat].came_to_ps();
     }
 
-    /// A thread has come to a time.
+    /// Advances the latest time.
     pub fn comes_to(&mut self, now_ps: u64) {
         self.latest_ps = self.latest_ps.max(now_ps);
         if self.time_line.is_due(now_ps) {
@@ -258,20 +255,20 @@ impl World {
         }
     }
 
-    /// A stretch of the time line ends.
+    /// Ends a stretch of the time line.
     pub fn ends_stretch(&mut self, now_ps: u64) {
         self.settle_all();
         self.time_line.end(now_ps, &self.threads, self.nodes);
     }
 
-    /// From the program's beginning to the latest that any thread has come to.
+    /// Returns the time from the program's start to the latest time of any thread, in ps.
     pub fn elapsed_ps(&self) -> u64 {
         let threads = self.threads.iter().map(|thread| thread.came_to_ps());
         threads.fold(self.latest_ps, u64::max)
     }
 }
 
-/// Nothing is counted of a cpu.
+/// Clears a cpu's figures.
 fn clear(figures: &VcpuFigures) {
     let VcpuFigures {
         nodes,
@@ -291,18 +288,18 @@ fn clear(figures: &VcpuFigures) {
     of_nodes.chain(own).for_each(|figure| figure.set(0));
 }
 
-/// Positions of nodes on which a page might be, where anybody knows.
+/// Nodes (positions) on which a page might be, where known.
 struct Homes {
-    /// Of what would be its huge page.
+    /// Its huge page's.
     block: Option<usize>,
-    /// Of who touched it first, if threads are packed.
+    /// The first toucher's, if threads are packed.
     packed: Option<usize>,
-    /// Of its second user.
+    /// Its second user's.
     users: Option<usize>,
 }
 
-/// Where a page would be by the placements that are watched: nowhere else if the program itself
-/// has said where.
+/// Returns a page's locations under the placements that are watched; all are its own if the program
+/// chose its node.
 fn elsewhere(watched: &[Beside], number: u64, page: Page, homes: Homes) -> [There; MOST_BESIDE] {
     let mut all = [There::on(page.node, false); MOST_BESIDE];
     for (there, beside) in all.iter_mut().zip(watched) {

@@ -1,4 +1,4 @@
-//! What one cpu is counted and charged.
+//! The counts and charges of one cpu.
 
 use std::sync::atomic::AtomicU64;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::lab::{ICOUNT, NODE0, NODE1, Program, Run, qemus};
 
 const MACHINE: &str = "cpus=0,memory=512M.512M,latency=100.200/200.100,start=marker";
-/// 32 KiB of 8 ways, as most processors have nearest.
+/// 32 KiB of 8 ways, as most processors have for L1.
 const CACHE: &str = "caches=1:32K:8:64:cpu";
 
 pub fn program() -> Program {
     Program::assemble("memory.s", &[("NODE0", NODE0), ("NODE1", NODE1)])
 }
 
-/// A node's figures of vCPU 0 in a phase.
+/// Returns a node's figures of vCPU 0 in a phase.
 fn node(run: &Run, phase: u64, node: usize) -> [u64; 5] {
     let entry: &Value = &run.vcpu(phase, 0)["nodes"][node];
     ["loads", "stores", "load_misses", "store_misses", "cost_ns"]
@@ -23,7 +23,7 @@ fn node(run: &Run, phase: u64, node: usize) -> [u64; 5] {
 }
 
 #[test]
-fn accesses_are_counted_by_phase_node_and_kind_and_devices_apart() {
+fn counts_accesses_by_phase_node_and_kind_and_devices_separately() {
     let program = program();
     for qemu in qemus() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},mode=count"), &[]);
@@ -49,7 +49,7 @@ fn virtual_time_charges_each_access_its_latency_and_two_runs_are_the_same() {
         let plugin = format!("{MACHINE},{CACHE},mode=virtual");
         let without_cache = format!("{MACHINE},mode=virtual");
         let run = program.run(&qemu, 1, &without_cache, &ICOUNT);
-        // By the guest's own clock: 10,000 loads, each of what its distance says.
+        // By the guest's own clock: 10,000 loads, each at the latency of its distance.
         let [local, remote] = run.said[..] else { panic!("{run:?}") };
         assert!(local.abs_diff(1_000_000) < 200, "{}: {local}", qemu.version);
         assert!(remote.abs_diff(2_000_000) < 400, "{}: {remote}", qemu.version);
@@ -69,9 +69,10 @@ fn only_misses_reach_memory() {
     let program = program();
     for qemu in qemus() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},{CACHE},mode=count"), &[]);
-        // A pointer to itself, of which the line was stored to before.
+        // A pointer to itself, in a line that was stored to before.
         assert_eq!(node(&run, 0, 0), [10_000, 1, 0, 1, 100]);
-        // 16 KiB stay, and one line was there; 64 KiB in order never do, but the first 16.
+        // 16 KiB fit, and one line was there; 64 KiB in order evict themselves, except the first 16
+        // lines.
         assert_eq!(node(&run, 3, 0), [512, 0, 255, 0, 25_500]);
         assert_eq!(node(&run, 4, 0)[2], 2 * 1024 - 256);
     }
@@ -85,7 +86,7 @@ fn without_a_begin_marker_before_it_nothing_counts() {
         let report = run.json();
         let phases = report["phases"].as_array().unwrap();
         let loads = |entry: &Value| entry["vcpus"][0]["nodes"][0]["loads"].as_u64().unwrap();
-        // The program's loads before the first and behind the last marker, and all of the
+        // The program's loads before the first and after the last marker, and all of the
         // firmware's, are left out.
         assert_eq!(phases.iter().map(loads).sum::<u64>(), 10_000 + 512 + 2048);
         let run = program.run(&qemu, 1, &MACHINE.replace("start=marker", "start=on"), &[]);
@@ -94,7 +95,7 @@ fn without_a_begin_marker_before_it_nothing_counts() {
 }
 
 #[test]
-fn the_virtual_pmu_says_what_the_report_says() {
+fn the_virtual_pmu_agrees_with_the_report() {
     let program = program();
     for qemu in qemus() {
         let file = program.file("pmu");
@@ -128,7 +129,7 @@ fn a_sample_stands_for_all_accesses() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},sample=10"), &[]);
         assert_eq!(run.json()["sample"], 10);
         let loads = node(&run, 0, 0)[0];
-        // Three standard deviations of a thousand looks.
+        // Three standard deviations of a thousand samples.
         assert!(loads.abs_diff(10_000) < 950, "{loads}");
         assert_eq!(loads % 10, 0);
     }
@@ -144,7 +145,7 @@ fn sleeping_takes_at_least_what_was_charged() {
         let charged = (0..6).map(|phase| run.vcpu(phase, 0)["cost_ns"].as_u64().unwrap());
         let charged: u64 = charged.sum();
         assert!(charged > 400_000_000);
-        // The last millisecond may be owed.
+        // Up to a millisecond may be outstanding.
         assert!(begun.elapsed().as_nanos() >= u128::from(charged - 1_000_000));
     }
 }
@@ -156,8 +157,8 @@ fn where_misses_overlap_a_chase_is_serial_and_a_walk_is_not() {
         let plugin = format!("{MACHINE},mode=virtual,stages=core");
         let run = program.run(&qemu, 1, &plugin, &ICOUNT);
         let [local, remote] = run.said[..] else { panic!("{run:?}") };
-        // 10,000 loads of 100 and of 200 ns, of which at most two in a hundred are of what was stored
-        // just before, and come from the core's store buffer.
+        // 10,000 loads of 100 and of 200 ns; at most 2 % hit a line that was stored just before,
+        // and are served by the store buffer.
         let takes = |all: u64| (all - all / 50)..(all + 500);
         assert!(takes(1_000_000).contains(&local), "{}: {local}", qemu.version);
         assert!(takes(2_000_000).contains(&remote), "{}: {remote}", qemu.version);

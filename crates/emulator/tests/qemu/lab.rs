@@ -8,21 +8,20 @@ use numalab_guest::{Qemu, QemuError, QemuNeeds, Version};
 use numalab_image::Cache;
 use serde_json::Value;
 
-/// Each of the two nodes has so much.
+/// Memory of each of the two nodes.
 pub const NODE_BYTES: u64 = 512 << 20;
 /// Addresses on the nodes.
 pub const NODE0: u64 = 16 << 20;
-/// As above.
 pub const NODE1: u64 = NODE_BYTES + (16 << 20);
-/// What the programs leave QEMU with.
+/// QEMU's exit status when a program ends.
 pub const LEFT: i32 = 3;
-/// No program runs for longer, on however busy a machine.
+/// Time limit of a program, generous for busy machines.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// QEMU's options for virtual time.
 pub const ICOUNT: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
 
-/// The QEMUs of this machine: the installed one, and one of 10.0 or later.
+/// Returns this machine's QEMUs: the installed one, and one of 10.0 or later.
 pub fn qemus() -> Vec<Qemu> {
     let found = Cache::open().map_err(QemuError::from).and_then(|cache| {
         let newer = QemuNeeds {
@@ -71,7 +70,7 @@ impl Program {
         Self { directory }
     }
 
-    /// Runs it on so many cpus, the second half of them on node 1.
+    /// Runs it on `cpus` cpus, the second half of them on node 1.
     pub fn run(&self, qemu: &Qemu, cpus: usize, plugin: &str, options: &[&str]) -> Run {
         let report = self.directory.path().join("report.json");
         let console = self.directory.path().join("console");
@@ -108,27 +107,27 @@ impl Program {
         }
     }
 
-    /// A file of the program's own.
+    /// Returns the path of a file in the program's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// QEMU's status.
+    /// QEMU's exit status.
     pub status: Option<i32>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub errors: String,
     /// The plugin's report.
     pub report: String,
-    /// What the program said.
+    /// The program's output.
     pub said: Vec<u64>,
 }
 
 impl Run {
-    /// The report, of a program that came to its end.
+    /// Returns the report, after checking that the program came to its end.
     pub fn json(&self) -> Value {
         assert_eq!(self.status, Some(LEFT), "{}", self.errors);
         let report: Value = serde_json::from_str(&self.report).unwrap();
@@ -138,7 +137,7 @@ impl Run {
         report
     }
 
-    /// The report's entry of a vCPU in a phase.
+    /// Returns the report's entry of a vCPU in a phase.
     pub fn vcpu(&self, phase: u64, vcpu: usize) -> Value {
         let report = self.json();
         let phases = report["phases"].as_array().unwrap();
@@ -147,7 +146,7 @@ impl Run {
     }
 }
 
-/// The plugin that was built with these tests, which lie beside it.
+/// Returns the plugin built with these tests, in the same directory.
 fn plugin_file() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let file = tests.with_file_name("libnumalab_emulator.so");
@@ -160,7 +159,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Output of a command that is ended if it takes too long.
+/// Returns the output of a command, which is killed at the time limit.
 fn limited(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -6,10 +6,10 @@ use crate::lab::{ICOUNT, NODE0, NODE1, Program, Run, qemus};
 
 pub const LINES: u64 = 20_000;
 const MACHINE: &str = "cpus=0.0.1.1,memory=512M.512M,latency=100.200/200.100,start=marker";
-/// So that waiting for each other stays off memory.
+/// Large enough that waiting for each other stays in the cache.
 const CACHE: &str = "caches=1:32K:8:64:cpu";
 
-/// Every cpu reads its own lines: two from either node, one of them its own.
+/// Every cpu reads its own lines: two cpus from each node, one of them local to it.
 pub fn program() -> Program {
     let apart = 4 * LINES * 64;
     Program::assemble(
@@ -29,7 +29,7 @@ fn run(program: &Program, qemu: &Qemu, more: &str) -> Run {
     program.run(qemu, 4, &format!("{MACHINE},{CACHE},{more}"), &ICOUNT)
 }
 
-/// Loads that missed, of a vCPU on a node.
+/// Returns a vCPU's loads that missed, on a node.
 fn misses(run: &Run, vcpu: usize, node: usize) -> u64 {
     run.vcpu(1, vcpu)["nodes"][node]["load_misses"].as_u64().unwrap()
 }
@@ -44,13 +44,13 @@ fn each_vcpu_is_charged_for_its_own_accesses_in_its_own_time() {
     for qemu in qemus() {
         let run_once = || run(&program, &qemu, "mode=virtual");
         let first = run_once();
-        // cpus 0 and 3 read their own node's memory, 1 and 2 the other's.
+        // cpus 0 and 3 read local memory, 1 and 2 remote.
         for (vcpu, (target, latency_ns)) in
             [(0, 100), (1, 200), (0, 200), (1, 100)].iter().enumerate()
         {
             let read = misses(&first, vcpu, *target);
             assert!((LINES..LINES + 20).contains(&read), "vCPU {vcpu}: {read}");
-            // By the clock that the guest's cpu reads, although all take turns.
+            // By the clock of the guest's cpu, although all vCPUs share a thread.
             let took = first.said[vcpu];
             assert!(near(took, LINES * latency_ns, 10), "{}: vCPU {vcpu}: {took}", qemu.version);
         }
@@ -63,14 +63,14 @@ fn each_vcpu_is_charged_for_its_own_accesses_in_its_own_time() {
 fn cpus_that_read_one_nodes_memory_at_once_get_its_bandwidth() {
     let program = program();
     for qemu in qemus() {
-        // A line takes 160 ns of node 0, and two cpus want one every 100 and 200 ns.
+        // Node 0 delivers a line every 160 ns, and two cpus want one every 100 and 200 ns.
         let run = run(&program, &qemu, "mode=virtual,node-bandwidth=400.0");
         let (near_cpu, far_cpu) = (run.said[0], run.said[2]);
         let bytes = 2 * LINES * 64;
         let together = bytes * 1000 / near_cpu.max(far_cpu);
         assert!(near(together, 400, 100), "{}: {together} MB/s", qemu.version);
         assert!(near(near_cpu, far_cpu, 100), "equal parts: {near_cpu} and {far_cpu} ns");
-        // Nobody limits node 1.
+        // Node 1 has no limit.
         assert!(near(run.said[3], LINES * 100, 10), "{:?}", run.said);
         let waited = run.vcpu(1, 0)["nodes"][0]["queue_ns"].as_u64().unwrap();
         assert!(near(waited, near_cpu - LINES * 100, 20), "{waited}");
@@ -78,10 +78,10 @@ fn cpus_that_read_one_nodes_memory_at_once_get_its_bandwidth() {
 }
 
 #[test]
-fn a_link_limits_those_who_use_it() {
+fn a_link_limits_only_its_users() {
     let program = program();
     for qemu in qemus() {
-        // 500 ns a line from node 0's cpus to node 1's memory, and none otherwise.
+        // 500 ns a line from node 0's cpus to node 1's memory; no limit elsewhere.
         let run = run(&program, &qemu, "mode=virtual,link-bandwidth=0.128/0.0");
         assert!(near(run.said[1], LINES * 500, 20), "{}: {:?}", qemu.version, run.said);
         assert!(near(run.said[2], LINES * 200, 10), "{:?}", run.said);
@@ -113,7 +113,7 @@ fn a_cache_that_a_group_shares_holds_what_its_other_cpu_read() {
 }
 
 #[test]
-fn threads_of_their_own_are_counted_as_well() {
+fn vcpus_on_separate_threads_are_counted_as_well() {
     let program = program();
     for qemu in qemus() {
         let plugin = format!("{MACHINE},{CACHE},mode=count");

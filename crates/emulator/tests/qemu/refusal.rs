@@ -1,15 +1,15 @@
-//! What the plugin refuses, and what it says.
+//! Configurations that the plugin refuses, and its messages.
 
 use numalab_guest::Version;
 
 use crate::charge;
 use crate::lab::{ICOUNT, LEFT, qemus};
 
-/// Before this version the ranges are those of QEMU's blocks, whatever the guest's are.
+/// Older versions report offsets in QEMU's RAM blocks, whatever the guest's addresses are.
 const PHYSICAL: Version = Version::new(8, 2, 0);
 
 #[test]
-fn what_would_give_wrong_figures_is_refused_with_the_reason() {
+fn refuses_what_would_give_wrong_figures_and_says_why() {
     let program = charge::program();
     let right = "cpus=0,memory=512M.512M,latency=100.200/200.100";
     let cases = [

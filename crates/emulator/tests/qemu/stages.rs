@@ -6,7 +6,7 @@ use crate::parallel;
 const MACHINE: &str = "memory=512M.512M,latency=100.200/200.100,start=marker,mode=virtual";
 
 #[test]
-fn two_cpus_hand_a_line_over_in_what_lies_between_them() {
+fn a_line_moves_between_cpus_at_the_latency_between_them() {
     const ROUNDS: u64 = 2000;
     let program = Program::assemble("handover.s", &[("CPUS", 2), ("ROUNDS", ROUNDS)]);
     for qemu in qemus() {
@@ -22,7 +22,7 @@ fn two_cpus_hand_a_line_over_in_what_lies_between_them() {
 }
 
 #[test]
-fn stores_past_the_caches_write_each_line_once_and_leave_it_to_memory() {
+fn non_temporal_stores_write_each_line_to_memory_once() {
     let program = Program::assemble("past_caches.s", &[("NODE0", NODE0)]);
     let lines = 65_536 / 64;
     for qemu in qemus() {
@@ -32,9 +32,9 @@ fn stores_past_the_caches_write_each_line_once_and_leave_it_to_memory() {
         let found = [0, 2, 4]
             .map(|phase| [misses(phase, "store_misses"), misses(phase + 1, "load_misses")]);
         let version = qemu.version;
-        // Stores through the caches find there what was read last.
+        // Stores through the caches hit what was read last.
         assert_eq!(found, [[lines, lines], [lines, lines], [0, 0]], "{version}");
-        // 16 lines at a time take 100 ns; of words there are 16 in a line, four instructions each.
+        // 16 lines in parallel take 100 ns; a line has 16 words, each read by four instructions.
         let ns = run.said[1] as f64 / lines as f64;
         assert!((6.0..7.0).contains(&ns), "{version}: {ns} ns a line");
     }

@@ -1,4 +1,4 @@
-//! The table of QEMU versions in the README, made from runs.
+//! Makes the README's table of QEMU versions from runs.
 
 use numalab_guest::Qemu;
 
@@ -8,7 +8,7 @@ use crate::{charge, parallel};
 const ONE: &str = "cpus=0,memory=512M.512M,latency=100.200/200.100,start=marker";
 const FOUR: &str = "cpus=0.0.1.1,memory=512M.512M,latency=100.200/200.100,start=marker";
 
-/// A version's row, by what its runs really showed.
+/// Returns a version's row, as measured.
 fn row(qemu: &Qemu) -> String {
     let (one, four) = (charge::program(), parallel::program());
     let yes = |proven: bool| if proven { "yes" } else { "no" };
@@ -37,7 +37,7 @@ fn loads(run: &Run, phase: u64) -> u64 {
 }
 
 #[test]
-fn the_table_of_proven_versions_is_what_runs_show() {
+fn the_table_of_versions_agrees_with_runs() {
     let table = include_str!("../../README.md");
     for qemu in qemus() {
         let row = row(&qemu);

@@ -1,4 +1,4 @@
-//! What instructions take by which a guest only waits.
+//! Time charged for instructions with which a guest only waits.
 
 use crate::lab::{ICOUNT, Program, qemus};
 
@@ -11,7 +11,7 @@ fn waiting_takes_time_in_virtual_time_while_nothing_counts() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},mode=virtual"), &ICOUNT);
         run.json();
         let [pauses, port_reads, nops, counted] = run.said[..] else { panic!("{run:?}") };
-        // A thousand microseconds, and three instructions each time round the loop.
+        // 1000 µs of waiting, and three instructions per iteration.
         for waited in [pauses, port_reads] {
             assert!(waited.abs_diff(1_003_000) < 100, "{}: {waited}", qemu.version);
         }

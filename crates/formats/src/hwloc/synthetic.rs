@@ -7,7 +7,7 @@ use numalab_topology::{CacheKind, CpuId, CpuSet, Findings, Machine};
 use crate::error::WriteError;
 use crate::reading::Written;
 
-const FORMAT: &str = "a synthetic hwloc description";
+pub(super) const FORMAT: &str = "a synthetic hwloc description";
 
 /// Writes a regular machine in the form accepted by `lstopo --input` and `HWLOC_SYNTHETIC`. Caches
 /// other than L3, distances, and ids of anything but cpus and nodes are lost silently; memory that

@@ -61,11 +61,11 @@ impl Lines {
     fn line(&mut self, number: usize, key: &str, value: &str) -> Result<(), ReadError> {
         let count = || value.parse::<usize>().ok();
         match key {
-            "On-line CPU(s) list" if self.online.is_empty() => {
-                self.online = list(number, value)?;
+            "On-line CPU(s) list" => {
+                self.online = once(number, value, &self.online)?;
             }
-            "Off-line CPU(s) list" if self.offline.is_empty() => {
-                self.offline = list(number, value)?;
+            "Off-line CPU(s) list" => {
+                self.offline = once(number, value, &self.offline)?;
             }
             "CPU(s)" => self.cpu_count = self.cpu_count.or(count()),
             "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()),
@@ -77,8 +77,8 @@ impl Lines {
             "NUMA node(s)" => self.node_count = self.node_count.or(count()),
             key => {
                 if let Some(node) = node_of(key) {
-                    let cpus = list(number, value)?;
-                    self.nodes.entry(node).or_insert(cpus);
+                    let known = self.nodes.entry(node).or_default();
+                    *known = once(number, value, known)?;
                 } else if let Some(cache) = CacheLine::read(key, value)
                     && self.caches.iter().all(|known| known.name != cache.name)
                 {
@@ -132,7 +132,6 @@ fn whole_lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
 impl CacheLine {
     fn read(key: &str, value: &str) -> Option<Self> {
         let name = key.strip_suffix(" cache").unwrap_or(key);
-        let digits = name.strip_prefix('L')?.trim_end_matches(['d', 'i']);
         let (size, rest) = match value.split_once('(') {
             Some((size, rest)) => (size, Some(rest)),
             None => (value, None),
@@ -140,11 +139,17 @@ impl CacheLine {
         let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
         Some(Self {
             name: name.to_owned(),
-            level: digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))?,
+            level: Self::level_of(name)?,
             kind: Self::kind_of(name),
             size_bytes: parse_reported(size.trim())?,
             instances,
         })
+    }
+
+    /// Returns the level of a name such as `L1d`; `None` if it is not that of a cache.
+    pub(super) fn level_of(name: &str) -> Option<u8> {
+        let digits = name.strip_prefix(['L', 'l'])?.trim_end_matches(['d', 'i', 'D', 'I']);
+        digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))
     }
 }
 
@@ -153,6 +158,20 @@ fn node_of(key: &str) -> Option<NodeId> {
     let number = key.strip_prefix("NUMA node")?.strip_suffix(" CPU(s)")?;
     let number = number.parse().ok().filter(|&number| number <= MAX_ID);
     number.map(NodeId)
+}
+
+/// Parses a list that is given once, or again with the same cpus; others are another machine's.
+fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
+    let cpus = list(line, value)?;
+    if known.is_empty() || *known == cpus {
+        return Ok(cpus);
+    }
+    Err(ReadError::Syntax {
+        format: FORMAT,
+        line,
+        found: value.to_owned(),
+        expected: format!("{known} again, or one machine"),
+    })
 }
 
 fn list(line: usize, value: &str) -> Result<CpuSet, ReadError> {

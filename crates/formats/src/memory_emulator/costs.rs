@@ -6,11 +6,11 @@ use super::{BandwidthModel, CacheLevel, FORMAT, LatencyModel, Stage, parse_cache
 use crate::error::WriteError;
 use crate::guest::Guest;
 
-/// The caches of a machine on which a program is followed, where nothing is said of them.
-pub const USUAL_CACHES: &str = "32K,1M@4,16M@12.5";
-/// The stages of its memory model, where nothing is said of them: misses that overlap, lines that
-/// stores take from other caches, and TLBs.
-pub const USUAL_STAGES: &str = "core,owners,tlb";
+/// The caches of a machine on which a program is followed, unless others are given.
+const USUAL_CACHES: &str = "32K,1M@4,16M@12.5";
+/// The stages of its memory model: misses that overlap, lines that stores take from other caches,
+/// and TLBs.
+const USUAL_STAGES: [Stage; 3] = [Stage::Core, Stage::Owners, Stage::Tlb];
 
 /// The caches of a machine of tiers where no others are given.
 const TIER_CACHES: &str = "32K,256K@4";
@@ -29,7 +29,47 @@ pub struct MemoryCosts {
     pub stages: Vec<Stage>,
 }
 
+/// Costs that the user gives; the others are usual.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GivenCosts {
+    /// Latency of an access.
+    pub latency: Option<LatencyModel>,
+    /// Available bandwidth.
+    pub bandwidth: Option<BandwidthModel>,
+    /// Caches, nearest first.
+    pub caches: Option<Vec<CacheLevel>>,
+    /// Stages of the model.
+    pub stages: Option<Vec<Stage>>,
+}
+
+impl GivenCosts {
+    /// Returns them, with the usual ones for those that are not given.
+    #[must_use]
+    pub fn or(self, usual: MemoryCosts) -> MemoryCosts {
+        MemoryCosts {
+            latency: self.latency.unwrap_or(usual.latency),
+            bandwidth: self.bandwidth.unwrap_or(usual.bandwidth),
+            caches: self.caches.unwrap_or(usual.caches),
+            stages: self.stages.unwrap_or(usual.stages),
+        }
+    }
+}
+
 impl MemoryCosts {
+    /// Returns the usual costs of a machine on which a program is followed, with the latencies and
+    /// bandwidths of its tiers if it has any.
+    #[must_use]
+    pub fn usual(tiers: Option<&TierSpec>) -> Self {
+        let caches = parse_caches(USUAL_CACHES).unwrap_or_default();
+        Self { caches, stages: USUAL_STAGES.to_vec(), ..Self::of_guest(tiers) }
+    }
+
+    /// Returns the usual costs of a guest: those of its tiers if it has any.
+    #[must_use]
+    pub fn of_guest(tiers: Option<&TierSpec>) -> Self {
+        tiers.map(Self::of_tiers).unwrap_or_default()
+    }
+
     /// Returns the costs of emulated tiers: the latencies reported to the guest, and the bandwidth
     /// limits of those that have one. Small caches keep what the kernel itself does from
     /// costing as much as the memory that it moves.

@@ -18,13 +18,13 @@ pub enum DumpError {
         offset: usize,
     },
     /// A region is empty, above the largest address, or of an unknown node or zone.
-    #[error("region {index} is not possible: expected start < end, and a known node and zone")]
+    #[error("region {index} is invalid: expected start < end, and a known node and zone")]
     Region {
         /// Index of the region.
         index: usize,
     },
     /// The count of a block differs from the bits of its rows, or is above 512.
-    #[error("block at byte {offset}: its count of free frames does not agree with its rows")]
+    #[error("block at byte {offset}: its number of free frames does not match its rows")]
     Block {
         /// Offset of the block's record.
         offset: usize,

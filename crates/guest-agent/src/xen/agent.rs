@@ -68,7 +68,7 @@ pub enum AgentError {
     /// The tools failed, and may not fit the hypervisor.
     #[error(
         "{source}; the hypervisor is Xen {hypervisor}, the tools in dom0 are of Xen {tools}: they \
-         fit only one with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
+         work only with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
     )]
     OtherInterfaces {
         /// Their error.

@@ -242,7 +242,7 @@ mod tests {
     fn a_hanging_or_missing_command_gives_a_result_too() {
         let (result, output) = run(&job(&["sleep", "60"], 0));
         assert_eq!(result.exit, TIMED_OUT);
-        assert!(String::from_utf8_lossy(&output).contains("had not ended after"));
+        assert!(String::from_utf8_lossy(&output).contains("did not end within"));
         assert_eq!(run(&job(&["no-such-program"], 5)).0.exit, NOT_RUN);
     }
 

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qemu_that_never_connects_does_not_hold_the_end_up() {
+    fn a_qemu_that_never_connects_does_not_delay_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let mut console = Console::listen(&directory.path().join("console"), None).unwrap();
         console.finish();

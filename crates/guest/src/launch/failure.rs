@@ -70,7 +70,7 @@ pub enum GuestError {
         errors: String,
     },
     /// QEMU could not be started, or its sockets could not be created.
-    #[error("start of the guest: {0}")]
+    #[error("cannot start the guest: {0}")]
     Start(std::io::Error),
     /// QEMU ended before there was a guest.
     #[error("QEMU refused to start ({status}){}", said(.errors))]
@@ -97,15 +97,15 @@ pub enum GuestError {
     },
     /// The image did not fit into the guest's memory.
     #[error(
-        "the guest's memory is too small for its image, half of it must be enough: \
-         give it more (--memory, --emulate), or fewer programs{console}"
+        "the guest's memory is too small for its image, which must fit into half of it: give it \
+         more (--memory, --emulate), or fewer programs{console}"
     )]
     NoRoom {
         /// The end of the console.
         console: ConsoleTail,
     },
     /// The guest exceeded its time limit.
-    #[error("the guest {}: nothing after {limit:?}{console}", doing(.phase))]
+    #[error("the guest {} within {limit:?}{console}", doing(.phase))]
     Hung {
         phase: Phase,
         /// The time limit.
@@ -114,7 +114,7 @@ pub enum GuestError {
         console: ConsoleTail,
     },
     /// QEMU was killed, or ended with an error.
-    #[error("QEMU ended under the guest ({status}){}{console}", said(.errors))]
+    #[error("QEMU exited while the guest ran ({status}){}{console}", said(.errors))]
     Died {
         status: ExitStatus,
         /// QEMU's standard error.
@@ -275,7 +275,7 @@ fn said(errors: &str) -> String {
 
 fn doing(phase: &Phase) -> &'static str {
     match phase {
-        Phase::Boot => "hung while it booted",
+        Phase::Boot => "did not boot",
         Phase::Run => "did not finish its command",
     }
 }
@@ -370,9 +370,7 @@ mod tests {
         let limit = Duration::from_secs(3);
         let phase = Phase::Run;
         let hung = diagnosed(io::Error::other(Ended::Deadline { phase, limit }), "x\n", None);
-        assert!(
-            hung.to_string().starts_with("the guest did not finish its command: nothing after 3s")
-        );
+        assert!(hung.to_string().starts_with("the guest did not finish its command within 3s"));
         let text = "[ 2.9] Initramfs unpacking failed: write error\n";
         let no_room = diagnosed(io::Error::other(Ended::Lost), text, None).to_string();
         assert!(no_room.starts_with("the guest's memory is too small for its image"), "{no_room}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numalab_host::Root;
 use numalab_record::study::AcceleratorReason;
-use numalab_topology::{CpuSet, Finding, Machine};
+use numalab_topology::{Finding, Machine};
 
 use super::board::{self, BoardError};
 use super::failure::GuestError;
@@ -70,8 +70,6 @@ pub struct Hypervisor {
 pub struct Pins {
     /// The host cpus of the virtual cpus.
     pub plan: PinPlan,
-    /// The host cpus of QEMU's other threads; `None` leaves them free.
-    pub helpers: Option<CpuSet>,
     /// The host, for [`PinPlan::Automatic`].
     pub host: Machine,
 }
@@ -112,7 +110,7 @@ impl Guest {
         let emulator = self.memory_emulator.as_ref();
         let mut needs = emulator
             .map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
-                own.mode.needs(architecture, cpus)
+                own.needs(architecture, cpus)
             });
         if self.machine.has_cxl() {
             needs.least_version = needs.least_version.max(Some(VOLATILE_CXL));
@@ -160,7 +158,7 @@ impl Guest {
         let what = [
             (is_kvm, "KVM"),
             (self.hypervisor.is_some(), "hypervisors"),
-            (!self.tables.is_empty(), "custom ACPI tables: QEMU passes them to PCs only"),
+            (!self.tables.is_empty(), "custom ACPI tables: QEMU supports them only for PCs"),
             (machine.has_cxl(), "CXL memory"),
         ];
         match what.into_iter().find(|(is_asked, _)| *is_asked) {
@@ -243,7 +241,7 @@ fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
     for path in paths {
         if path.to_string_lossy().contains(' ') {
             let text = format!(
-                "{}: a space in the path of what a hypervisor boots; set NUMALAB_CACHE to a \
+                "{}: QEMU cannot boot a hypervisor's module with a space in its path; set NUMALAB_CACHE to a \
                  directory without one",
                 path.display()
             );

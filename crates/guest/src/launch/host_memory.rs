@@ -31,14 +31,14 @@ pub struct HostMemory {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostMemoryError {
     /// This QEMU lacks the feature.
-    #[error("this QEMU cannot have {what}")]
+    #[error("this QEMU does not support {what}")]
     Unable {
         /// The feature that it lacks.
         what: &'static str,
     },
     /// Linux does not boot in this little memory.
     #[error(
-        "{} of memory: Linux with numalab's image needs {} at least",
+        "{} of memory: Linux with numalab's image needs at least {}",
         format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)
     )]
     TooSmall {
@@ -47,8 +47,8 @@ pub enum HostMemoryError {
     },
     /// A booting kernel writes more than the host has free.
     #[error(
-        "{} of memory: a kernel that boots in it writes {}, half of what this machine has left \
-         is {}; expected a smaller guest",
+        "{} of memory: a kernel writes {} of it to boot, more than half of the free memory here \
+         ({}); use a smaller guest",
         format_bytes(*.memory_bytes), format_rounded(*.written_bytes), format_rounded(*.half_bytes)
     )]
     TooLarge {
@@ -63,7 +63,7 @@ pub enum HostMemoryError {
     #[error("host node {node}: this machine has no such node with memory")]
     NoNode { node: u32 },
     /// The host has no huge pages of this size.
-    #[error("huge pages of {page_bytes} bytes: this machine has none of that size")]
+    #[error("huge pages of {page_bytes} bytes: this machine does not support that size")]
     NoSuchPages { page_bytes: u64 },
     /// The pool of huge pages is too small.
     #[error("huge pages of {page_bytes} bytes: {needed} needed, {free} free")]
@@ -81,7 +81,9 @@ impl HostMemoryError {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Unable { .. } => Some("use the distribution's qemu-system-x86".to_owned()),
+            Self::Unable { .. } => {
+                Some("use the distribution's package qemu-system-x86".to_owned())
+            }
             Self::TooFewPages { command, .. } => Some(format!("as root: {command}")),
             Self::TooSmall { .. }
             | Self::TooLarge { .. }
@@ -229,7 +231,7 @@ mod tests {
             ..Machine::default()
         };
         let error = check_linux(&tiny).unwrap_err().to_string();
-        assert!(error.contains("4M of memory") && error.contains("needs 128M"), "{error}");
+        assert!(error.contains("4M of memory") && error.contains("needs at least 128M"), "{error}");
     }
 
     #[test]

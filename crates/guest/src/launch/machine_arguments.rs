@@ -61,26 +61,21 @@ fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
     // The outermost level may have any count, since no bits of the id are above it.
     let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
     let uneven = several.find(|count| !count.is_power_of_two())?;
-    Some(Finding {
-        severity: Severity::Warning,
-        code: "apic-id-gaps".to_owned(),
-        place: format!("-smp {smp}"),
-        message: format!(
-            "a level of {uneven} makes QEMU leave out APIC ids: the tables must name its ids"
-        ),
-    })
+    let message =
+        format!("a level of {uneven} makes QEMU skip APIC ids: the tables must use its ids");
+    Some(Finding::new(Severity::Warning, "apic-id-gaps", format!("-smp {smp}"), message))
 }
 
 /// Warns of unusable latencies: QEMU's HMAT names every node as a target, and Linux rejects the
 /// whole table for one without memory ("acpi/hmat: Ignoring: Invalid table").
 fn unusable_latencies(machine: &Machine) -> Option<Finding> {
     let empty = machine.nodes.iter().find(|node| node.memory_bytes == 0)?;
-    (!machine.access.is_empty()).then(|| Finding {
-        severity: Severity::Warning,
-        code: "hmat-ignored".to_owned(),
-        place: format!("node {}", empty.id),
-        message: "has no memory, for which Linux ignores all latencies and bandwidths".to_owned(),
-    })
+    let (place, message) = (
+        format!("node {}", empty.id),
+        "has no memory, so Linux ignores all latencies and bandwidths",
+    );
+    (!machine.access.is_empty())
+        .then(|| Finding::new(Severity::Warning, "hmat-ignored", place, message))
 }
 
 #[cfg(test)]
@@ -153,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn apic_ids_have_gaps_behind_a_level_that_is_not_a_power_of_two() {
+    fn apic_ids_have_gaps_after_a_level_that_is_not_a_power_of_two() {
         let gaps = |[sockets, dies, cores, threads]: [usize; 4]| {
             let cpus = sockets * dies * cores * threads;
             gaps_in_apic_ids(&Smp { cpus, sockets, dies, cores, threads })
@@ -167,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_beside_a_node_without_memory_are_a_loss() {
+    fn latencies_are_lost_if_a_node_has_no_memory() {
         let mut machine = machine();
         machine.access =
             vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];

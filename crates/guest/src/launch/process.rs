@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_an_error() {
+    fn a_missing_program_is_an_error() {
         let error = QemuProcess::start(Command::new("/no/such/program"), quiet()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }

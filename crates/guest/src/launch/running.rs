@@ -98,7 +98,7 @@ impl Running {
         let Some(pins) = &launch.guest.pins else {
             return Ok(None);
         };
-        Ok(Some(crate::qmp::apply(monitor, &pins.plan, pins.helpers.as_ref(), &pins.host)?))
+        Ok(Some(crate::qmp::apply(monitor, &pins.plan, None, &pins.host)?))
     }
 
     /// Starts the guest's cpus.

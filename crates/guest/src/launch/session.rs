@@ -57,7 +57,7 @@ pub enum SessionError {
     #[error("result channel: the guest speaks version {0}, expected {VERSION}: rebuild its image")]
     Version(u32),
     /// An unexpected message arrived.
-    #[error("result channel: {found} where {expected} was expected")]
+    #[error("result channel: {found}, expected {expected}")]
     Unexpected {
         /// The message.
         found: String,
@@ -65,7 +65,7 @@ pub enum SessionError {
         expected: &'static str,
     },
     /// The checksum in the end marker does not match the data received.
-    #[error("result channel: the checksum of the end marker does not agree with what was received")]
+    #[error("result channel: the checksum of the end marker does not match what was received")]
     Checksum,
     /// The guest sent files although there is no directory for them.
     #[error("result channel: the guest sent file {0}, but no directory for results was given")]

@@ -28,7 +28,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The time for this phase is over.
-    #[error("no end after {limit:?}")]
+    #[error("did not end within {limit:?}")]
     Deadline {
         phase: Phase,
         /// The time limit.

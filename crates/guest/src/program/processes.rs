@@ -8,10 +8,10 @@ use std::path::Path;
 /// The reports of a program's processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// Of each process (JSON, `numalab-emulator/1`), the first one's first. One that went on as another
-    /// program left one for each.
+    /// The report of each process (JSON, `numalab-emulator/1`), starting with the first one's. A
+    /// process that called exec left one for each program.
     pub texts: Vec<String>,
-    /// Processes that began and left none: they were killed.
+    /// Processes that started without leaving a report: they were killed.
     pub lost: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Reports {
             if let Some(process) = name.strip_suffix(".began").and_then(number) {
                 began.insert(process);
             } else if let Some(process) = number(&name) {
-                // Programs that a process was before, in their order, and then the last one.
+                // First the process's earlier programs in order, then the last one.
                 found.push((process, order(&name), fs::read_to_string(&path)?));
             }
         }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_began_and_left_no_report_is_lost() {
+    fn a_process_without_a_report_is_lost() {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("report.20", "second"),

@@ -1,6 +1,7 @@
-//! In which order threads take a machine's cpus.
+//! The order in which threads take a machine's cpus.
 
-/// Positions of cpus, by what each belongs to: the first one of each, then the second ones, and so on.
+/// Returns positions of cpus in turn by owner (a node, for example): the first one of each, then
+/// the second ones, and so on.
 #[must_use]
 pub fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
     let turn = |cpu: usize| of[..cpu].iter().filter(|before| **before == of[cpu]).count();

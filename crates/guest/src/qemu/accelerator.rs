@@ -61,7 +61,7 @@ pub struct Accelerator {
 #[derive(Debug, thiserror::Error)]
 pub enum AcceleratorError {
     /// KVM was requested and does not work.
-    #[error("KVM was asked for and does not work here: {0}")]
+    #[error("KVM was requested but does not work here: {0}")]
     NoKvm(KvmFault),
     /// QEMU cannot be run.
     #[error(transparent)]

@@ -44,7 +44,7 @@ pub enum QmpError {
         source: io::Error,
     },
     /// The answer is not valid QMP.
-    #[error("QMP {command}: answer {answer:?} is not understood, expected {expected}")]
+    #[error("QMP {command}: answer {answer:?} expected {expected}")]
     Answer {
         command: String,
         /// The first 200 characters of the answer.
@@ -315,7 +315,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_behind_events() {
+    fn an_answer_is_found_after_events() {
         let event = "{\"event\": \"RESUME\", \"timestamp\": {}}\r\n{\"return\": {\"a\": 1}}";
         let mut qemu = scripted(vec![event.to_owned()]);
         let answer = qemu.execute("cont", &Value::Null).unwrap();
@@ -344,7 +344,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_silent_qemu_is_given_up() {
+    fn waiting_for_a_silent_qemu_ends() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let error = QmpClient::over_socket(ours, Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, QmpError::Io { .. }), "{error}");

@@ -49,7 +49,7 @@ pub enum PinError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The thread does not exist here: the QEMU is on another machine or in another pid namespace.
-    #[error("vcpu {vcpu}: no thread {thread} on this machine; run this where the QEMU runs")]
+    #[error("vcpu {vcpu}: no thread {thread} on this machine; run this on QEMU's host")]
     NotHere {
         vcpu: u32,
         /// The thread that QEMU named.

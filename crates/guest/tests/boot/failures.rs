@@ -79,7 +79,7 @@ fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlin
     let limits = Limits { boot, ..Limits::default() };
     let error = lab.failing(Guest { limits, ..small() }, "true");
     let shown = error.to_string();
-    assert!(shown.starts_with("the guest hung while it booted: nothing after 200ms"), "{shown}");
+    assert!(shown.starts_with("the guest did not boot within 200ms"), "{shown}");
     assert_eq!(lines_of(&count), 2, "started anew once");
 }
 

@@ -10,13 +10,13 @@ use crate::error_class::ErrorClass;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The program does not exist.
-    #[error("`{program}` is not there: install it, or correct its name")]
+    #[error("`{program}` was not found: install it, or correct its name")]
     NotFound { program: String },
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
     /// It exceeded its time limit and was ended.
-    #[error("`{command}` had not ended after {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
+    #[error("`{command}` did not end within {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
     TimedOut {
         /// The program and its arguments.
         command: String,
@@ -36,7 +36,7 @@ pub enum CommandError {
         stderr: String,
     },
     /// It printed more than the limit.
-    #[error("`{command}` printed {dropped_bytes} bytes more than the 8 MiB that are kept")]
+    #[error("`{command}` printed {dropped_bytes} bytes more than the limit of 8 MiB")]
     TooMuch {
         /// The program and its arguments.
         command: String,

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_does_not_wait_for_ever_when_its_observer_panics() {
+    fn a_command_does_not_wait_forever_if_its_observer_panics() {
         let (tell, told) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let held =
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_the_systems_error() {
+    fn a_missing_program_gives_the_systems_error() {
         let spawned = spawn_held(Command::new("/no/such/program"), |_| Ok::<_, ()>(()));
         assert_eq!(spawned.unwrap_err().kind(), ErrorKind::NotFound);
     }

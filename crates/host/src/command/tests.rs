@@ -53,7 +53,7 @@ fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     });
     let (limit_ms, said) = ended.unwrap();
     let limit = Duration::from_millis(limit_ms).as_secs_f64();
-    let expected = format!("had not ended after {limit} s; ended with it: sleep (");
+    let expected = format!("did not end within {limit} s; ended with it: sleep (");
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -202,7 +202,7 @@ fn a_failed_command_is_reported_with_its_standard_error() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_lacking() {
+fn a_missing_program_is_lacking() {
     let none = Command::new("numalab-no-such-program");
     let error = output_of(none, Duration::from_secs(1)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Lacking);

@@ -53,23 +53,24 @@ const ROWS: [Row; 39] = [
     (
         "promote_rate_limit",
         Sysctl("kernel/numa_balancing_promote_rate_limit_MBps"),
-        "most that tiering promotes, MB/s",
+        "limit of promotion by tiering, MB/s",
     ),
     (
         "damon_migrate",
         Damon,
-        "DAMON moves memory of slower tiers that is used to the fast one, and memory that is not \
-         used for a second away from it: off, hot, cold, hot,cold",
+        "DAMON promotes used memory from slower tiers (hot), and demotes memory unused for a \
+         second (cold): off, hot, cold, hot,cold",
     ),
     (
         "watermark_scale_factor",
         Sysctl("vm/watermark_scale_factor"),
-        "free memory at which reclaim, and with it demotion, begins and ends, in 1/10000",
+        "distance of the watermarks at which reclaim and demotion start and stop, in 1/10000 of \
+         memory",
     ),
     (
         "min_free_kbytes",
         Sysctl("vm/min_free_kbytes"),
-        "memory that is kept free, from which the watermarks of reclaim are counted",
+        "memory kept free, the base of the reclaim watermarks",
     ),
     (
         "zone_reclaim_mode",
@@ -81,16 +82,16 @@ const ROWS: [Row; 39] = [
         Memory("transparent_hugepage/enabled"),
         "transparent huge pages: always, madvise, never",
     ),
-    ("thp_defrag", Memory("transparent_hugepage/defrag"), "how hard a fault tries for one"),
+    ("thp_defrag", Memory("transparent_hugepage/defrag"), "effort of a page fault to get one"),
     (
         "thp_shmem_enabled",
         Memory("transparent_hugepage/shmem_enabled"),
-        "the same for shared memory",
+        "transparent huge pages in shared memory",
     ),
     (
         "thp_use_zero_page",
         Memory("transparent_hugepage/use_zero_page"),
-        "a huge zero page for reads: 0, 1",
+        "huge zero page for reads: 0, 1",
     ),
     (
         "khugepaged_defrag",
@@ -100,12 +101,12 @@ const ROWS: [Row; 39] = [
     (
         "khugepaged_pages_to_scan",
         Memory("transparent_hugepage/khugepaged/pages_to_scan"),
-        "pages of each of its rounds",
+        "pages per scan",
     ),
     (
         "khugepaged_scan_sleep_ms",
         Memory("transparent_hugepage/khugepaged/scan_sleep_millisecs"),
-        "rest between its rounds",
+        "pause between scans",
     ),
     ("huge_2m_pages", Pool(2048), "pages in the pool of 2 MiB pages"),
     ("huge_1g_pages", Pool(1_048_576), "pages in the pool of 1 GiB pages"),
@@ -114,25 +115,33 @@ const ROWS: [Row; 39] = [
         Memory("hugepages/hugepages-2048kB/nr_overcommit_hugepages"),
         "2 MiB pages beyond the pool",
     ),
-    ("compact_memory", Sysctl("vm/compact_memory"), "write 1: compact all memory now"),
+    ("compact_memory", Sysctl("vm/compact_memory"), "write 1 to compact all memory now"),
     (
         "compaction_proactiveness",
         Sysctl("vm/compaction_proactiveness"),
-        "background compaction, 0 to 100",
+        "aggressiveness of background compaction, 0 to 100",
     ),
-    ("drop_caches", Sysctl("vm/drop_caches"), "write 1, 2, 3: drop page cache, slab, both"),
-    ("swappiness", Sysctl("vm/swappiness"), "anonymous pages against page cache in reclaim"),
-    ("overcommit_memory", Sysctl("vm/overcommit_memory"), "0 heuristic, 1 always, 2 never"),
-    ("ksm_run", Memory("ksm/run"), "merge equal pages: 0, 1"),
-    ("ksm_pages_to_scan", Memory("ksm/pages_to_scan"), "pages of each of its rounds"),
     (
-        "ksm_merge_across_nodes",
-        Memory("ksm/merge_across_nodes"),
-        "also pages of different nodes: 0, 1",
+        "drop_caches",
+        Sysctl("vm/drop_caches"),
+        "write 1, 2 or 3 to drop the page cache, slab, or both",
     ),
-    ("governor", EachCpu("cpufreq/scaling_governor"), "who chooses the frequency, of every cpu"),
+    (
+        "swappiness",
+        Sysctl("vm/swappiness"),
+        "preference for reclaiming anonymous pages over page cache",
+    ),
+    (
+        "overcommit_memory",
+        Sysctl("vm/overcommit_memory"),
+        "memory overcommit: 0 heuristic, 1 always, 2 never",
+    ),
+    ("ksm_run", Memory("ksm/run"), "merge equal pages: 0, 1"),
+    ("ksm_pages_to_scan", Memory("ksm/pages_to_scan"), "pages per scan"),
+    ("ksm_merge_across_nodes", Memory("ksm/merge_across_nodes"), "merge across nodes: 0, 1"),
+    ("governor", EachCpu("cpufreq/scaling_governor"), "frequency governor of every cpu"),
     ("boost", Cpu("cpufreq/boost"), "frequencies beyond the nominal one: 0, 1"),
-    ("no_turbo", Cpu("intel_pstate/no_turbo"), "the same on intel_pstate, the other way round"),
+    ("no_turbo", Cpu("intel_pstate/no_turbo"), "the inverse on intel_pstate: 1 forbids them"),
     (
         "cstate1_disabled",
         EachCpu("cpuidle/state1/disable"),
@@ -142,7 +151,7 @@ const ROWS: [Row; 39] = [
     ("cstate3_disabled", EachCpu("cpuidle/state3/disable"), "idle state 3"),
     ("smt", Cpu("smt/control"), "sibling threads: on, off"),
     ("aslr", Sysctl("kernel/randomize_va_space"), "random addresses: 0, 1, 2"),
-    ("irq_affinity", Interrupts, "cpus of all interrupts that may move"),
+    ("irq_affinity", Interrupts, "cpus of all movable interrupts"),
     (
         "sched_autogroup",
         Sysctl("kernel/sched_autogroup_enabled"),
@@ -152,17 +161,17 @@ const ROWS: [Row; 39] = [
     (
         "memory_low",
         Group("memory.low"),
-        "bytes of this control group that reclaim and demotion spare, or max",
+        "bytes of this control group protected from reclaim and demotion, or max",
     ),
     (
         "memory_reclaim",
         Group("memory.reclaim"),
-        "write bytes: reclaim or demote so much of this control group now",
+        "write a number of bytes to reclaim or demote from this control group now",
     ),
     (
         "nmi_watchdog",
         Sysctl("kernel/nmi_watchdog"),
-        "a counter of each cpu taken by the watchdog: 0, 1",
+        "watchdog that takes a counter of each cpu: 0, 1",
     ),
 ];
 

@@ -17,7 +17,7 @@ pub struct ChangedSettings {
 }
 
 impl ChangedSettings {
-    /// Changes nothing yet.
+    /// Creates the value without changing a setting.
     ///
     /// # Errors
     /// [`KnobError`] if another run left settings behind.
@@ -26,7 +26,7 @@ impl ChangedSettings {
         Ok(Self { root: root.clone(), tuning, changed: Vec::new() })
     }
 
-    /// Returns what a setting holds now; nothing if this kernel does not tell.
+    /// Returns a setting's present value; empty if this kernel does not report it.
     ///
     /// # Errors
     /// [`KnobError`] if there is no such setting.

@@ -65,7 +65,7 @@ pub enum KnobError {
     },
     /// The prior value cannot be read, so it could not be restored.
     #[error(
-        "knob {name}: {} can only be written, so its value could not be put back", file.display()
+        "knob {name}: {} can only be written, so its value could not be restored", file.display()
     )]
     WriteOnly { name: String, file: PathBuf },
     /// The setting exists, but this machine does not support it.
@@ -79,7 +79,7 @@ pub enum KnobError {
     /// Setting it would change another file irreversibly: the kernel rejects that file's present
     /// value.
     #[error(
-        "knob {name}: left as it is, since {} could not be set back to {value:?} ({reason})",
+        "knob {name}: unchanged, since {} could not be restored to {value:?} ({reason})",
         file.display()
     )]
     OneWay {
@@ -111,8 +111,9 @@ pub enum KnobError {
     },
     /// A pool of huge pages got fewer pages than were requested.
     #[error(
-        "knob {name}: {had} of {wanted} pages could be had ({}), after compacting memory too: \
-         set at most {had}, free memory, or reserve them when the system boots (hugepages={wanted})",
+        "knob {name}: {had} of {wanted} pages could be reserved ({}), even after compacting \
+         memory: set at most {had}, free memory, or reserve them when the system boots \
+         (hugepages={wanted})",
         file.display()
     )]
     FewerPages {
@@ -125,7 +126,7 @@ pub enum KnobError {
     },
     /// An earlier run left settings behind.
     #[error(
-        "an earlier run ended without putting back {count} settings ({}): \
+        "an earlier run ended without restoring {count} settings ({}): \
          run `numalab knobs restore` first", journal.display()
     )]
     Stale {
@@ -135,7 +136,7 @@ pub enum KnobError {
     },
     /// Another process holds the settings.
     #[error(
-        "another numalab holds the settings of this machine ({} is locked): wait for its end",
+        "another numalab holds the settings of this machine ({} is locked): wait until it ends",
         lock.display()
     )]
     Busy {
@@ -153,7 +154,7 @@ pub enum KnobError {
     },
     /// The journal cannot be parsed.
     #[error(
-        "{}, line {line}: {reason}: put these settings back by hand, then remove the file",
+        "{}, line {line}: {reason}: restore these settings by hand, then remove the file",
         journal.display()
     )]
     Damaged {
@@ -164,7 +165,7 @@ pub enum KnobError {
         reason: String,
     },
     /// Some settings could not be restored.
-    #[error("not put back: {}", .files.join("; "))]
+    #[error("not restored: {}", .files.join("; "))]
     NotRestored {
         /// Each file, with its prior and its present value.
         files: Vec<String>,

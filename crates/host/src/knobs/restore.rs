@@ -165,8 +165,8 @@ fn write_back(root: &Root, path: &str, prior: &str) -> Result<(), String> {
 fn read(root: &Root, path: &str) -> Result<String, String> {
     match file::read(root, path) {
         FileState::Value(value) => Ok(value),
-        FileState::Absent => Err("it is not there any more".to_owned()),
-        FileState::WriteOnly => Err("it can only be written".to_owned()),
+        FileState::Absent => Err("it no longer exists".to_owned()),
+        FileState::WriteOnly => Err("it is write-only".to_owned()),
         FileState::Denied(reason) => Err(reason),
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
     }
     let mut last = String::new();
     for name in names {
-        // SAFETY: the initialisers of a library that calls itself MPI's run: that is what the
-        // user asked for. Open MPI's plugins need its symbols to be global.
+        // SAFETY: the initialisers of a library that claims to be MPI's run, as the user requested.
+        // Open MPI's plugins need its symbols to be global.
         match unsafe { Library::open(Some(*name), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => {
                 return Ok(Loaded {
@@ -45,7 +45,7 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
 impl Loaded {
     /// Returns the address of a constant.
     fn constant(&self, name: &str) -> Option<*mut c_void> {
-        // SAFETY: as a `*mut c_void` the symbol is its own address, which nothing is read from.
+        // SAFETY: as a `*mut c_void` the symbol is its own address, which is not dereferenced.
         unsafe { self.library.get::<*mut c_void>(name) }.ok().map(|symbol| *symbol)
     }
 }
@@ -172,7 +172,8 @@ impl<H: Copy> Calls<H> {
 
     pub fn rank_and_size(&self) -> Result<(usize, usize), MpiError> {
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI is initialised, as `Mpi::init` makes no `Mpi` else, and writes one int to `rank`.
+        // SAFETY: MPI is initialised, as only `Mpi::init` creates an `Mpi`, and writes one int to
+        // `rank`.
         done("MPI_Comm_rank", unsafe { (self.rank)(self.handles.world, &raw mut rank) })?;
         // SAFETY: MPI is initialised, and writes one int to `size`.
         done("MPI_Comm_size", unsafe { (self.size)(self.handles.world, &raw mut size) })?;
@@ -210,8 +211,8 @@ impl<H: Copy> Calls<H> {
         // An empty slice has the address 1, which is Open MPI's MPI_IN_PLACE.
         let bytes = if bytes.is_empty() { &[0] } else { bytes };
         let mut all = vec![0_u8; total.max(1)];
-        // SAFETY: `own` bytes are read, of which there are no fewer; of rank r, `lengths[r]` bytes, which
-        // `answer` has seen to be 0 or more, are written from `offsets[r]` on: all of them lie in `all`.
+        // SAFETY: exactly `own` bytes are read; of rank r, `lengths[r]` bytes, which `answer` has
+        // checked to be 0 or more, are written from `offsets[r]` on: all of them are within `all`.
         let code = unsafe {
             let from = bytes.as_ptr().cast();
             let (to, lengths, offsets) =
@@ -239,7 +240,7 @@ impl<H: Copy> Calls<H> {
 mod tests {
     use super::*;
 
-    /// A library of two ranks, of which the second one reports `LENGTH` bytes.
+    /// A library with two ranks, the second of which reports `LENGTH` bytes.
     struct Fake<const SIZE: c_int, const LENGTH: c_int>;
 
     impl<const SIZE: c_int, const LENGTH: c_int> Fake<SIZE, LENGTH> {

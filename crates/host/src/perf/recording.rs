@@ -37,13 +37,13 @@ pub enum Followed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PerfError {
     /// The process does not exist.
-    #[error("process {process}: not there")]
+    #[error("process {process}: no such process")]
     NoProcess {
         /// The process.
         process: u32,
     },
     /// The process belongs to another user.
-    #[error("process {process} is another user's: run as root or as that user")]
+    #[error("process {process} belongs to another user: run as root or as that user")]
     Foreign {
         /// The process.
         process: u32,

@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_round_the_end_of_the_ring_is_read_in_order(
+        fn records_that_wrap_around_the_ring_are_read_in_order(
             tail in 0_u64..100_000,
             length in 0_usize..=64,
         ) {

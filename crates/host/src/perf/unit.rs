@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_core_has_events_of_its_own_and_the_helper_that_loads_need() {
+    fn each_kind_of_core_has_separate_events_and_the_helper_that_loads_need() {
         let mut files: Vec<(String, &str)> = Vec::new();
         for (unit, number, cpus) in [("cpu_core", "4", "0-15"), ("cpu_atom", "10", "16-23")] {
             for (file, text) in &SKYLAKE[2..7] {

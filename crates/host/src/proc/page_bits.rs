@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_has_no_bits() {
+    fn a_missing_process_has_no_bits() {
         let gone = clear_bits(u32::MAX, ClearedBits::Referenced).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
         assert!(soft_dirty_pages(u32::MAX, 0, 4096).is_err());

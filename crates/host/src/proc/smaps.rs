@@ -180,7 +180,7 @@ Private_Hugetlb:    4096 kB
 
     proptest! {
         #[test]
-        fn a_cut_smaps_never_tells_more_than_the_whole(end in 0..SMAPS.len()) {
+        fn a_truncated_smaps_never_reports_more_than_the_whole(end in 0..SMAPS.len()) {
             let sum = |text| -> u64 {
                 let sizes = bytes_per_page_size(text, 0, u64::MAX, 2 << 20);
                 sizes.unwrap_or_default().values().sum()

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_there_and_runs() {
+    fn this_process_exists_and_runs() {
         let own = std::process::id();
         assert!(processes().any(|process| process == own));
         assert!(threads(own).any(|thread| thread == own));

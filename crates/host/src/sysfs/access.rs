@@ -30,7 +30,7 @@ pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<Acce
     }
     for (initiators, targets) in assumed {
         let message = format!(
-            "the access figures of node {targets} name no initiator: taken as those from node \
+            "the access figures of node {targets} name no initiator: assumed to be from node \
              {initiators}, the nearest with cpus"
         );
         reader.note("access-without-initiator", NODE_DIRECTORY, message);

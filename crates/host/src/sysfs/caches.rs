@@ -31,7 +31,7 @@ fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: 
         if known.cpus.contains(cpu.id) {
             if known.cpus != cache.cpus {
                 let message = format!(
-                    "cpus `{}` share it, but for another of them it is `{}`: the first is believed",
+                    "shared by cpus `{}`, but another of them lists `{}`: the first is used",
                     cache.cpus, known.cpus
                 );
                 reader.warn("cache-sharing-contradicts", place, message);
@@ -42,7 +42,7 @@ fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: 
     }
     if !taken.is_empty() {
         let message =
-            format!("cpus `{taken}` share it, but have another such cache: left out here");
+            format!("shared by cpus `{taken}`, which have another such cache: ignored here");
         reader.warn("cache-sharing-contradicts", place, message);
         cache.cpus = cache.cpus.difference(&taken);
     }
@@ -78,7 +78,7 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
     })
 }
 
-/// Returns the cpus assumed to share a cache of which the system does not say: the core up to level
+/// Returns the cpus assumed to share a cache where the system does not list them: the core up to level
 /// 2, the package above. Otherwise every thread would seem to have a private cache.
 fn assumed_sharing(
     reader: &mut Reader<'_>,
@@ -96,7 +96,7 @@ fn assumed_sharing(
         cpus.iter().filter(|cpu| cpu.online).filter(shares).map(|cpu| cpu.id).collect();
     if set.len() > 1 {
         let message =
-            format!("no cpus share it by the system's word: taken as its {what}'s `{set}`");
+            format!("the system lists no cpus that share it: assumed to be its {what}'s `{set}`");
         reader.note("cache-sharing-unknown", place, message);
     }
     set

@@ -46,7 +46,7 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     if known.is_empty() || !usable.is_subset(&known) {
         if !usable.is_empty() {
             let message = format!(
-                "no cpu directories, and {FILE} has cpus `{known}`: taken are cpus {usable}, on which \
+                "no cpu directories, and {FILE} has cpus `{known}`: using cpus {usable}, on which \
                  this process may run; packages, cores, caches and nodes are unknown"
             );
             reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
@@ -54,7 +54,7 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
         return usable.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect();
     }
     let message = format!(
-        "no cpu directories: cpus, cores and packages are those of {FILE}; caches and nodes are unknown"
+        "no cpu directories: cpus, cores and packages are from {FILE}; caches and nodes are unknown"
     );
     reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
     cpus(&entries)

@@ -38,7 +38,8 @@ pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
     let path = format!("{CPU_DIRECTORY}/isolated");
     let isolated: CpuSet = reader.list(&path).unwrap_or_default();
     if !isolated.is_empty() {
-        let message = format!("cpus {isolated} are isolated: only what asks for them runs there");
+        let message =
+            format!("cpus {isolated} are isolated: only threads pinned to them run there");
         reader.note("cpus-isolated", &path, message);
     }
     isolated
@@ -63,7 +64,7 @@ fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet
             && own != listed
         {
             let message = format!(
-                "`{}`, but {path} says cpu {} is {}: the list is believed",
+                "`{}`, but {path} says cpu {} is {}: the list is used",
                 u8::from(own),
                 cpu.id,
                 if listed { "online" } else { "offline" },
@@ -74,7 +75,7 @@ fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet
     }
     for missing in online.iter().flat_map(CpuSet::iter) {
         if cpus.binary_search_by_key(&missing, |cpu| cpu.id).is_err() {
-            let message = format!("cpu {missing} is listed, but has no directory: left out");
+            let message = format!("cpu {missing} is listed, but has no directory: ignored");
             reader.warn("cpu-without-directory", &path, message);
         }
     }
@@ -110,7 +111,7 @@ fn is_believable(
     };
     if !contradicted.is_empty() {
         let message = format!(
-            "`{online}`, but this process may run on cpus {contradicted}: the list is not believed"
+            "`{online}`, but this process may run on cpus {contradicted}: the list is ignored"
         );
         reader.warn("online-contradicts-affinity", path, message);
     }
@@ -161,7 +162,7 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     if let Some((number, groups)) = groups_of_number.iter().find(|(_, groups)| groups.len() > 1) {
         believable = false;
         let message = format!(
-            "`{number}` is the number of {} packages: they are numbered by their cpus",
+            "{} packages have number `{number}`: they are renumbered by their cpus",
             groups.len()
         );
         let place = format!("{CPU_DIRECTORY}/cpu*/topology/physical_package_id");
@@ -190,7 +191,7 @@ fn groups(reader: &mut Reader<'_>, cpus: &[Cpu], files: &[&str], what: &str) -> 
         let mut group = set.intersection(&known).difference(&taken);
         if group.len() != set.len() || !set.contains(cpu.id) {
             let message = format!(
-                "the {what} of cpu {} is given as cpus `{set}`, of which some are unknown or elsewhere",
+                "the {what} of cpu {} has cpus `{set}`, some of which are unknown or elsewhere",
                 cpu.id
             );
             reader.warn("siblings-contradict", &topology, message);

@@ -46,9 +46,9 @@ fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -
             nodes.len(),
             online.len(),
             if values < nodes.len() {
-                "the last ones stay unknown"
+                "the last ones are unknown"
             } else {
-                "the last values are left out"
+                "the last values are ignored"
             }
         );
         reader.warn("distance-row-length", path, message);

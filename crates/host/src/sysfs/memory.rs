@@ -128,12 +128,14 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
         for node in nodes.iter_mut().filter(|node| has_memory(node)) {
             (node.memory_bytes, node.free_bytes) = (total, machine.free_bytes);
         }
-        "; the node is taken to have the latter: the kernel counts memory into its node when it is first used"
+        "; the node is assumed to have the latter: the kernel counts memory into its node when it \
+         is first used"
     } else if in_blocks >= total {
         for node in nodes.iter_mut() {
             node.memory_bytes = share(total, blocks_of(node), in_blocks);
         }
-        "; the nodes are taken to share the latter as memory blocks: the kernel counts memory into its node when it is first used"
+        "; the nodes are assumed to share the latter as memory blocks: the kernel counts memory \
+         into its node when it is first used"
     } else {
         ""
     };

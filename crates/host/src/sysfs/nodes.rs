@@ -39,7 +39,7 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
         .collect();
     for missing in online.iter().flat_map(NodeSet::iter) {
         if nodes.binary_search_by_key(&missing, |node| node.id).is_err() {
-            let message = format!("node {missing} is listed, but has no directory: left out");
+            let message = format!("node {missing} is listed, but has no directory: ignored");
             reader.warn("node-without-directory", &online_path, message);
         }
     }
@@ -51,7 +51,7 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
     reader.note(
         "no-nodes",
         NODE_DIRECTORY,
-        "no node directories: the machine is taken as one node".to_owned(),
+        "no node directories: the machine is assumed to have one node".to_owned(),
     );
     let memory = memory::of_machine(reader);
     Node {
@@ -101,7 +101,7 @@ pub(super) fn assign_cpus(
         let place = directory(nodes[index].id);
         let unknown = nodes[index].cpus.difference(&known);
         if !unknown.is_empty() {
-            let message = format!("cpus `{unknown}` have no directory: left out");
+            let message = format!("cpus `{unknown}` have no directory: ignored");
             reader.warn("cpu-without-directory", &place, message);
         }
         let is_whole =
@@ -122,7 +122,7 @@ pub(super) fn assign_cpus(
             }
         }
         if !elsewhere.is_empty() {
-            let message = format!("cpus `{elsewhere}` belong to an earlier node already");
+            let message = format!("cpus `{elsewhere}` already belong to an earlier node");
             reader.warn("cpu-in-two-nodes", &place, message);
         }
         node.cpus = listed[index].difference(&elsewhere);
@@ -134,7 +134,7 @@ pub(super) fn assign_cpus(
     let homeless: CpuSet =
         cpus.iter().filter(|cpu| cpu.online && cpu.node.is_none()).map(|cpu| cpu.id).collect();
     if !homeless.is_empty() {
-        let message = format!("cpus {homeless} are online, but no node lists them");
+        let message = format!("cpus {homeless} are online, but in no node");
         reader.note("cpu-without-node", NODE_DIRECTORY, message);
     }
 }

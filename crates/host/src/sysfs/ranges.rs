@@ -23,7 +23,7 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Vec<MemoryRange> 
         let directory = nodes::directory(node.id);
         for block in reader.root.numbered(&directory, "memory") {
             let Some(base) = u64::from(block).checked_mul(block_bytes) else {
-                let message = format!("block {block} of {block_bytes} bytes is beyond 64 bits");
+                let message = format!("block {block} of {block_bytes} bytes exceeds 64 bits");
                 reader.warn("memory-block", &directory, message);
                 continue;
             };

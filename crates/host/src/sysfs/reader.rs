@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
                 None => first = Some((name, set)),
                 Some((believed, known)) if *known != set => {
                     let message =
-                        format!("cpus `{set}`, but {believed} says `{known}`, which is believed");
+                        format!("cpus `{set}`, but {believed} says `{known}`, which is used");
                     self.warn("cpu-sets-contradict", &path, message);
                     break;
                 }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_of_megabytes_is_refused_rather_than_believed() {
+    fn a_mask_of_megabytes_is_refused() {
         let text = "f".repeat(1 << 20);
         assert_eq!(parse_mask(&text), None);
     }

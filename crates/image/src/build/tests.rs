@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_image_that_was_cut_off_or_changed_in_the_cache_is_written_anew() {
+fn an_image_truncated_or_changed_in_the_cache_is_rewritten() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::at(directory.path().join("cache")).unwrap();
     let keep = || Image::keep(&cache, b"an archive", Path::new("/kernel"), &mut |_| {}).unwrap();

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn an_entry_is_whole_or_not_there() {
+fn an_entry_is_complete_or_absent() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::at(directory.path()).unwrap();
     let failed = cache.make(EntryKind::Image, "a", |work| {
@@ -30,7 +30,7 @@ fn an_entry_is_whole_or_not_there() {
 }
 
 #[test]
-fn looking_at_a_cache_does_not_make_it() {
+fn reading_a_cache_does_not_create_it() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("none");
     let cache = Cache::at(&root).unwrap();
@@ -40,7 +40,7 @@ fn looking_at_a_cache_does_not_make_it() {
 }
 
 #[test]
-fn making_an_entry_again_replaces_it() {
+fn creating_an_entry_again_replaces_it() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::at(directory.path()).unwrap();
     for content in ["old", "new"] {

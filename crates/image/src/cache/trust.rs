@@ -1,5 +1,5 @@
-//! Trust in the cache's files: kernels and programs are only run if no other user could have put
-//! them there, and if they have not changed since.
+//! Trust in the cache's files: kernels and programs run only if no other user can have placed them
+//! there, and if they have not changed since.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{CacheError, io_at};
 
-/// In an entry: what its files were when it was made.
+/// The file of an entry that records its files' sizes and hashes at creation.
 pub(super) const SEAL: &str = ".numalab-seal";
 const OTHERS_WRITE: u32 = 0o002;
 
-/// A file of an entry, as it was when the entry was made.
+/// A file of an entry at the time of creation.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sealed {
     path: PathBuf,
@@ -23,8 +23,8 @@ struct Sealed {
     sha256: String,
 }
 
-/// Refuses a directory, if it is there, that others may write to or that another user has; root's
-/// own serves everybody.
+/// Rejects an existing directory that others may write to or that belongs to another user; root's
+/// are accepted.
 pub(super) fn check_owner(directory: &Path) -> Result<(), CacheError> {
     let data = match fs::metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -41,7 +41,7 @@ pub(super) fn check_owner(directory: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// Refuses a name that is more than one name: it may come out of a package's index.
+/// Rejects a name with several path components: it may come from a package's index.
 pub(super) fn check_name(name: &str) -> Result<(), CacheError> {
     let mut components = Path::new(name).components();
     let is_one = matches!(components.next(), Some(Component::Normal(part)) if part == name);
@@ -51,7 +51,7 @@ pub(super) fn check_name(name: &str) -> Result<(), CacheError> {
     Err(CacheError::Name { name: name.to_owned() })
 }
 
-/// Writes down what the files of an entry are, links apart.
+/// Records the files of an entry, except links.
 pub(super) fn seal(entry: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     list(entry, Path::new(""), &mut files)?;
@@ -78,9 +78,9 @@ fn read(entry: &Path, path: PathBuf) -> io::Result<Sealed> {
     Ok(Sealed { path, size_bytes: content.len() as u64, sha256: sha256(&content) })
 }
 
-/// The first file of an entry, of those that are `wanted` by their paths in it, that is not as it was
-/// when the entry was made: changed by somebody, or cut off by a crash or a full disk. None in an
-/// entry of an earlier version, which has no seal.
+/// Returns the first of the `wanted` files (paths in the entry) that has changed since the entry
+/// was created, by another user, a crash or a full disk; `None` for an entry of an earlier version,
+/// which has no seal.
 pub(crate) fn altered(entry: &Path, wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let seal = entry.join(SEAL);
     let text = match File::open(&seal) {
@@ -102,7 +102,7 @@ pub(crate) fn altered(entry: &Path, wanted: &dyn Fn(&Path) -> bool) -> Option<Pa
 
 fn is_as_sealed(entry: &Path, file: &Sealed) -> bool {
     let place = entry.join(&file.path);
-    // A link in a file's place is not the file, whatever it points to.
+    // A link in place of a file is a change, whatever it points to.
     let is_same_size = fs::symlink_metadata(&place)
         .is_ok_and(|data| data.is_file() && data.len() == file.size_bytes);
     is_same_size && read(entry, file.path.clone()).is_ok_and(|now| now == *file)

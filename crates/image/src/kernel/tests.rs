@@ -8,7 +8,7 @@ const RELEASE: &str = "6.1.0-test";
 const INFO: &[u8] = b"license=GPL\0";
 const MODULE: &str = "lib/modules/6.1.0-test/kernel/a.ko";
 
-/// A cache with the kernel of a package file, of which a module was not taken out yet.
+/// Creates a cache with the kernel of a package file; its module is not extracted yet.
 fn lab(directory: &Path) -> (Cache, KernelChoice) {
     let deb = directory.join("k.deb");
     let package = TestPackage::new()
@@ -27,7 +27,7 @@ fn can_run() -> bool {
 }
 
 #[test]
-fn a_kernel_that_was_cut_off_or_changed_in_the_cache_is_taken_anew() {
+fn a_kernel_truncated_or_changed_in_the_cache_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let (cache, choice) = lab(directory.path());
     if !can_run() {

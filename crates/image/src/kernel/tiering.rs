@@ -1,4 +1,4 @@
-//! Detection of kernels that make memory tiers of nodes from the HMAT.
+//! Detection of kernels that build memory tiers from the HMAT.
 
 use std::fs;
 use std::io::Read as _;
@@ -19,11 +19,11 @@ const SETUP_BASE: usize = 0x200;
 /// The offset has 16 bits, and a release at most 64 letters.
 const HEAD_BYTES: u64 = 0x1_0400;
 
-/// A kernel that makes memory tiers, which `get` gets: the one chosen, or that of backports
-/// where the distribution's is too old.
+/// Returns a kernel with memory tiers from `get`: the chosen one, or the one from backports if the
+/// distribution's is too old.
 ///
 /// # Errors
-/// The result of `get`; [`KernelError::NoTiers`] of a kernel that was named and is too old.
+/// Errors of `get`; [`KernelError::NoTiers`] if the named kernel is too old.
 pub fn with_tiers(
     choice: &KernelChoice,
     get: &mut dyn FnMut(&KernelChoice) -> Result<Kernel, KernelError>,
@@ -31,7 +31,7 @@ pub fn with_tiers(
     let kernel = get(choice)?;
     match (kernel.expect_tiers(), choice) {
         (Err(error @ KernelError::NoTiers { .. }), KernelChoice::Distribution) => {
-            note(format_args!("{error}: the kernel of backports is taken"));
+            note(format_args!("{error}: using the kernel from backports"));
             let newer = get(&KernelChoice::Backports)?;
             newer.expect_tiers().map(|()| newer)
         }
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn a_kernel_before_6_10_is_refused_with_the_command_that_gets_another() {
         let error = checked(&image("6.9.12-amd64 (builder) #1")).unwrap_err().to_string();
-        let expected = "Linux 6.9.12-amd64 makes no memory tiers of HMAT's latencies: \
-                        6.10 and later do";
+        let expected = "Linux 6.9.12-amd64 does not build memory tiers from HMAT's latencies: \
+                        expected 6.10 or later";
         assert_eq!(error, expected);
         for later in ["6.10.0", "6.12.95+deb12-cloud-amd64", "7.0-rc1"] {
             assert!(checked(&image(later)).is_ok(), "{later}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_distributions_kernel_is_too_old_that_of_backports_is_taken() {
+    fn the_kernel_from_backports_is_used_if_the_distributions_is_too_old() {
         let directory = tempfile::tempdir().unwrap();
         let of = |release: &str| {
             let file = directory.path().join(release);

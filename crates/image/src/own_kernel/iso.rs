@@ -21,13 +21,13 @@ const GRUB: &str = "/usr/lib/grub";
 #[derive(Debug, thiserror::Error)]
 pub enum IsoError {
     /// A program or a part of GRUB is missing.
-    #[error("{what} is missing, and an image needs it")]
+    #[error("{what}, which an image needs, is missing")]
     Lacking {
         /// The missing part.
         what: String,
     },
     /// The words cannot be written to GRUB's configuration.
-    #[error("`{words}`: expected words of letters, digits and = : , . - _ with blanks between")]
+    #[error("`{words}`: expected words of letters, digits and = : , . - _ separated by spaces")]
     Words {
         /// The words.
         words: String,

@@ -29,14 +29,14 @@ pub enum PackageError {
         name: String,
     },
     /// The packages are Debian's, and the host's system is not Debian.
-    #[error("{system}: {packages} are needed, which numalab only gets on Debian")]
+    #[error("{system}: {packages} are needed, which numalab can download only on Debian")]
     OtherSystem {
         /// The system's name.
         system: String,
         /// The packages to fetch.
         packages: String,
     },
-    /// A member of a package is not what a package has.
+    /// A member of a package is rejected.
     #[error("{package}: member {member:?}: {source}")]
     Member {
         /// The package.
@@ -62,7 +62,8 @@ impl PackageError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Tool(CommandError::NotFound { program }) => Some(format!(
-                "{program} is needed to get packages: use a Debian or Ubuntu system, or provide the files yourself"
+                "{program} is needed to download packages: use a Debian or Ubuntu system, or \
+                 provide the files yourself"
             )),
             Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
             Self::Unknown { .. } => Some("apt-get update".to_owned()),
@@ -78,19 +79,19 @@ pub enum MemberError {
     /// Its name leads out of the package's directory, or is none.
     #[error("expected a name below the package's directory, without `..` and control characters")]
     Name,
-    /// It is a hard link to what is outside.
+    /// It is a hard link to a file outside of the package.
     #[error("a hard link to {0:?}, expected one to a member of the same package")]
     HardLink(String),
-    /// A link that came before it leads out of the package's directory.
+    /// An earlier link leads out of the package's directory.
     #[error("an earlier member links out of the package's directory here")]
     ThroughLink,
-    /// Its name is one that numalab uses.
-    #[error("names that begin with {OWN_PREFIX} are numalab's own")]
+    /// Its name is reserved for numalab.
+    #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]
     Own,
     /// It is a device, a pipe or unknown.
     #[error("kind {0:?} of member, expected a file, directory or link")]
     Kind(EntryType),
-    /// It is larger than any file of a package is.
+    /// It is larger than any file of a package can be.
     #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]
     Size {
         /// The size that the archive declares.

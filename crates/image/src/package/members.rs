@@ -1,5 +1,5 @@
-//! The members of a package's archive, each looked at before anything is done with it: numalab often
-//! runs as root, and a member's name, kind and size are only what the archive says of itself.
+//! Checks the members of a package's archive before they are used: numalab often runs as root, and
+//! a member's name, kind and size are untrusted.
 
 use std::fs;
 use std::io::{self, Read};
@@ -13,10 +13,10 @@ use super::error::{MOST_MEMBER_BYTES, MemberError, OWN_PREFIX, PackageError};
 
 /// The program that unpacks packages.
 const PROGRAM: &str = "dpkg-deb";
-/// Bytes of a package at most, without compression: a few KB can claim to be terabytes.
+/// Limit of a package's uncompressed bytes: a few KB can claim to be terabytes.
 const MOST_PACKAGE_BYTES: u64 = 16 << 30;
 
-/// A member that has been looked at.
+/// A member that has been checked.
 pub(crate) struct Member<'a> {
     /// Its name without `./`.
     pub(crate) path: String,
@@ -34,7 +34,7 @@ impl Member<'_> {
 /// Calls `take` with each member of the package.
 ///
 /// # Errors
-/// [`PackageError`]: a member that is refused, one that `take` fails for, a damaged package.
+/// [`PackageError`] for a rejected member, an error of `take`, or a damaged package.
 pub(crate) fn each_member(
     package: &Path,
     take: &mut dyn FnMut(&mut Member<'_>) -> Result<(), MemberError>,
@@ -63,11 +63,11 @@ pub(crate) fn each_member(
     Err(io(io::Error::other(said)))
 }
 
-/// Unpacks a package below `directory`: nothing is written outside it, and nothing in it is a
-/// device, or runs as another user than who starts it.
+/// Unpacks a package below `directory`. Nothing is written outside of it, and nothing in it is a
+/// device or setuid.
 ///
 /// # Errors
-/// [`PackageError`]: a member that is refused, a damaged package, a file that cannot be written.
+/// [`PackageError`] for a rejected member, a damaged package, or a file that cannot be written.
 pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
     each_member(package, &mut |member| unpack(member, directory))
 }
@@ -118,7 +118,8 @@ const fn is_file(kind: EntryType) -> bool {
     matches!(kind, EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse)
 }
 
-/// The name without `./`, if it lies below where it is unpacked; empty for that directory itself.
+/// Returns the name without `./` if it is below the target directory; empty for that directory
+/// itself.
 fn inside(name: &str) -> Option<String> {
     let mut path = Vec::new();
     for component in Path::new(name).components() {
@@ -146,17 +147,17 @@ fn unpack(member: &mut Member<'_>, directory: &Path) -> Result<(), MemberError> 
     if let Some(parent) = place.parent() {
         stay_inside(parent, directory)?;
     }
-    // Neither owners nor the bits that change users are taken over (tar's default), and no other user
-    // may change what is run.
+    // Owners and setuid bits are not preserved (tar's default), and no other user may change the
+    // programs.
     member.entry.set_mask(0o022);
     if member.entry.unpack_in(directory)? { Ok(()) } else { Err(MemberError::Name) }
 }
 
-/// Refuses a place of which the part that exists lies outside `directory`.
+/// Rejects a path with an existing part outside of `directory`.
 fn stay_inside(place: &Path, directory: &Path) -> Result<(), MemberError> {
     let exists = |place: &&Path| fs::symlink_metadata(place).is_ok();
     let Some(existing) = place.ancestors().find(exists) else { return Ok(()) };
-    // A link to what does not exist cannot be followed: it may lead anywhere.
+    // A dangling link cannot be resolved: it may lead anywhere.
     let real = existing.canonicalize().map_err(|_| MemberError::ThroughLink)?;
     let inside: PathBuf = directory.canonicalize()?;
     if real.starts_with(inside) { Ok(()) } else { Err(MemberError::ThroughLink) }

@@ -23,8 +23,8 @@ impl PackageRecord {
 }
 
 /// Parses the output of `apt-cache show`: records are separated by empty lines. Names and versions
-/// that Debian's policy (5.6.1, 5.6.12) does not allow are left out: they become arguments and names
-/// of files.
+/// that Debian's policy (5.6.1, 5.6.12) forbids are omitted, because they become arguments and file
+/// names.
 pub(super) fn parse(text: &str) -> Vec<PackageRecord> {
     let records = text.split("\n\n").map(parse_one);
     records.filter(|record| is_name(&record.name) && is_version(&record.version)).collect()
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_be_options_or_paths_are_left_out() {
+    fn names_that_would_be_options_or_paths_are_omitted() {
         for (name, version) in [("../../x", "1"), ("-oDir=/", "1"), ("a b", "1"), ("", "1")] {
             assert_eq!(parse(&format!("Package: {name}\nVersion: {version}\n")), [], "{name}");
         }

@@ -1,7 +1,7 @@
 //! The order in which the machine is brought up.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use core::arch::global_asm;
 
 use numalab_frames::CpuFences;
@@ -144,8 +144,9 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         lab.report.send(&Event::Cpu(Cpu { online, ..cpu.clone() }));
         if !online {
             let place = alloc::format!("cpu {place}, APIC id {}", cpu.apic_id.unwrap_or_default());
-            let dead = finding("cpu-dead", place, "did not start: continuing without it");
-            lab.report.send(&dead);
+            let message = "did not start: continuing without it";
+            let dead = Finding::new(Severity::Warning, "cpu-dead", place, message);
+            lab.report.send(&Event::Finding(dead));
         }
     }
     for range in &plan.machine.ranges {
@@ -155,14 +156,10 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         lab.report.send(&Event::Finding(finding.clone()));
     }
     if rate.source == "assumed" {
-        let message = "no timer runs evenly: 1 GHz is assumed, so times are unreliable";
-        lab.report.send(&finding("clock-unknown", "time stamp counter".to_string(), message));
+        let message = "no timer has a constant rate: 1 GHz is assumed, so times are unreliable";
+        let (severity, place) = (Severity::Warning, "time stamp counter");
+        lab.report.send(&Event::Finding(Finding::new(severity, "clock-unknown", place, message)));
     }
-}
-
-fn finding(code: &str, place: String, message: &str) -> Event {
-    let (code, message) = (code.to_string(), message.to_string());
-    Event::Finding(Finding { severity: Severity::Warning, code, place, message })
 }
 
 /// Stops before any work.

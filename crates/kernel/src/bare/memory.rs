@@ -94,7 +94,7 @@ fn order_of(frames: u64) -> Option<Order> {
 /// used otherwise from now on.
 pub unsafe fn words(span: &Span) -> &'static mut [Word] {
     let start = pointer::<Word>(span.start);
-    // SAFETY: the caller's promise; any bytes are valid words.
+    // SAFETY: guaranteed by the caller; any bytes are valid words.
     unsafe { core::slice::from_raw_parts_mut(start, index(span.bytes() / 8)) }
 }
 
@@ -120,8 +120,8 @@ impl Physical for Mapped {
             return None;
         }
         let start = pointer(address);
-        // SAFETY: the bytes are within a span, which by the promise of `new` is mapped and not
-        // written to.
+        // SAFETY: the bytes are within a span, which the caller of `new` guaranteed to be mapped
+        // and not written to.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })
     }
 }

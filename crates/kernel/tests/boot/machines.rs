@@ -227,7 +227,7 @@ fn a_policy_decides_the_nodes_of_frames() {
 }
 
 #[test]
-fn arenas_whose_size_is_not_said_fit_the_machine() {
+fn arenas_of_unspecified_size_fit_the_machine() {
     let Some(qemu) = Qemu::open() else { return };
     let machine = machine("2", 2, GIB / 2, None);
     let results = qemu.results(&machine, "work=test_numa count=2000 runs=1");

@@ -3,7 +3,7 @@
 use std::fs;
 
 const MIB: u64 = 1 << 20;
-/// Of QEMU itself, and of what the kernel fills.
+/// Memory for QEMU itself, and for what the kernel fills.
 const REST_BYTES: u64 = 2 << 30;
 
 /// Returns true if this machine has the memory to spare for a guest in which all frames are
@@ -39,7 +39,7 @@ fn suffices(meminfo: &str, needed_bytes: u64) -> Result<(), String> {
 }
 
 #[test]
-fn a_machine_with_less_memory_than_needed_is_told_apart() {
+fn a_machine_with_too_little_memory_is_recognized() {
     let of = |kib: u64| format!("MemTotal: 99999999 kB\nMemAvailable:   {kib} kB\n");
     assert_eq!(suffices(&of(1 << 20), 1 << 30), Ok(()));
     let expected = "1024 MiB of memory are needed, 1023 MiB are available";

@@ -131,7 +131,7 @@ fn without_affinities_the_machine_is_one_node_with_all_cpus() {
 }
 
 #[test]
-fn a_cpu_that_does_not_start_is_reported_and_left_out() {
+fn a_cpu_that_does_not_start_is_reported_and_skipped() {
     let Some(qemu) = Qemu::open() else { return };
     // Tables of three cpus for a machine of two.
     let three = machine("256M:2,256M:1", 3, 512 << 20, None);

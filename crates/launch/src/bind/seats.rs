@@ -39,7 +39,9 @@ pub enum SeatError {
     NoLocalRank { rank: usize, launcher: Launcher },
     /// The rank's launcher ran in one of several tasks of another launcher on this host.
     #[error(
-        "rank {rank} was started by {launcher} within one of several tasks that {outer} started on this host, so its number among all of the host is not known: set {LOCAL_RANK} (from 0), or name one node"
+        "rank {rank} was started by {launcher} within one of several tasks that {outer} started \
+         on this host, so its number on the host is unknown: set {LOCAL_RANK} (from 0), or name \
+         one node"
     )]
     Nested { rank: usize, launcher: Launcher, outer: Launcher },
     /// The launcher does not give the number of ranks on this host.

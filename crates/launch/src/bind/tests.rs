@@ -122,7 +122,7 @@ fn a_list_for_all_ranks_goes_by_rank_and_one_for_a_host_by_local_rank() {
 }
 
 #[test]
-fn a_rank_that_cannot_tell_its_place_on_the_host_is_refused_and_may_be_given_it() {
+fn a_rank_without_a_local_number_is_refused_unless_the_user_gives_it() {
     let unknown = "PMIX_RANK=3 PMIX_NAMESPACE=prterun-a@1";
     for choice in ["auto", "0,1"] {
         let error = node_of(choice, &task(unknown)).unwrap_err().to_string();

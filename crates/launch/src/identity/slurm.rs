@@ -41,6 +41,22 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     }))
 }
 
+/// Returns the part of a SLURM job that a process without a rank is, for people; `None` outside of
+/// jobs.
+#[must_use]
+pub fn shell(look: Look<'_>) -> Option<&'static str> {
+    let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
+    let id = step.and_then(|step| step.trim().parse::<u32>().ok());
+    look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID"))?;
+    Some(match id.map(u32::cast_signed) {
+        Some(-4) => "the extern step, for adopted logins",
+        Some(-5) => "the batch script",
+        Some(-6) => "the interactive shell",
+        None if look("SLURM_PROCID").is_some() => "the batch script",
+        _ => "a shell",
+    })
+}
+
 /// Returns the tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one
 /// on the fourth.
 #[must_use]

@@ -233,7 +233,7 @@ fn a_missing_number_of_ranks_is_reported_with_the_variable_that_gives_it() {
 }
 
 #[test]
-fn ranks_within_a_rank_are_refused_unless_they_are_its_own() {
+fn ranks_within_a_rank_are_refused_except_its_own() {
     let task = of(&SRUN).unwrap().unwrap();
     let said = task.check_ranks(4).unwrap_err().to_string();
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=5"), "{said}");

@@ -16,7 +16,7 @@ use super::step::Step;
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// It already exists.
-    #[error("{0}: it already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
+    #[error("{0}: already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum DirectoryError {
         reason: String,
     },
     /// A file cannot be written.
-    #[error("{}: {error}; what was measured so far is kept", .path.display())]
+    #[error("{}: {error}; results so far are kept", .path.display())]
     Write {
         /// The file.
         path: PathBuf,

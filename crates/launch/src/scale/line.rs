@@ -118,9 +118,9 @@ pub struct Line<'a> {
     pub sizes: &'a str,
     /// Options for every rank's command.
     pub options: &'a [String],
-    /// Whether the cores' second threads are used.
+    /// True if the cores' second threads are used.
     pub with_smt: bool,
-    /// Whether this process is in a SLURM job: otherwise each launch allocates a node.
+    /// True if this process is in a SLURM job: otherwise each launch allocates a node.
     pub in_job: bool,
 }
 

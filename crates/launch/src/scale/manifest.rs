@@ -36,7 +36,7 @@ pub struct Manifest {
     /// Options for every rank's command.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Whether the cores' second threads are used.
+    /// True if the cores' second threads are used.
     #[serde(default)]
     pub with_smt: bool,
     /// A label for the directory's name.
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_manifest_says_in_bytes_counts_and_not_the_text() {
+    fn sizes_in_bytes_of_a_manifest_take_precedence_over_their_text() {
         let mut manifest = Manifest::read(&earlier("1")).unwrap();
         manifest.sizes_bytes = vec![4096];
         let json = serde_json::to_string(&manifest).unwrap();

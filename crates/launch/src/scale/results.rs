@@ -10,9 +10,9 @@ use numalab_host::bounded::read_file;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingError, ScalingFile, read};
 
-/// Directories of runs may lie in one of all.
+/// Directories of runs may be below a common one.
 const DEPTH: usize = 2;
-/// No file of such a run is nearly as long, in bytes.
+/// Longest file of such a run, in bytes, with a wide margin.
 const LONGEST: u64 = 256 << 20;
 
 /// Returns true for a CSV, and for a directory with one that is no `samples.csv` of ours.

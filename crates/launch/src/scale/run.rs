@@ -41,7 +41,7 @@ pub struct Tally {
     pub done: usize,
     /// The numbers of ranks of the failed steps.
     pub failed: Vec<usize>,
-    /// Whether a signal ended the run.
+    /// True if a signal ended the run.
     pub interrupted: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Runner<'a> {
     pub directory: &'a ResultDirectory,
     /// The common parts of the launch lines.
     pub line: Line<'a>,
-    /// Whether the log is not shown on the terminal.
+    /// True if the log is not shown on the terminal.
     pub quiet: bool,
     /// Checked between steps and while one runs.
     pub interrupt: &'a Interrupt,

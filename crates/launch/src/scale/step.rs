@@ -46,7 +46,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// No domain was named.
-    #[error("no domain is named: expected NUMA nodes such as 0,1")]
+    #[error("no domain given: expected NUMA nodes such as 0,1")]
     NoDomain,
     /// The architecture has no such node.
     #[error("domain {domain} is not in the architecture file: its nodes are {present}")]
@@ -57,9 +57,7 @@ pub enum PlacementError {
         present: NodeSet,
     },
     /// The domain has no usable core.
-    #[error(
-        "domain {domain} has no usable core: SKIP_CORES leaves out {skipped} of its cpus {cpus}"
-    )]
+    #[error("domain {domain} has no usable core: SKIP_CORES excludes {skipped} of its cpus {cpus}")]
     NoCore {
         /// The domain.
         domain: NodeId,
@@ -334,7 +332,7 @@ NUMA node8 CPU(s): 4-11,16-23
         let error = steps(&none, Mode::Sequential, &[NodeId(0)], "8", false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "domain 0 has no usable core: SKIP_CORES leaves out 8 of its cpus 0-3,12-15"
+            "domain 0 has no usable core: SKIP_CORES excludes 8 of its cpus 0-3,12-15"
         );
     }
 

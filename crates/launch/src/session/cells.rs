@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_a_host_are_added_up_and_hosts_are_cells_of_their_own() {
+    fn streams_of_a_host_are_added_up_and_hosts_are_separate_cells() {
         let seats = [seat("a", 0), seat("a", 1), seat("b", 0)];
         let plan = streams(false);
         let all = cells(&seats, &teams(&seats, &plan), &plan).remove(0);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_in_turns_are_cells_of_their_own_even_on_one_cpu() {
+    fn ranks_in_turns_are_separate_cells_even_on_one_cpu() {
         let (seats, plan) = ([seat("a", 0), seat("a", 0)], streams(true));
         let all = cells(&seats, &teams(&seats, &plan), &plan).remove(0);
         let names: BTreeSet<&str> = all.iter().map(|shared| shared.cell.id.0.as_str()).collect();

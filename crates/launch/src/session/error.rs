@@ -36,7 +36,8 @@ pub enum SessionError {
     },
     /// A `map_cpu` list has fewer entries than the host has ranks.
     #[error(
-        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently starts over, so ranks share cpus; name a cpu for each"
+        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently starts \
+         over, so ranks share cpus; list a cpu for each"
     )]
     WrappedMap {
         /// Number of cpus in the list.
@@ -83,7 +84,7 @@ pub enum SessionError {
         error: io::Error,
     },
     /// Another run is writing the same result.
-    #[error("{}: another run is writing it: wait until that ends, or stop it", .path.display())]
+    #[error("{}: another run is writing to it: wait until it ends, or stop it", .path.display())]
     InUse {
         /// The file.
         path: PathBuf,

@@ -20,7 +20,7 @@ const SILENCE: Duration = Duration::from_secs(1800);
 /// The address of rank 0's host, and the identity of the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TcpEndpoint {
-    /// Whether rank 0 is on this host.
+    /// True if rank 0 is on this host.
     pub is_root: bool,
     /// Number of hosts.
     pub hosts: usize,

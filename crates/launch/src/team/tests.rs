@@ -83,7 +83,7 @@ fn ranks_of_several_hosts_gather_over_tcp() {
 }
 
 #[test]
-fn no_rank_waits_for_one_that_gave_up() {
+fn no_rank_waits_for_one_that_aborted() {
     let begun = Instant::now();
     team_of(1, 3, |team| {
         if team.rank() == 1 {

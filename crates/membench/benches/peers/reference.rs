@@ -40,7 +40,7 @@ impl Reference {
             return Err(format!("cc failed on {source}: {status}"));
         }
         let path = CString::new(library.to_string_lossy().as_bytes()).map_err(|e| e.to_string())?;
-        // SAFETY: the library is our own, and loading it runs no code of it.
+        // SAFETY: the library is our own, and has no initialisers.
         let handle = unsafe { dlopen(path.as_ptr(), RTLD_NOW) };
         if handle.is_null() {
             return Err(format!("cannot load {}", library.display()));

@@ -1,4 +1,4 @@
-//! A vCPU at work: blocks that it begins, and accesses that it makes.
+//! A vCPU at work: the blocks that it begins, and its accesses.
 
 use spin::MutexGuard;
 
@@ -11,47 +11,47 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
 use crate::vcpu::{Place, VcpuState};
 
-/// What a block of a vCPU means for QEMU.
+/// The effect of a vCPU's block on QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The vCPU has had its turn.
+    /// True if the vCPU's turn is over.
     pub over: bool,
-    /// How far its own clock is from that of the vCPU before it.
+    /// Offset of its clock from that of the previous vCPU.
     pub clock_ns: i64,
 }
 
-/// How a block of a thread begins.
+/// The state at the start of a thread's block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
-    /// How long it waited for accesses that the blocks before had under way.
+    /// Time waited for accesses of earlier blocks.
     pub waited_ps: u64,
-    /// When it went on, having waited for those or for results.
+    /// Time at which it continued, after waiting for accesses or results.
     pub resumed_ps: u64,
 }
 
-/// A vCPU whose thread is in the model: nobody else changes its state meanwhile.
+/// A vCPU with its thread in the model: no other thread changes its state meanwhile.
 #[derive(Debug)]
 pub struct Active<'a> {
     pub(super) engine: &'a Engine,
     pub(super) vcpu: usize,
-    /// Position of its node.
+    /// Position of the vCPU's node.
     pub(super) home: usize,
-    /// Number of the thread that runs on it, where threads are followed.
+    /// Number of the thread on the vCPU, if threads are followed.
     pub(super) thread: Option<usize>,
     phase: usize,
     pub(super) figures: &'a VcpuFigures,
     pub(super) caches: &'a [Cache],
-    /// The first of them, and what a hit there costs.
+    /// The nearest cache, and the cost of a hit.
     pub(super) nearest: Option<&'a Cache>,
     pub(super) nearest_ps: u64,
     pub(super) time_ps: &'a Figure,
     pub(super) state: MutexGuard<'a, VcpuState>,
-    /// Instructions that were counted, and how long they took to come up.
+    /// Instructions already counted, and their time.
     counted: (u64, u64),
 }
 
 impl Engine {
-    /// The thread of a vCPU comes to the model, and waits for another one that is there as the same
+    /// Enters the model as a vCPU, after waiting for any other thread that is in it as the same
     /// vCPU.
     #[inline]
     pub fn enter(&self, vcpu: usize) -> Active<'_> {
@@ -73,8 +73,8 @@ impl Engine {
         }
     }
 
-    /// The same for the thread of this number, which runs on the vCPU now. It begins with nothing
-    /// under way if another one ran there before.
+    /// Enters the model as a vCPU that now runs the thread of this number. Nothing is in flight if
+    /// another thread ran there before.
     pub fn enter_as(&self, vcpu: usize, thread: usize) -> Active<'_> {
         let mut active = self.enter(vcpu);
         active.thread = Some(thread);
@@ -90,7 +90,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// How long instructions of a block take to come up.
+    /// Returns the time to issue a block's instructions.
     #[inline]
     pub(super) fn takes_ps(&self, instructions: u64, flow: Option<&Flow>) -> u64 {
         match flow {
@@ -101,25 +101,25 @@ impl Engine {
 }
 
 impl<'a> Active<'a> {
-    /// The model that it is in.
+    /// Returns the engine it belongs to.
     pub fn engine(&self) -> &'a Engine {
         self.engine
     }
 }
 
 impl Active<'_> {
-    /// Its own time.
+    /// Returns the vCPU's own time.
     #[inline]
     pub fn now_ps(&self) -> u64 {
         self.time_ps.get()
     }
 
-    /// It comes to this time, for nobody's account; never back.
+    /// Advances to this time without charging any account; never goes back.
     pub fn comes_to(&mut self, time_ps: u64) {
         self.time_ps.set(self.time_ps.get().max(time_ps));
     }
 
-    /// It waits for all that it has under way; how long.
+    /// Waits for all accesses in flight; returns the wait.
     pub(super) fn settles(&mut self) -> u64 {
         let time_ps = self.time_ps.get();
         let latest_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::settles_ps);
@@ -129,7 +129,8 @@ impl Active<'_> {
         waited_ps
     }
 
-    /// A vCPU of a machine begins a block of so many instructions, whose flow may be known.
+    /// Begins a block of this number of instructions on a vCPU of a machine, with its flow if
+    /// known.
     #[inline]
     pub fn block(&mut self, instructions: u64, flow: Option<&'static Flow>) -> Step {
         let engine = self.engine;
@@ -148,13 +149,13 @@ impl Active<'_> {
             return Step::default();
         }
         let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
-        // Without owners of lines nobody is seen to wait.
+        // Without owners of lines, spinning cannot be detected.
         let spins = engine.owners.is_some() && self.state.spins();
         let before_ps = self.time_ps.get();
         self.begin(instructions, flow, None);
         self.count_instructions();
         if spins {
-            // Who waits for another one lets it run, and holds nobody up.
+            // A vCPU that waits for another lets it run, and does not delay others.
             engine.turns.wait(self.vcpu);
             step.over = true;
         }
@@ -167,8 +168,8 @@ impl Active<'_> {
         step
     }
 
-    /// It comes to a block that lies at a place, by a branch that may have been mispredicted: to be said
-    /// before it begins the block.
+    /// Records the branch to the block at this place, which may have been mispredicted; to be
+    /// called before the block begins.
     #[inline]
     pub fn branches(&mut self, place: Place, flow: Option<&'static Flow>) {
         let state = &mut *self.state;
@@ -179,7 +180,7 @@ impl Active<'_> {
         }
     }
 
-    /// A thread begins a block, which may be followed elsewhere too.
+    /// Begins a thread's block, which may also be followed under other placements.
     #[inline]
     pub fn begin(
         &mut self,
@@ -228,8 +229,8 @@ impl Active<'_> {
         }
     }
 
-    /// Accesses memory of the node at a position, for a thread that may be followed elsewhere: where
-    /// the page would be by the placements that are watched.
+    /// Accesses memory of the node at a position, for a thread that may also be followed under
+    /// other placements; `there` has the page's place in each of them.
     #[inline]
     pub fn access_on(
         &mut self,
@@ -252,7 +253,7 @@ impl Active<'_> {
         }
     }
 
-    /// An access where nothing but counting is asked for, which stands for so many.
+    /// Makes an access that stands for `weight` accesses, if counting is all that is wanted.
     fn counted(&mut self, access: Access, target: usize, weight: u64) -> Outcome {
         let node = &self.figures.nodes[target];
         let latency_ps = weight * self.engine.costs.memory_ps(self.home, target, access.kind);
@@ -263,7 +264,7 @@ impl Active<'_> {
         Outcome::default()
     }
 
-    /// The figures are those of the present phase.
+    /// Switches to the counters of the current phase.
     #[inline]
     fn keep_phase(&mut self) {
         let phase = self.engine.gate.phase();
@@ -274,7 +275,7 @@ impl Active<'_> {
         }
     }
 
-    /// The instructions that were begun since this was done last are counted, and their time.
+    /// Counts the instructions begun since the last call, and their time.
     #[inline]
     fn count_instructions(&mut self) {
         let (instructions, taken_ps) = self.counted;

@@ -17,7 +17,7 @@ pub(super) struct Transfer {
     pub begin_ps: u64,
     /// Cost of the transfer.
     pub cost_ps: u64,
-    /// Whether it comes from another node.
+    /// True if it comes from another node.
     pub far: bool,
     /// The lowest bits of the number of the thread that wrote it.
     pub from: u8,

@@ -1,4 +1,4 @@
-//! Stores past the caches: lines that are written without being read, and that no cache keeps.
+//! Stores past the caches: lines that are written without being read, and kept in no cache.
 
 use super::charge::Reached;
 use super::{Access, Active};
@@ -10,7 +10,7 @@ use crate::pipeline::combining::Piece;
 use crate::pipeline::stores::Bytes;
 
 impl Active<'_> {
-    /// A store of so many bytes past the caches: nobody waits for it, but for a fill buffer.
+    /// Stores this number of bytes past the caches; the vCPU waits only for a fill buffer.
     pub(super) fn past_caches(
         &mut self,
         access: Access,
@@ -57,7 +57,7 @@ impl Active<'_> {
         }
     }
 
-    /// A line is on its way to a node's memory; what that takes, and what of it is waiting for
+    /// Sends a line to a node's memory; returns its cost, and the part of it that is waiting for
     /// bandwidth.
     fn written_ps(&mut self, begin_ps: u64, target: usize) -> (u64, u64) {
         let moved = [0, 1 << self.engine.line_shift];
@@ -68,7 +68,7 @@ impl Active<'_> {
         (cost_ps, queue_ps)
     }
 
-    /// No cache that knows of the store keeps its line: what one had of it goes to memory first.
+    /// Removes the line from all caches that see the store; modified data goes to memory first.
     fn leaves_caches(&mut self, access: Access) {
         let (engine, address) = (self.engine, access.address);
         self.caches.iter().for_each(|cache| cache.lose(address));
@@ -88,7 +88,8 @@ impl Active<'_> {
         }
     }
 
-    /// The same store with its page elsewhere: what was waited for bandwidth, if it began a line.
+    /// Repeats the store with its page elsewhere; returns the wait for bandwidth if it began a
+    /// line.
     fn written_beside(
         &self,
         access: Access,

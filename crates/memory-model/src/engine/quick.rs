@@ -1,6 +1,6 @@
-//! The quick way of most accesses and blocks: the line is where it was in the nearest cache, the
-//! translation in the nearest TLB, and nobody else has a part in it. What it does is what
-//! [`super::charge`] would do, with less to look at.
+//! The fast path of most accesses and blocks: the line and the translation are still in the nearest
+//! cache and TLB, and no other vCPU is involved. It has the same effect as [`super::charge`], with
+//! fewer checks.
 
 use super::{Access, Active, Engine};
 use crate::counters::Kind;
@@ -10,27 +10,27 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
 use crate::pipeline::stores::Bytes;
 
-/// An instruction that accesses memory, as its block was translated.
+/// An instruction that accesses memory, as translated with its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct By {
-    /// Where its address comes from, where that is known.
+    /// The sources of its address, if known.
     pub accessor: Option<&'static Accessor>,
-    /// So many instructions of its block come behind it.
+    /// Number of instructions after it in its block.
     pub behind: u32,
 }
 
-/// How an access went that the nearest cache served.
+/// An access that the nearest cache served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// How long the vCPU waited for accesses before it.
+    /// Time that the vCPU waited for earlier accesses.
     pub waited_ps: u64,
-    /// When it went on then.
+    /// Time at which it then continued.
     pub resumed_ps: u64,
 }
 
 impl Active<'_> {
-    /// Begins a block as [`Self::begin`] does, for a thread that is followed nowhere else, if it waits
-    /// for nothing of the blocks before; whether that is so.
+    /// Begins a block like [`Self::begin`] if it waits for nothing in earlier blocks, for a thread
+    /// that is followed under no other placement; returns whether it did.
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
         let state = &mut *self.state;
@@ -49,12 +49,13 @@ impl Active<'_> {
         true
     }
 
-    /// Whether the thread waits for another one by looking at one address again and again.
+    /// Returns true if the thread waits for another one by loading the same address again and
+    /// again.
     pub fn spins(&mut self) -> bool {
         self.state.spins()
     }
 
-    /// Whether accesses to lines that are known may go a quick way at all.
+    /// Returns true if accesses to known lines may take the fast path at all.
     pub fn has_quick_way(&self) -> bool {
         let is_free = |ps: Option<&u64>| ps.is_none_or(|ps| *ps == 0);
         self.nearest.is_some()
@@ -62,26 +63,27 @@ impl Active<'_> {
             && (self.state.pipeline.is_some() || self.nearest_ps == 0)
     }
 
-    /// Whether who has a line is known here, so that what another vCPU does to it is seen.
+    /// Returns true if owners of lines are tracked, so that other vCPUs' effects on a line are
+    /// seen.
     pub fn knows_owners(&self) -> bool {
         self.engine.owners.is_some()
     }
 
-    /// Whether the nearest cache has an address's line; it is the most recent one of its set then.
+    /// Looks up an address in the nearest cache, and makes its line the most recent one of its set.
     #[inline]
     pub fn finds(&self, address: u64) -> bool {
         self.nearest.is_some_and(|nearest| nearest.access_held(address))
     }
 
-    /// The same of the nearest TLB and the translation of a known line.
+    /// Looks up the translation of a known line in the nearest TLB.
     #[inline]
     pub fn translates(&self, known: &Known) -> bool {
         let tlbs = self.state.tlbs.as_ref();
         tlbs.is_none_or(|tlbs| tlbs.has(&known.translated))
     }
 
-    /// Accesses an address of a known line if that goes the quick way: it was found or accessed last, and
-    /// so was the translation of its page. What is counted by node is for the caller to add ([`Engine::count`]).
+    /// Accesses an address of a known line if the fast path applies: line and translation were
+    /// found or used last. The caller counts it by node ([`Engine::count`]).
     #[inline]
     pub fn again(
         &mut self,
@@ -94,13 +96,14 @@ impl Active<'_> {
         self.served(known, (bytes, kind), (by.accessor, u64::from(by.behind)))
     }
 
-    /// Makes an access that the nearest cache and TLB serve and of which nothing else comes, if it is
-    /// one; of a vCPU with a core.
+    /// Makes an access, for a vCPU with a core, if the nearest cache and TLB serve it and it has no
+    /// other effect.
     #[inline]
     pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
         let (engine, Access { address, kind, position, .. }) = (self.engine, access);
         let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
-        // Who goes the other way after all makes line and translation the most recent ones as well.
+        // The general path also makes line and translation the most recent ones, so nothing needs
+        // undoing.
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }
@@ -121,7 +124,7 @@ impl Active<'_> {
         })
     }
 
-    /// Whether the translation of an access takes nothing, as the nearest TLB has it, if there is one.
+    /// Returns true if the translation costs nothing: the nearest TLB has it, or there is none.
     #[inline]
     fn hits_tlb(&self, access: Access) -> bool {
         self.state.tlbs.as_ref().is_none_or(|tlbs| {
@@ -130,8 +133,8 @@ impl Active<'_> {
         })
     }
 
-    /// An access to a line that the nearest cache has, by what is known of its instruction and how
-    /// many of its block come behind that.
+    /// Makes an access to a line in the nearest cache, given its instruction and the number of
+    /// instructions after it.
     #[inline(always)]
     fn served(
         &mut self,
@@ -183,7 +186,7 @@ impl Active<'_> {
 }
 
 impl Engine {
-    /// A vCPU made so many loads and stores again to memory of a node.
+    /// Counts repeated loads and stores of a vCPU to memory of a node.
     pub fn count(&self, vcpu: usize, target: usize, accesses: [u64; 2]) {
         let figures = self.counters.of(self.gate.phase(), vcpu);
         let node = &figures.nodes[target];

@@ -1,48 +1,48 @@
-//! A core: what it has under way, and what its instructions take.
+//! Cores: the number of accesses in flight, and the speed of instructions.
 
 use serde::{Deserialize, Serialize};
 
 use super::Timing;
 
-/// How a core goes on while its loads are under way.
+/// Limits of a core's overlap, and the speed of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// Lines that may be on their way to it at a time: fill buffers of its nearest cache, 1 to
-    /// 1024.
+    /// Maximum number of lines in flight to the core: fill buffers of its nearest cache, 1 to 1024.
     pub misses: u32,
-    /// Instructions that it looks ahead of a load: entries of its reorder buffer, 1 to 65536.
+    /// Number of instructions that the core looks ahead of a load: entries of its reorder buffer, 1
+    /// to 65536.
     pub instructions: u32,
-    /// What an instruction takes that waits for nothing, in ns, 0.001 to 1000.
+    /// Time of an instruction that waits for nothing, in ns, 0.001 to 1000.
     pub ns_per_instruction: f64,
-    /// Lines that a prefetcher fetches ahead in a stream, 1 to 1024, if there is one.
+    /// Number of lines that a prefetcher fetches ahead in a stream, 1 to 1024, if the core has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<u32>,
-    /// Lines that it may write past its caches at a time, 1 to 1024; without it as many as it may have
-    /// on their way to it, those of the prefetcher included.
+    /// Maximum number of lines written past the caches at a time, 1 to 1024; by default `misses`
+    /// plus `prefetch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<u32>,
-    /// What an atomic read-modify-write takes longer than a load of the same line, in ns, if that
-    /// is known.
+    /// Extra time of an atomic read-modify-write over a load of the same line, in ns, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_ns: Option<f64>,
-    /// What it takes to begin anew behind a mispredicted branch once that is decided, in ns;
-    /// without it 17 cycles, of two instructions each if `timing` does not say.
+    /// Time to restart after a mispredicted branch is resolved, in ns; by default 17 cycles, of two
+    /// instructions each without `timing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_ns: Option<f64>,
-    /// What instructions take by class; without it all of them take `ns_per_instruction`, and results are
-    /// there at once.
+    /// Time of instructions by class; without it each takes `ns_per_instruction`, and results are
+    /// available at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
 }
 
-/// Cycles from when a branch turns out to be mispredicted to the first instruction behind it: a core's
-/// pipeline from fetching to executing. 17 of Golden Cove, 18 of Zen 4 and 16 of Skylake (A. Fog,
-/// "The microarchitecture of Intel, AMD, and VIA CPUs", agner.org/optimize, "branch misprediction penalty").
+/// Cycles from the resolution of a mispredicted branch to the first instruction after it: a core's
+/// pipeline from fetch to execution. 17 on Golden Cove, 18 on Zen 4 and 16 on Skylake (A. Fog, "The
+/// microarchitecture of Intel, AMD, and VIA CPUs", agner.org/optimize, "branch misprediction
+/// penalty").
 const BRANCH_CYCLES: f64 = 17.0;
 
-/// Cycles that a load takes longer than a hit from when the data of stores are known that have only a part of it: it
-/// waits until they are in the cache. Measured on a Granite Rapids, 20 in all.
+/// Extra cycles over a hit for a load that recent stores cover only in part, from the time their
+/// data are known: it waits until they are in the cache. Measured on a Granite Rapids, 20 in all.
 const BLOCKED_CYCLES: f64 = 15.0;
 
 impl Core {
@@ -59,17 +59,17 @@ impl Core {
         timing: None,
     };
 
-    /// Returns what a mispredicted branch takes once it is decided, in ns.
+    /// Returns the time to restart after a mispredicted branch is resolved, in ns.
     pub fn branch_ns(&self) -> f64 {
         self.branch_ns.unwrap_or(BRANCH_CYCLES * self.cycle_ns())
     }
 
-    /// Returns what a load takes longer that no store before it has all of, in ns.
+    /// Returns the extra time of a load that no earlier store covers entirely, in ns.
     pub(crate) fn blocked_ns(&self) -> f64 {
         BLOCKED_CYCLES * self.cycle_ns()
     }
 
-    /// Returns the time from one line to the next that come to the nearest cache, in ns.
+    /// Returns the time between two lines that arrive in the nearest cache, in ns.
     pub(crate) fn line_ns(&self) -> f64 {
         self.timing.map_or(0.0, |timing| timing.family.line_cycles() * timing.cycle_ns)
     }

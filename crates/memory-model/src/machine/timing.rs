@@ -1,4 +1,4 @@
-//! What instructions of a core take, by class.
+//! Time of a core's instructions, by class.
 
 pub mod family;
 
@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use family::Family;
 
-/// Kinds of instructions that take different times.
+/// Classes of instructions with different timing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// A move between registers, which renaming does, and what does nothing.
+    /// A move between registers, done by renaming, and instructions without effect.
     Move,
     /// Integer arithmetic and logic.
     #[default]
     Integer,
-    /// The addition of a small constant to a 64-bit register, which some cores do when they rename.
+    /// The addition of a small constant to a 64-bit register, which some cores do during renaming.
     Constant,
-    /// An address with a scaled register, as LEA computes it.
+    /// LEA with a scaled register.
     Scaled,
-    /// Shifts, rotations, and what reads flags: conditional moves, additions with carry.
+    /// Shifts, rotations, and readers of flags: conditional moves, additions with carry.
     Shift,
-    /// A conditional move by carry and zero.
+    /// A conditional move that reads both carry and zero.
     TwoFlags,
-    /// Counts of bits and searches for them.
+    /// Bit counts and bit scans.
     BitCount,
     /// Integer multiplication.
     Multiply,
     /// Integer division.
     Divide,
-    /// Addition of floating-point numbers.
+    /// Floating-point addition.
     FpAdd,
-    /// Their multiplication.
+    /// Floating-point multiplication.
     FpMultiply,
-    /// Both in one.
+    /// Fused multiply-add.
     FpFused,
-    /// Their comparison, minimum and maximum.
+    /// Floating-point comparison, minimum and maximum.
     FpCompare,
-    /// Conversions from, to and between them, and rounding.
+    /// Conversion from, to and between floating-point types, and rounding.
     FpConvert,
-    /// Their division.
+    /// Floating-point division.
     FpDivide,
-    /// Their square root.
+    /// Floating-point square root.
     FpRoot,
-    /// Integer arithmetic and logic of vectors.
+    /// Integer arithmetic and logic on vectors.
     VectorInteger,
-    /// Integer multiplication of vectors.
+    /// Integer multiplication on vectors.
     VectorMultiply,
-    /// Elements of vectors moved among themselves, or to and from general registers.
+    /// Moves of vector elements, also to and from general registers.
     Shuffle,
-    /// An access that reads memory, beyond what the nearest cache takes.
+    /// A memory read, beyond the time of the nearest cache.
     Load,
-    /// An access that writes memory.
+    /// A memory write.
     Store,
     /// A branch.
     Branch,
@@ -62,7 +62,7 @@ pub enum Class {
 pub const CLASSES: usize = 23;
 
 impl Class {
-    /// All of them, in order.
+    /// All classes, in order.
     pub const ALL: [Self; CLASSES] = [
         Self::Move,
         Self::Integer,
@@ -90,13 +90,13 @@ impl Class {
     ];
 }
 
-/// What an instruction of a class takes, in cycles.
+/// Timing of a class, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(f64, f64)", into = "(f64, f64)")]
 pub struct Takes {
-    /// From its operands to its result.
+    /// Latency, from operands to result.
     pub latency: f64,
-    /// From one to the next, if they do not depend on each other.
+    /// Reciprocal throughput, between independent instructions.
     pub each: f64,
 }
 
@@ -112,62 +112,62 @@ impl From<Takes> for (f64, f64) {
     }
 }
 
-/// What instructions take: cycles by class, each as latency and reciprocal throughput.
+/// Timing of instructions: cycles by class, each as latency and reciprocal throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// The family that the table is of, and that what a file does not say is taken from.
+    /// The family that supplies the values missing in a file.
     pub family: Family,
-    /// A cycle, in ns, 0.001 to 1000.
+    /// Length of a cycle, in ns, 0.001 to 1000.
     pub cycle_ns: f64,
-    /// Instructions that it can begin in a cycle, 1 to 64.
+    /// Maximum number of instructions started per cycle, 1 to 64.
     pub width: u32,
-    /// By class.
+    /// Integer arithmetic.
     pub integer: Takes,
-    /// As above, or as the family's.
+    /// Shifts; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Takes>,
-    /// As above.
+    /// Integer multiplication.
     pub multiply: Takes,
-    /// As above.
+    /// Integer division.
     pub divide: Takes,
-    /// As above.
+    /// Floating-point addition.
     pub fp_add: Takes,
-    /// As above.
+    /// Floating-point multiplication.
     pub fp_multiply: Takes,
-    /// As above, or as the family's.
+    /// Fused multiply-add; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp_fused: Option<Takes>,
-    /// As above, or as the family's.
+    /// Floating-point comparison; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp_compare: Option<Takes>,
-    /// As above, or as the family's.
+    /// Floating-point conversion; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp_convert: Option<Takes>,
-    /// As above.
+    /// Floating-point division.
     pub fp_divide: Takes,
-    /// As above, or as the family's.
+    /// Floating-point square root; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp_root: Option<Takes>,
-    /// As above.
+    /// Integer arithmetic on vectors.
     pub vector_integer: Takes,
-    /// As above, or as the family's.
+    /// Integer multiplication on vectors; by default the family's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector_multiply: Option<Takes>,
-    /// As above.
+    /// Moves of vector elements.
     pub shuffle: Takes,
-    /// As above.
+    /// Loads, beyond the time of the nearest cache.
     pub load: Takes,
-    /// As above.
+    /// Stores.
     pub store: Takes,
-    /// As above.
+    /// Branches.
     pub branch: Takes,
-    /// As above.
+    /// Other instructions.
     pub other: Takes,
 }
 
 impl Timing {
-    /// Returns what an instruction of a class takes.
+    /// Returns the timing of a class.
     pub fn of(&self, class: Class) -> Takes {
         let of_family = || self.family.takes(class);
         match class {
@@ -195,7 +195,7 @@ impl Timing {
         }
     }
 
-    /// Returns the classes that a file can say, by name.
+    /// Returns the classes that a file can give, by name.
     pub(super) fn all(&self) -> [(&'static str, Takes); 18] {
         let of = |class| self.of(class);
         [

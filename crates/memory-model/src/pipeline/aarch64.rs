@@ -1,9 +1,9 @@
-//! Which registers an instruction of A64 reads, writes, and computes addresses from.
+//! Decodes the registers that an A64 instruction reads, writes, and computes addresses from.
 //!
 //! Enough of Arm's manual (Architecture Reference Manual for A-profile, C4.1, "A64 instruction set
 //! encoding") to follow values from loads to addresses: integers, loads and stores, scalar and
 //! Advanced SIMD. Not SVE. The stack pointer counts as known. A base register that an access
-//! advances comes from what it came from before: the loaded value is no part of it.
+//! advances keeps its sources: the loaded value is not one of them.
 
 mod classes;
 mod vectors;
@@ -17,7 +17,7 @@ const NONE: Registers = Registers::NONE;
 #[derive(Clone, Copy, Debug)]
 struct Word(u32);
 
-/// The registers of an instruction; none of one that is not known.
+/// Decodes the registers of an instruction; none for an unknown one.
 pub fn decode(bytes: &[u8]) -> Operands {
     let Ok(bytes) = <[u8; 4]>::try_from(bytes) else { return Operands::default() };
     let word = Word(u32::from_le_bytes(bytes));
@@ -29,22 +29,22 @@ pub fn decode(bytes: &[u8]) -> Operands {
         0b0111 | 0b1111 => word.vectors(),
         _ => Operands::default(),
     };
-    // A load writes what it reads from memory, and most stores write no register.
+    // A load's result comes from memory, and most stores write no register.
     known.taking(word.class()).storing(known.writes == NONE)
 }
 
-/// Operands that are registers.
+/// Returns operands that are registers.
 fn plain(reads: Registers, writes: Registers) -> Operands {
     Operands { reads, writes, ..Operands::default() }
 }
 
-/// A general register; 31 is zero, or the stack pointer.
+/// Returns a general register; 31 is zero, or the stack pointer.
 fn general(number: u8) -> Registers {
     if number == 31 { NONE } else { Registers::general(number) }
 }
 
 impl Word {
-    /// `width` bits from `low` on, of at most eight.
+    /// Returns `width` bits, of at most eight, from `low` on.
     fn field(self, low: u32, width: u32) -> u8 {
         (self.0 >> low & ((1 << width) - 1)).to_le_bytes()[0]
     }
@@ -53,29 +53,29 @@ impl Word {
         self.0 >> number & 1 == 1
     }
 
-    /// The general register that a field names.
+    /// Returns the general register in a field.
     fn general(self, low: u32) -> Registers {
         general(self.field(low, 5))
     }
 
-    /// The vector register that a field names.
+    /// Returns the vector register in a field.
     fn vector(self, low: u32) -> Registers {
         Registers::vector(self.field(low, 5))
     }
 
-    /// The register that an access loads or stores.
+    /// Returns the register that an access loads or stores.
     fn value(self, low: u32) -> Registers {
         if self.bit(26) { self.vector(low) } else { self.general(low) }
     }
 
-    /// Data processing with an immediate operand.
+    /// Decodes data processing with an immediate operand.
     fn immediate(self) -> Operands {
         let (to, from) = (self.general(0), self.general(5));
         match self.field(23, 3) {
             0b010 | 0b011 if self.bit(29) => plain(from, to | FLAGS),
             0b100 if self.field(29, 2) == 0b11 => plain(from, to | FLAGS),
             0b010..=0b100 => plain(from, to),
-            // MOVK keeps a part, and so does BFM.
+            // MOVK keeps part of its register, and so does BFM.
             0b101 if self.field(29, 2) == 0b11 => plain(to, to),
             0b110 if self.field(29, 2) == 0b01 => plain(from | to, to),
             0b110 => plain(from, to),
@@ -91,7 +91,7 @@ impl Word {
         let stores_only = self.field(8, 2) == 0b10;
         match self.0 >> 24 {
             0xd4 => fence,
-            // DSB, DMB and ISB; a DMB of stores keeps no load.
+            // DSB, DMB and ISB; a DMB for stores does not order loads.
             _ if is_barrier => match self.field(5, 3) {
                 0b100 | 0b110 => fence,
                 0b101 if !stores_only => fence,
@@ -112,7 +112,7 @@ impl Word {
         }
     }
 
-    /// Data processing with registers.
+    /// Decodes data processing with registers.
     fn registers(self) -> Operands {
         let (to, one, two) = (self.general(0), self.general(5), self.general(16));
         if !self.bit(28) {
@@ -134,7 +134,7 @@ impl Word {
         }
     }
 
-    /// Loads and stores.
+    /// Decodes loads and stores.
     fn memory(self) -> Operands {
         let base = self.general(5);
         match (self.field(28, 2), self.field(24, 2)) {
@@ -154,13 +154,14 @@ impl Word {
         }
     }
 
-    /// An access of these registers at an address.
+    /// Returns an access of these registers at an address.
     fn access(self, address: Registers, is_load: bool, values: Registers) -> Operands {
         let (reads, writes) = if is_load { (NONE, values) } else { (values, NONE) };
         Operands { address, reads, writes, memory: true, ..Operands::default() }
     }
 
-    /// Of two registers. STNP hints that caches are to be left alone, and counts as such a store.
+    /// Decodes accesses of two registers. STNP hints that caches should be bypassed, and counts as
+    /// a non-temporal store.
     fn pair(self, base: Registers) -> Operands {
         let known = self.access(base, self.bit(22), self.value(0) | self.value(10));
         let size = if self.bit(26) { 4 << self.field(30, 2) } else { 4 << self.field(31, 1) };
@@ -168,7 +169,7 @@ impl Word {
         if is_stnp { known.non_temporal(2 * size) } else { known }
     }
 
-    /// Of one register; prefetches are no accesses.
+    /// Decodes accesses of one register; prefetches do not count as accesses.
     fn single(self, address: Registers) -> Operands {
         let kind = self.field(22, 2);
         let is_load = if self.bit(26) { kind & 1 == 1 } else { kind != 0 };
@@ -178,7 +179,7 @@ impl Word {
         self.access(address, is_load, self.value(0))
     }
 
-    /// Of one to four vectors whose elements lie interleaved.
+    /// Decodes accesses of one to four vectors with interleaved elements.
     fn structures(self) -> Operands {
         let count = match (self.bit(24), self.field(12, 4)) {
             (true, _) => 1 + (self.field(13, 1) << 1 | self.field(21, 1)),
@@ -191,19 +192,19 @@ impl Word {
         let vectors = (first..first + count).map(Registers::vector);
         let values = vectors.fold(NONE, |all, one| all | one);
         let known = self.access(self.general(5), self.bit(22), values);
-        // One element leaves the others of its register.
+        // A load of one element keeps the others of its register.
         let keeps = self.bit(24) && self.bit(22) && self.field(14, 2) != 0b11;
         if keeps { known.also(values, NONE) } else { known }
     }
 
-    /// Exclusive, ordered, and compare-and-swap.
+    /// Decodes exclusive and ordered accesses, and compare-and-swap.
     fn exclusive(self) -> Operands {
         let (base, value, status) = (self.general(5), self.general(0), self.general(16));
         let is_pair = self.bit(21);
         let pair = if is_pair { self.general(10) } else { NONE };
         let atomic = |known: Operands| Operands { order: Order::Atomic, ..known };
         match (self.bit(23), is_pair, self.bit(22)) {
-            // CAS; CASP where the size is that of no exclusive pair.
+            // CAS; CASP has the size bits of no exclusive pair.
             (true, true, _) => atomic(self.access(base, true, status).also(value | status, NONE)),
             (false, true, _) if !self.bit(31) => {
                 let next = |low| general((self.field(low, 5) + 1).min(31));
@@ -218,7 +219,7 @@ impl Word {
         }
     }
 
-    /// LDADD to SWP, and LDAPR.
+    /// Decodes LDADD to SWP, and LDAPR.
     fn atomic(self) -> Operands {
         let known = self.access(self.general(5), true, self.general(0));
         if self.field(12, 4) == 0b1100 {

@@ -1,36 +1,36 @@
-//! What an instruction does to memory, and what of it goes through recent stores.
+//! Memory accesses of instructions, and values forwarded by recent stores.
 
 use super::Pipeline;
 use super::flow::Accessor;
 use super::stores::{Bytes, Forwarded};
 use crate::counters::Kind;
 
-/// When an access of a core could begin, does begin, and is over.
+/// The times at which a core's access could begin, begins, and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// When its instruction has come up.
+    /// Time at which its instruction is issued.
     pub came_ps: u64,
-    /// When its address is known, and there is room for it.
+    /// Time at which its address is known and there is room for it.
     pub issue_ps: u64,
-    /// When it is done.
+    /// Time at which it is complete.
     pub done_ps: u64,
 }
 
-/// What an instruction does to memory.
+/// An instruction's access to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Act {
-    /// Its place in the block, and its number.
+    /// Position of the instruction in its block.
     pub position: u32,
-    /// As above.
+    /// Number of the instruction.
     pub instruction: u64,
     /// Load or store.
     pub kind: Kind,
-    /// Where.
+    /// The bytes accessed.
     pub bytes: Bytes,
 }
 
 impl Act {
-    /// What it gets from stores before it, of a pipeline.
+    /// Returns what it gets from earlier stores of a pipeline.
     #[inline]
     pub fn forwarded(&self, pipeline: &Pipeline) -> Forwarded {
         match self.kind {
@@ -44,7 +44,7 @@ impl Act {
 }
 
 impl Pipeline {
-    /// An instruction stores what is known by then or later.
+    /// Records a store of data that are known at `issue_ps` or later.
     #[inline]
     pub(super) fn stored(&mut self, act: Act, issue_ps: u64) {
         if let Some(accessor) = self.accessor(act.position) {
@@ -52,7 +52,7 @@ impl Pipeline {
         }
     }
 
-    /// The same for the store of an instruction of this number.
+    /// Records the store of the instruction with this number.
     #[inline]
     pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
         let ready_ps = self.known_ps(&accessor.data);
@@ -60,8 +60,8 @@ impl Pipeline {
         self.stores.store(bytes, known, number);
     }
 
-    /// Returns what a load of these bytes by the instruction of a number gets from stores before it,
-    /// which may get it when it is renamed.
+    /// Returns what a load of these bytes gets from earlier stores; `by` is its instruction, and
+    /// whether it may get the value at renaming.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, by: (u64, bool)) -> Forwarded {
         self.stores.forwarded(bytes, by)

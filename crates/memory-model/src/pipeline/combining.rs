@@ -1,26 +1,26 @@
-//! Stores past the caches: buffers in which they are combined by line, and writes on their way.
+//! Stores past the caches: buffers that combine them by line, and writes in flight.
 //!
 //! As Intel describes them ("Intel 64 and IA-32 Architectures Optimization Reference Manual",
 //! 3.6.10 "Write Combining" and 9.5.1 "The Non-temporal Store Instructions"): such stores are
-//! combined by line in the buffers that other misses fill as well, and a line is written as a
-//! whole when all its bytes are there, when another line needs its buffer, or at a fence. Nothing
-//! is read for it.
+//! combined by line in the buffers that other misses fill as well. A line is written as a whole
+//! when
+//! all its bytes are there, when another line needs its buffer, or at a fence, and is never read.
 //!
-//! A line's way to memory is taken to begin with its first byte. Of a line that was given up half
-//! full, the rest is another write.
+//! A line's way to memory begins with its first byte. If a line is evicted half full, the rest is
+//! another write.
 
 use alloc::vec::Vec;
 
-/// Parts of a line that are told apart: bytes of one of 64.
+/// Parts of a line that are tracked separately: the bytes of a 64-byte line.
 const PARTS: u64 = 64;
 
-/// A line that is being put together.
+/// A line that is being combined.
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
     line: u64,
-    /// Its parts that are there.
+    /// The parts stored so far.
     parts: u64,
-    /// Number of the last instruction that stored to it: QEMU tells of a wide store in pieces.
+    /// Number of the last instruction that stored to it: QEMU reports a wide store in pieces.
     instruction: u64,
 }
 
@@ -37,11 +37,11 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Bytes at an address, in lines of 2 to the power of `line_shift`.
+    /// Returns the piece for bytes at an address, in lines of 2 to the power of `line_shift`.
     pub fn new(address: u64, bytes: u8, line_shift: u32, instruction: u64) -> Self {
         let line_bytes = 1 << line_shift;
         let part_bytes = (line_bytes / PARTS).max(1);
-        // Such a store lies at a multiple of its size, and is told of in pieces.
+        // Such a store is aligned to its size, and reported in pieces.
         let bytes = u64::from(bytes).clamp(1, line_bytes);
         let first = address % line_bytes / bytes * bytes / part_bytes;
         let count = bytes.div_ceil(part_bytes);
@@ -50,28 +50,28 @@ impl Piece {
     }
 }
 
-/// Such a word's lowest bits.
+/// Returns a word with its lowest `count` bits set.
 fn ones(count: u64) -> u64 {
     u64::MAX >> (PARTS - count.clamp(1, PARTS))
 }
 
-/// The buffers of a core, and its writes on their way.
+/// The buffers of a core, and its writes in flight.
 #[derive(Debug)]
 pub struct Combining {
     most: usize,
     /// Oldest first.
     buffers: Vec<Buffer>,
-    /// When each write is done that went past the caches.
+    /// Completion times of the writes past the caches.
     writes: Vec<u64>,
 }
 
 impl Combining {
-    /// No more than so many lines at a time.
+    /// Creates buffers for at most this number of lines at a time.
     pub fn new(most: u32) -> Self {
         Self { most: most as usize, buffers: Vec::new(), writes: Vec::new() }
     }
 
-    /// Puts a piece into a buffer; whether its line was already being put together there.
+    /// Adds a piece to a buffer; returns whether its line was already being combined there.
     pub fn joins(&mut self, piece: Piece) -> bool {
         let Piece { line, parts, whole, instruction } = piece;
         if let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.line == line) {
@@ -87,32 +87,32 @@ impl Combining {
         false
     }
 
-    /// What is in the buffers goes to memory as it is.
+    /// Sends all buffers to memory.
     pub fn close(&mut self) {
         self.buffers.clear();
     }
 
-    /// The same of a line that is read.
+    /// Sends the buffer of a line that is read to memory.
     pub fn give_up(&mut self, line: u64) {
         self.buffers.retain(|buffer| buffer.line != line);
     }
 
-    /// A write is on its way, until then.
+    /// Adds a write in flight, complete at `done_ps`.
     pub fn write(&mut self, done_ps: u64) {
         self.writes.push(done_ps);
     }
 
-    /// When the last write on its way is done.
+    /// Returns the completion time of the last write in flight.
     pub fn written_ps(&self) -> u64 {
         self.writes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Nothing is asked any more about writes that are done before a time.
+    /// Removes writes that are complete before a time.
     pub fn forget_before(&mut self, now_ps: u64) {
         self.writes.retain(|done_ps| *done_ps > now_ps);
     }
 
-    /// When each write on its way is done.
+    /// Returns the completion time of each write in flight.
     pub fn under_way(&self) -> impl Iterator<Item = u64> {
         self.writes.iter().copied()
     }

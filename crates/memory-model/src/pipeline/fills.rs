@@ -1,50 +1,50 @@
-//! Lines on their way to a core, each in one of its fill buffers.
+//! Lines in flight to a core, each in one of its fill buffers.
 
 use alloc::vec::Vec;
 
 use super::combining::Combining;
 
-/// A line on its way.
+/// A line in flight.
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     line: u64,
-    /// When it has a fill buffer, and when it is there.
+    /// The times at which it gets a fill buffer and at which it arrives.
     begin_ps: u64,
     done_ps: u64,
 }
 
-/// The lines on their way, some of which may yet have to wait for a buffer.
+/// The lines in flight, including those that still wait for a buffer.
 #[derive(Debug, Default)]
 pub struct Fills {
     all: Vec<Fill>,
-    /// A bit for each of their lines, which others share.
+    /// A bit for each of their lines, shared by other lines.
     lines: u64,
-    /// When the last of them is there.
+    /// Arrival time of the last of them.
     latest_ps: u64,
-    /// What it takes from one line to the next, and when the next one can begin.
+    /// Time between two lines, and the earliest start of the next one.
     each_ps: u64,
     next_ps: u64,
 }
 
-/// A line's bit of 64.
+/// Returns a line's bit of 64.
 #[inline]
 fn bit(line: u64) -> u64 {
     1 << (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
 impl Fills {
-    /// Creates an empty one, with so long from one line to the next.
+    /// Creates an empty set, with this time between two lines.
     pub fn new(each_ps: u64) -> Self {
         Self { each_ps, ..Self::default() }
     }
 
-    /// Whether none is on its way at this time.
+    /// Returns true if no line is in flight at this time.
     #[inline]
     pub fn is_idle(&self, now_ps: u64) -> bool {
         self.latest_ps <= now_ps
     }
 
-    /// When a line is there that is on its way already.
+    /// Returns the arrival time of a line that is already in flight.
     #[inline]
     pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
         if self.is_idle(now_ps) || self.lines & bit(line) == 0 {
@@ -54,21 +54,21 @@ impl Fills {
         fills.next().map(|fill| fill.done_ps)
     }
 
-    /// A line is on its way.
+    /// Adds a line in flight.
     pub fn add(&mut self, line: u64, (begin_ps, done_ps): (u64, u64)) {
         self.all.push(Fill { line, begin_ps, done_ps });
         self.lines |= bit(line);
         self.latest_ps = self.latest_ps.max(done_ps);
     }
 
-    /// Nothing begins any more before a time.
+    /// Removes lines that arrived before a time, as nothing begins earlier any more.
     fn forget_before(&mut self, now_ps: u64) {
         self.all.retain(|fill| fill.done_ps > now_ps);
         self.lines = self.all.iter().fold(0, |all, fill| all | bit(fill.line));
     }
 
-    /// When one more finds a buffer, of so many for these lines and those that are written, that could begin at
-    /// `issue_ps`; nothing begins any more before `now_ps`.
+    /// Returns the time at which a line that could begin at `issue_ps` gets one of `most` buffers,
+    /// which `writes` share; nothing begins before `now_ps` any more.
     pub fn room_ps(
         &mut self,
         (most, writes): (u32, &mut Combining),
@@ -76,7 +76,7 @@ impl Fills {
     ) -> u64 {
         self.forget_before(now_ps);
         writes.forget_before(now_ps);
-        // One whose address is known late is let through then, in place of one that comes now.
+        // An access with a late address takes the slot of one that comes now.
         let next_ps = self.next_ps.max(now_ps);
         self.next_ps = next_ps + self.each_ps;
         let mut begins_ps = issue_ps.max(next_ps);

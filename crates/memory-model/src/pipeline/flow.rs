@@ -1,5 +1,5 @@
-//! How values flow through a block of instructions: from which registers and loads each address
-//! comes, and each register when the block ends.
+//! Flow of values through a block of instructions: the registers and loads from which each address
+//! comes, and each register at the end of the block.
 
 use alloc::vec::Vec;
 
@@ -10,24 +10,24 @@ use super::value::{LOADS, Value};
 /// An instruction that accesses memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Accessor {
-    /// When its address is known.
+    /// The time at which its address is known.
     pub address: Value,
-    /// When what it stores is known.
+    /// The time at which the data it stores are known.
     pub data: Value,
-    /// How long the instructions behind it take to come up.
+    /// Time to issue the instructions after it.
     pub behind_ps: u64,
-    /// Its place among the block's loads.
+    /// Its index among the block's loads.
     pub load: u8,
-    /// Whether what it stores passes on to what loads it when that is renamed, and what it loads comes so.
+    /// True if its store forwards values at renaming, and its load gets them so.
     pub renames: bool,
-    /// Whether it is an atomic read-modify-write: what comes behind it waits for it.
+    /// True for an atomic read-modify-write: later instructions wait for it.
     pub atomic: bool,
-    /// Bytes that it stores past the caches at a time; 0 where it does not.
+    /// Bytes that it stores past the caches at a time; 0 if it does not.
     pub non_temporal_bytes: u8,
 }
 
 impl Accessor {
-    /// Whether nothing comes of it but what its line takes.
+    /// Returns true if its only effect is the time of its line.
     #[inline]
     pub(crate) fn is_quick(&self) -> bool {
         !self.atomic && self.non_temporal_bytes == 0
@@ -37,33 +37,35 @@ impl Accessor {
 /// A block of instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// Its instructions.
+    /// Number of its instructions.
     pub instructions: u64,
-    /// How long it takes until all of them have come up.
+    /// Time to issue all of them.
     pub takes_ps: u64,
-    /// By position; only those that access memory say anything.
+    /// By position; empty for instructions that do not access memory.
     pub accessors: Vec<Accessor>,
-    /// Registers that have other values when it ends, and when those are known.
+    /// Registers that the block changes, and the times at which they are known.
     pub results: Vec<(u8, Value)>,
-    /// Those of them that are not known yet when the block ends, even if nothing is late.
+    /// Of these, the registers that are still unknown at the end of the block, even if nothing is
+    /// late.
     pub(super) tails: Vec<(u8, u64)>,
-    /// A bit for each of those registers, and all registers and loads that their values come from.
+    /// A bit for each of those registers, and for all registers and loads that their values come
+    /// from.
     pub(super) changed: u64,
     pub(super) registers: u64,
     pub(super) loaded: u64,
-    /// Whether one of its instructions waits for all accesses before it.
+    /// True if an instruction waits for all earlier accesses.
     pub fence: bool,
-    /// Whether one of them waits for the stores before it that went past the caches.
+    /// True if an instruction waits for earlier stores past the caches.
     pub drains: bool,
-    /// Loads in it that are told apart.
+    /// Number of loads that are tracked separately.
     pub loads: usize,
-    /// How its last instruction leaves it, and when what decides that is known.
+    /// The way its last instruction leaves it, and the time at which that is decided.
     pub ends: Ends,
     pub(super) decided: Value,
 }
 
 impl Flow {
-    /// The flow through instructions with these operands, of a core at these speeds.
+    /// Analyses instructions with these operands on a core of these speeds.
     pub fn new(block: impl IntoIterator<Item = Operands>, speeds: &Speeds) -> Self {
         let mut block: Vec<Operands> = block.into_iter().collect();
         speeds.fuse(&mut block);
@@ -78,7 +80,7 @@ impl Flow {
         flow
     }
 
-    /// An instruction at a position follows.
+    /// Adds the instruction at a position.
     fn add(
         &mut self,
         operands: &Operands,
@@ -122,7 +124,7 @@ impl Flow {
         (self.ends, self.decided) = (operands.ends, result);
     }
 
-    /// What is left in registers when the block ends.
+    /// Determines the registers at the end of the block.
     fn settle(&mut self, values: [Value; REGISTERS]) {
         for (number, value) in (0_u8..).zip(values) {
             if value == Value::of_register(usize::from(number)) {
@@ -149,7 +151,7 @@ mod tests {
         Flow::new(block.iter().map(|bytes| decode(bytes)), &Speeds::of(&Core::TYPICAL))
     }
 
-    /// Registers and loads that a value comes from.
+    /// Returns the registers and loads that a value comes from.
     fn of(value: &Value) -> (u64, u64) {
         (value.registers(), value.loads())
     }

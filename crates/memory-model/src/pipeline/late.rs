@@ -1,9 +1,9 @@
-//! When things are known that are not known yet.
+//! Times of events that are still in the future.
 
-/// Times of up to 64 things, of which those that matter are few.
+/// Times of up to 64 items, few of which matter at any moment.
 #[derive(Clone, Debug)]
 pub struct Late<const COUNT: usize> {
-    /// A bit for each that has a time.
+    /// A bit for each item that has a time.
     which: u64,
     times: [u64; COUNT],
 }
@@ -31,19 +31,20 @@ impl<const COUNT: usize> Late<COUNT> {
         if self.which >> at & 1 == 1 { self.times[at] } else { 0 }
     }
 
-    /// Whether those in a set have times.
+    /// Returns true if any item of a set has a time.
     #[inline]
     pub(super) fn any(&self, of: u64) -> bool {
         self.which & of != 0
     }
 
-    /// Those in a set have no times.
+    /// Removes the times of a set's items.
     #[inline]
     pub(super) fn forget(&mut self, set: u64) {
         self.which &= !set;
     }
 
-    /// The latest time of those in a set, each so much later, in the order of their bits; 0 for none.
+    /// Returns the latest time of a set's items, each plus its delay, in the order of their bits; 0
+    /// for none.
     #[inline]
     pub(super) fn latest(&self, of: u64, later: impl Fn(u32) -> u64) -> u64 {
         let mut left = of & self.which;
@@ -57,7 +58,7 @@ impl<const COUNT: usize> Late<COUNT> {
         latest
     }
 
-    /// Those in a set are as they are in another one.
+    /// Replaces the times of a set's items by those of another one.
     #[inline]
     pub(super) fn replace(&mut self, set: u64, by: &Self) {
         self.which = self.which & !set | by.which & set;

@@ -1,4 +1,4 @@
-//! What an instruction reads, writes and takes.
+//! Operands of instructions, and their other properties.
 
 use core::ops::{BitOr, BitOrAssign};
 
@@ -8,7 +8,7 @@ use crate::machine::Class;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers(u64);
 
-/// Registers that values are followed through.
+/// Number of registers that are tracked.
 pub const REGISTERS: usize = 64;
 const GENERAL: u8 = 31;
 
@@ -18,22 +18,22 @@ impl Registers {
     /// The flags.
     pub const FLAGS: Self = Self(1 << GENERAL);
 
-    /// The general register of this number.
+    /// Returns the general register of this number.
     pub const fn general(number: u8) -> Self {
         Self(1 << (number % GENERAL))
     }
 
-    /// The vector register of this number.
+    /// Returns the vector register of this number.
     pub const fn vector(number: u8) -> Self {
         Self(1 << (GENERAL + 1 + number % 32))
     }
 
-    /// Those that are not among others.
+    /// Returns the registers that are not among others.
     pub fn less(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Whether any of them is a vector.
+    /// Returns true if any of them is a vector.
     pub(super) fn has_vectors(self) -> bool {
         self.0 >> (GENERAL + 1) != 0
     }
@@ -57,108 +57,108 @@ impl BitOrAssign for Registers {
     }
 }
 
-/// How an instruction stands to those around it.
+/// Ordering of an instruction with those around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// It runs when its operands are there.
+    /// It runs when its operands are available.
     #[default]
     Free,
-    /// An atomic read-modify-write: what comes behind it waits for its access to memory.
+    /// An atomic read-modify-write: later instructions wait for its access to memory.
     Atomic,
-    /// It waits for the stores before it that went past the caches.
+    /// It waits for earlier stores past the caches.
     Drain,
-    /// It waits for all accesses before it.
+    /// It waits for all earlier accesses.
     Fence,
 }
 
-/// How an instruction leaves its block.
+/// The way an instruction leaves its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ends {
-    /// It goes on with the next one, or where it says itself, or returns.
+    /// Falls through, jumps to a constant address, or returns.
     #[default]
     Known,
-    /// It branches or does not, by what it reads.
+    /// Branches or not, depending on what it reads.
     Conditional,
-    /// It branches to where what it reads or loads says.
+    /// Branches to an address that it reads or loads.
     Indirect,
 }
 
-/// What an instruction does to registers.
+/// Effects of an instruction on registers and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
-    /// Those that make up an address in memory.
+    /// Registers of an address in memory.
     pub address: Registers,
-    /// Those whose values flow into what it writes.
+    /// Registers that flow into what it writes.
     pub reads: Registers,
-    /// Those that it writes.
+    /// Registers that it writes.
     pub writes: Registers,
-    /// Whether it accesses memory; what it loads flows into what it writes.
+    /// True if it accesses memory; the loaded value flows into what it writes.
     pub memory: bool,
-    /// Bytes that it stores past the caches at a time; 0 where it does not.
+    /// Bytes that it stores past the caches at a time; 0 if it does not.
     pub non_temporal_bytes: u8,
-    /// Its order.
+    /// Its memory ordering.
     pub order: Order,
-    /// How it leaves its block.
+    /// The way it leaves its block.
     pub ends: Ends,
-    /// What it takes.
+    /// Its timing class.
     pub class: Class,
-    /// Whether it writes memory, if it accesses any.
+    /// True if it writes memory, given that it accesses any.
     pub stores: bool,
-    /// Whether its address is one register and a constant, and what it moves is in general registers.
+    /// True if its address is one register and a constant, and its data are in general registers.
     pub plain_address: bool,
-    /// Whether it calls or returns.
+    /// True for calls and returns.
     pub calls: bool,
-    /// Bytes of an element that it moves or stores again and again; 0 where it does not.
+    /// Bytes of the element that it moves or stores repeatedly; 0 if it does not.
     pub repeated_bytes: u8,
 }
 
 impl Operands {
-    /// With more registers read and written.
+    /// Adds registers that it reads and writes.
     pub fn also(self, reads: Registers, writes: Registers) -> Self {
         Self { reads: self.reads | reads, writes: self.writes | writes, ..self }
     }
 
-    /// Without writing these.
+    /// Removes these from the registers it writes.
     pub fn without(self, registers: Registers) -> Self {
         Self { writes: self.writes.less(registers), ..self }
     }
 
-    /// As a store of so many bytes past the caches, if it accesses memory.
+    /// Marks it as a store of this number of bytes past the caches, if it accesses memory.
     pub fn non_temporal(self, bytes: u8) -> Self {
         Self { non_temporal_bytes: if self.memory { bytes } else { 0 }, ..self }
     }
 
-    /// As a call or a return.
+    /// Marks it as a call or a return.
     pub fn calling(self) -> Self {
         Self { calls: true, ..self }
     }
 
-    /// As one that moves elements of so many bytes again and again.
+    /// Marks it as repeated for elements of this number of bytes.
     pub fn repeating(self, repeated_bytes: u8) -> Self {
         Self { repeated_bytes, ..self }
     }
 
-    /// As one that leaves its block by what it reads or loads.
+    /// Marks the way it leaves its block.
     pub fn ending(self, ends: Ends) -> Self {
         Self { ends, ..self }
     }
 
-    /// As one that takes what those of a class do.
+    /// Sets its timing class.
     pub fn taking(self, class: Class) -> Self {
         Self { class, ..self }
     }
 
-    /// As one that writes memory, if it accesses any.
+    /// Sets whether it writes memory, if it accesses any.
     pub fn storing(self, stores: bool) -> Self {
         Self { stores: stores && self.memory, ..self }
     }
 
-    /// Whether it changes in memory what it reads there.
+    /// Returns true if it modifies in memory what it reads there.
     pub(super) fn modifies(self) -> bool {
         self.stores && !matches!(self.class, Class::Move | Class::Shuffle)
     }
 
-    /// Writing what comes from no register.
+    /// Removes all sources of what it writes.
     pub fn of_nothing(self) -> Self {
         Self { reads: Registers::NONE, ..self }
     }

@@ -1,39 +1,41 @@
-//! How fast a core runs instructions: what a block takes to come up, and what results take.
+//! Speed of a core's instructions: the time to issue a block, and latencies of results.
 
 use super::operands::{Ends, Operands, Registers};
 use crate::cost::ps;
 use crate::machine::{CLASSES, Class, Core, Family};
 
-/// Cycles that MOVS and STOS take with REP before their first line, and bytes a cycle from then on:
-/// measured on a Granite Rapids, of 256 bytes to 16 KiB in the L1.
+/// Startup cycles of MOVS and STOS with REP, and bytes per cycle after that: measured on a Granite
+/// Rapids, for 256 bytes to 16 KiB in the L1.
 const REPEATED: (f64, f64) = (20.0, 64.0);
 
-/// Cycles that a call takes, and a return (A. Fog, "Instruction tables"; 3.6 for both, measured on a Granite
-/// Rapids in loops that are not so short that it keeps them).
+/// Cycles of a call and of a return (A. Fog, "Instruction tables"; 3.6 for both, measured on a
+/// Granite Rapids in loops long enough that the core does not cache them).
 const CALL_CYCLES: f64 = 1.8;
 
-/// What instructions of a core take, in ps.
+/// Timing of a core's instructions, in ps.
 #[derive(Clone, Debug)]
 pub struct Speeds {
-    /// Between two instructions, if nothing else is in their way.
+    /// Time between two instructions that nothing delays.
     each_ps: u64,
     width: u64,
-    /// From operands to result, and between two, by class.
+    /// Latency, and time between two instructions, by class.
     latency_ps: [u64; CLASSES],
     between_ps: [u64; CLASSES],
-    /// What a load of a vector takes longer than one of a general register.
+    /// Extra time of a vector load over a load of a general register.
     vector_load_ps: u64,
-    /// What a call or a return takes at least.
+    /// Minimum time of a call or a return.
     call_ps: u64,
-    /// Before the first of repeated elements, and for 64 bytes of them; none if they are like others.
+    /// Startup time of repeated elements, and the time of 64 bytes; `None` if they are like other
+    /// instructions.
     repeated_ps: Option<(u64, u64)>,
-    /// Of which family it is, if that is known: its comparisons and the branches behind them are one
-    /// (Intel and AMD: "macro-fusion", "branch fusion").
+    /// The family, if known. On Intel and AMD, comparisons fuse with the branches after them
+    /// ("macro-fusion", "branch fusion").
     family: Option<Family>,
 }
 
 impl Speeds {
-    /// Returns those of a core; without a timing all instructions take the same, and results nothing.
+    /// Returns the speeds of a core; without a timing all instructions take the same time, and
+    /// results are available at once.
     pub fn of(core: &Core) -> Self {
         let Some(timing) = &core.timing else {
             return Self {
@@ -61,26 +63,26 @@ impl Speeds {
         }
     }
 
-    /// Returns the time from operands, which the block has loaded or not, to the result. A constant is
-    /// not added before what it is added to is there (measured on a Granite Rapids: a counter in memory
-    /// takes a cycle more than the load and the store of the same word).
+    /// Returns the latency from operands, which the block may have loaded, to the result. A
+    /// constant is added only once the other operand is there (measured on a Granite Rapids: a
+    /// counter in memory takes a cycle more than the load and the store of the same word).
     pub(super) fn latency_ps(&self, class: Class, is_loaded: bool) -> u64 {
         let class = if is_loaded && class == Class::Constant { Class::Integer } else { class };
         self.latency_ps[class as usize]
     }
 
-    /// Returns what a load takes longer than one of a general register.
+    /// Returns the extra time of a load over one of a general register.
     pub(super) fn load_ps(&self, operands: &Operands) -> u64 {
         let is_longer = !operands.stores && operands.writes.has_vectors();
         if is_longer { self.vector_load_ps } else { 0 }
     }
 
-    /// Returns whether what stores and loads at such addresses passes its value on when it is renamed.
+    /// Returns true if stores and loads at such addresses forward values at renaming.
     pub(super) fn renames(&self, operands: &Operands) -> bool {
         operands.memory && operands.plain_address && self.family.is_some_and(Family::renames_memory)
     }
 
-    /// Has constants added where a branch is decided by it, which is one instruction then.
+    /// Treats an addition of a constant that decides a branch as one instruction with the branch.
     pub(super) fn fuse(&self, block: &mut [Operands]) {
         for at in 1..block.len() {
             if block[at].ends == Ends::Conditional && block[at - 1].class == Class::Constant {
@@ -89,8 +91,8 @@ impl Speeds {
         }
     }
 
-    /// Returns how long instructions of a block take to come up: as many at a time as the core is wide,
-    /// and each class no faster than its units, some of which it shares with others.
+    /// Returns the time to issue a block's instructions: limited by the core's width, and for each
+    /// class by its units, some of which it shares with others.
     pub(super) fn takes_ps(&self, block: &[Operands]) -> u64 {
         if let (Some(operands), Some(repeated_ps)) = (block.last(), self.repeated_ps)
             && operands.repeated_bytes > 0
@@ -118,7 +120,7 @@ impl Speeds {
                 && operands.writes.less(Registers::FLAGS) != operands.writes;
         }
         let instructions = block.len() as u64 + added - fused;
-        // What is fused with a branch takes no other unit.
+        // Instructions that are fused with a branch need no other unit.
         counts[Class::Integer as usize] -= fused.min(counts[Class::Integer as usize]);
         let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
         let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
@@ -131,8 +133,9 @@ impl Speeds {
         (instructions * self.each_ps / self.width).max(busiest_ps)
     }
 
-    /// Returns the same of a block that ends with repeated elements of so many bytes: QEMU has one for
-    /// the first of them, and one again and again for each of the others.
+    /// Returns the time to issue a block that ends with repeated elements of this number of bytes:
+    /// QEMU has one block for the first element, and another, executed repeatedly, for each of the
+    /// others.
     fn repeated_ps(&self, block: &[Operands], bytes: u64, (begins_ps, line_ps): (u64, u64)) -> u64 {
         let [before @ .., _] = block else { return 0 };
         let before_ps = if before.is_empty() { 0 } else { begins_ps + self.takes_ps(before) };

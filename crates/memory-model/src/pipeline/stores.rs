@@ -1,17 +1,19 @@
-//! Recent stores of a core: a load of what one of them writes gets it from there, and waits for it.
+//! Recent stores of a core, which forward their data to later loads.
 //!
 //! As in the store buffers that Intel describes ("Intel 64 and IA-32 Architectures Optimization
-//! Reference Manual", 3.6.4 "Store Forwarding"). Words of 8 bytes share places by their numbers, so that
-//! the table is bounded and a place is all that a load looks at; a store that lost its place to
-//! another one is not waited for.
+//! Reference Manual", 3.6.4 "Store Forwarding"). Words of 8 bytes share entries by their numbers,
+//! so
+//! the table is bounded and a load looks at one entry; if another store takes the entry, the
+//! earlier
+//! one is forgotten.
 
 use alloc::boxed::Box;
 
-/// Places for words: a power of two, and as many as stores that cores of today have under way.
+/// Entries for words: a power of two, and as large as the store buffers of current cores.
 const PLACES: usize = 128;
 const WORD_BYTES: u64 = 8;
 
-/// Bytes that an access is about.
+/// The bytes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
     address: u64,
@@ -19,20 +21,20 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// So many from an address on, at most a line.
+    /// Creates a range from an address on, of at most a line.
     #[inline]
     pub fn new(address: u64, count: u8) -> Self {
         Self { address, count: u64::from(count).clamp(1, 64) }
     }
 
-    /// The first one's address.
+    /// Returns the first address.
     #[inline]
     pub fn address(self) -> u64 {
         self.address
     }
 
-    /// The first of the words that they lie in by its number, and a bit for each byte of it; those that
-    /// are left behind it.
+    /// Splits off the first word: its number, with a bit for each of its bytes, and the remaining
+    /// bytes.
     #[inline]
     fn split(self) -> ((u64, u8), Option<Self>) {
         let first = self.address % WORD_BYTES;
@@ -45,36 +47,36 @@ impl Bytes {
     }
 }
 
-/// A word of which bytes were stored.
+/// A word with bytes that were stored recently.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stored {
     word: u64,
-    /// When what was stored last to each half is known.
+    /// Time at which the last store to each half is known.
     ready_ps: [u64; 2],
     /// Number of the last instruction that stored to it.
     instruction: u64,
-    /// A bit for each of its bytes; none at a place that was never used.
+    /// A bit for each stored byte; 0 for an unused entry.
     bytes: u8,
-    /// The same of the last store alone.
+    /// The same for the last store only.
     last: u8,
-    /// Whether that passes its value on when it is renamed.
+    /// True if the last store forwards its value at renaming.
     renames: bool,
 }
 
-/// What a load gets from stores.
+/// The result of forwarding to a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forwarded {
-    /// When all of it is known that comes from them; 0 if nothing does.
+    /// Time at which all forwarded data are known; 0 if there are none.
     pub ready_ps: u64,
-    /// Whether they have all of it.
+    /// True if stores cover all of the load.
     pub whole: bool,
-    /// Whether it comes from one of them when the load is renamed.
+    /// True if the load gets the value of one store at renaming.
     pub renamed: bool,
 }
 
 impl Forwarded {
-    /// What a load takes that begins at `now_ps`, if its line is in the nearest cache, where a hit
-    /// takes `nearest_ps`, or on its way there until a time.
+    /// Returns the latency of a load that begins at `now_ps`, if its line is in the nearest cache,
+    /// where a hit takes `nearest_ps`, or arrives there at `line_ps`.
     #[inline]
     pub fn takes_ps(self, now_ps: u64, nearest_ps: u64, line_ps: Option<u64>) -> u64 {
         if self.renamed {
@@ -85,24 +87,25 @@ impl Forwarded {
     }
 }
 
-/// The stores that a core remembers.
+/// The recent stores of a core.
 #[derive(Debug)]
 pub struct Stores {
-    /// Instructions behind a store from which on it has left for the cache.
+    /// Number of instructions after which a store has left for the cache.
     window: u64,
-    /// How much longer a load takes that no store has all of: it waits until they are in the cache.
+    /// Extra time of a load that no store covers entirely: it waits until the stores are in the
+    /// cache.
     blocked_ps: u64,
     recent: Box<[Stored; PLACES]>,
 }
 
 impl Stores {
-    /// Creates an empty one, of a core that has so many instructions under way.
+    /// Creates an empty table for a core with this number of instructions in its window.
     pub fn new(window: u32, blocked_ps: u64) -> Self {
         let recent = Box::new([Stored::default(); PLACES]);
         Self { window: u64::from(window), blocked_ps, recent }
     }
 
-    /// An instruction stores what is known at a time.
+    /// Records a store of data that are known at a time.
     #[inline]
     pub fn store(&mut self, bytes: Bytes, (ready_ps, renames): (u64, bool), instruction: u64) {
         let ((word, mask), mut rest) = bytes.split();
@@ -133,7 +136,7 @@ impl Stores {
         }
     }
 
-    /// Returns what an instruction that loads these bytes gets, which may get it when it is renamed.
+    /// Returns what a load of these bytes gets; `renames` says whether it may get it at renaming.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, (instruction, renames): (u64, bool)) -> Forwarded {
         let (word, rest) = bytes.split();
@@ -149,7 +152,8 @@ impl Stores {
         }
     }
 
-    /// Returns the same of bytes in further words, with what those before came from, and whose store it was.
+    /// Extends the result to bytes in further words, given that for the words before and the store
+    /// it came from.
     fn over(
         &self,
         bytes: Bytes,
@@ -174,7 +178,7 @@ impl Stores {
         all
     }
 
-    /// Returns what was stored to bytes of a word.
+    /// Returns the recent store to bytes of a word.
     #[inline]
     fn found(&self, (word, mask): (u64, u8), instruction: u64) -> Option<&Stored> {
         let stored = &self.recent[place(word)];
@@ -184,7 +188,8 @@ impl Stores {
         is_there.then_some(stored)
     }
 
-    /// Returns when bytes of a word are known: later if the last store to it has only some of them.
+    /// Returns the time at which bytes of a word are known: later if the last store covers only
+    /// some of them.
     #[inline]
     fn ready_ps(&self, stored: &Stored, mask: u8) -> u64 {
         let there = stored.bytes & mask;
@@ -198,7 +203,7 @@ impl Stores {
 /// The bytes of both halves of a word.
 const HALVES: [u8; 2] = [0x0f, 0xf0];
 
-/// Words of arrays that are a page apart have different places.
+/// Returns a word's entry; words of arrays that are a page apart have different ones.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "less than PLACES")]
 fn place(word: u64) -> usize {

@@ -1,49 +1,51 @@
-//! A prefetcher: lines of sequential streams are on their way before they are missed.
+//! A prefetcher: lines of sequential streams are requested before they are missed.
 //!
 //! As Intel describes that of the L2 ("Intel 64 and IA-32 Architectures Optimization Reference
-//! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to lines one after the
-//! other, up or down, make a stream, and lines of it are fetched ahead of the misses, at most so many.
+//! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
+//! or
+//! down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
 //!
-//! Nothing is fetched that is not asked for in the end. A line counts as asked for when the miss so
-//! many lines before it was, which is when the prefetcher would have come to it.
+//! Only lines that are used in the end are fetched. A line counts as requested at the miss that
+//! many
+//! lines before it, when the prefetcher would have reached it.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Streams that are followed at a time.
+/// Number of streams that are tracked at a time.
 const STREAMS: usize = 32;
-/// Misses to lines in a row from which on a stream is one.
+/// Number of misses to consecutive lines that make a stream.
 const TRAINED: u64 = 3;
 
-/// Misses to lines in a row.
+/// A sequence of misses to consecutive lines.
 #[derive(Clone, Debug)]
 struct Stream {
     last: u64,
-    /// By how much line numbers rise: 1 or -1, and 0 after the first.
+    /// Increment of line numbers: 1 or -1, and 0 after the first.
     step: i64,
-    /// Lines in the row.
+    /// Number of lines in the sequence.
     length: u64,
-    /// When the last of them were missed, each at its place in the row, modulo their number.
+    /// Times of the last misses, by index in the sequence modulo their number.
     missed_ps: Vec<u64>,
     trained_ps: u64,
 }
 
-/// What a core's prefetcher follows.
+/// The streams of a core's prefetcher.
 #[derive(Debug)]
 pub struct Streams {
     streams: Vec<Stream>,
-    /// The next one to be given up.
+    /// Index of the next stream to be replaced.
     oldest: usize,
     lines: usize,
 }
 
 impl Streams {
-    /// Fetches at most so many lines ahead.
+    /// Creates a prefetcher that fetches up to `lines` ahead.
     pub fn new(lines: u32) -> Self {
         Self { streams: Vec::new(), oldest: 0, lines: lines.max(1) as usize }
     }
 
-    /// When a line was asked for that is missed at `now_ps`: then, or before.
+    /// Returns the time at which a line that is missed at `now_ps` was requested: then, or before.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
         match self.streams.iter_mut().find(|stream| stream.goes_on(line)) {
             Some(stream) => stream.add(line, now_ps),
@@ -69,14 +71,14 @@ impl Streams {
 }
 
 impl Stream {
-    /// Whether a line is the next one.
+    /// Returns true if a line is the next one of the stream.
     #[inline]
     fn goes_on(&self, line: u64) -> bool {
         let step = line.wrapping_sub(self.last).cast_signed();
         if self.step == 0 { step.unsigned_abs() == 1 } else { step == self.step }
     }
 
-    /// Its next line is missed; when that was asked for.
+    /// Adds the next miss; returns the time at which its line was requested.
     fn add(&mut self, line: u64, now_ps: u64) -> u64 {
         let lines = self.missed_ps.len();
         let place = usize::try_from(self.length % lines as u64).unwrap_or(0);
@@ -90,7 +92,7 @@ impl Stream {
         if self.length <= TRAINED {
             return now_ps;
         }
-        // What was missed before the stream was one asked for nothing.
+        // Misses before the stream was recognised requested nothing.
         let fetched_since = self.length - TRAINED > lines as u64;
         let asked_ps = if fetched_since { before_ps } else { self.trained_ps };
         asked_ps.min(now_ps)
@@ -108,7 +110,8 @@ mod tests {
             let line = |at: u64| if down { 1000 - at } else { 1000 + at };
             let asked: Vec<u64> =
                 (0..12).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
-            // Three misses make the stream; four lines are asked for at once then, and one with each miss.
+            // Three misses make the stream; then four lines are requested at once, and one more
+            // with each miss.
             let expected = [100, 200, 300, 300, 300, 300, 300, 400, 500, 600, 700, 800];
             assert_eq!(asked, expected, "{down}");
         }

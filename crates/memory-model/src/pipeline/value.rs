@@ -1,61 +1,60 @@
-//! When a value is known that a block computes: so long after each thing that it comes from.
+//! Availability of the values that a block computes: the delay after each source.
 
 use super::late::Late;
 use super::operands::REGISTERS;
 
-/// Loads of a block that are told apart.
+/// Number of a block's loads that are tracked separately.
 pub(super) const LOADS: usize = 64;
 
-/// Things that a value comes from and whose latencies are told apart; those behind them share the last
-/// place, which has the longest.
+/// Sources of a value with separate delays; further ones share the last slot, with the longest
+/// delay.
 const PLACES: usize = 8;
 
-/// The things that a value comes from: registers as they were when the block began, and its loads; and how
-/// long after each of them it is known.
+/// The sources of a value: registers at the start of the block, and its loads; and the delay after
+/// each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Value {
     registers: u64,
-    /// By number of the instruction among those that access memory; the last place is that of
-    /// all that come behind.
+    /// A bit for each load by its number among accesses; the last bit stands for all further ones.
     loads: u64,
-    /// How long after the block's begin it is known if none of them is late.
+    /// Time from the start of the block until the value is known, if no source is late.
     least_ps: u64,
-    /// How long after each of them, in ps: registers, then loads, in the order of their bits.
+    /// Delay after each source, in ps: registers, then loads, in the order of their bits.
     latencies: [u32; PLACES],
 }
 
 impl Value {
-    /// What a register has when the block begins.
+    /// Returns the value of a register at the start of the block.
     pub(super) fn of_register(number: usize) -> Self {
         Self { registers: 1 << number, ..Self::default() }
     }
 
-    /// What a load brings.
+    /// Returns the value of a load.
     pub(super) fn of_load(number: usize) -> Self {
         Self { loads: 1 << number, ..Self::default() }
     }
 
-    /// What is known so long after the block's begin.
+    /// Returns a value that is known this long after the start of the block.
     pub(super) fn known(least_ps: u64) -> Self {
         Self { least_ps, ..Self::default() }
     }
 
-    /// The registers that it comes from, a bit for each.
+    /// Returns the registers that it comes from, a bit for each.
     pub fn registers(&self) -> u64 {
         self.registers
     }
 
-    /// The loads.
+    /// Returns the loads that it comes from, a bit for each.
     pub fn loads(&self) -> u64 {
         self.loads
     }
 
-    /// How long after the block's begin it is known at the earliest.
+    /// Returns the earliest time at which it is known, from the start of the block.
     pub fn least_ps(&self) -> u64 {
         self.least_ps
     }
 
-    /// It comes from what another one comes from, too.
+    /// Adds the sources of another value.
     pub(super) fn join(&mut self, other: &Self) {
         let before = *self;
         self.least_ps = self.least_ps.max(other.least_ps);
@@ -86,7 +85,7 @@ impl Value {
         }
     }
 
-    /// It is known so much later.
+    /// Adds a delay.
     pub(super) fn delay(&mut self, by_ps: u64) {
         self.least_ps += by_ps;
         let by_ps = u32::try_from(by_ps).unwrap_or(u32::MAX);
@@ -95,7 +94,7 @@ impl Value {
         kept.for_each(|latency| *latency = latency.saturating_add(by_ps));
     }
 
-    /// When it is known in a block that began at a time.
+    /// Returns the time at which it is known in a block that began at a time.
     #[inline]
     pub(super) fn known_ps(
         &self,
@@ -117,7 +116,7 @@ impl Value {
     }
 }
 
-/// The place of the latency of what comes so far behind the first thing.
+/// Returns the slot for the delay of the source with this rank.
 #[inline]
 fn placed(rank: u32) -> usize {
     (rank as usize).min(PLACES - 1)

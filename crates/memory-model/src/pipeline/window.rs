@@ -1,18 +1,18 @@
-//! The reorder buffer: how far instructions come up ahead of those that have not finished.
+//! The reorder buffer: the distance that instructions may run ahead of unfinished ones.
 
 use alloc::collections::VecDeque;
 
-/// From an instruction on nothing comes up before a time.
+/// A time before which no instruction from a given one on is issued.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     instruction: u64,
     until_ps: u64,
-    /// Whether it is until the end of an access.
+    /// True if it is the end of an access.
     access: bool,
 }
 
-/// The instructions of a core that have not finished. They leave in their order, so that of those that
-/// finish later than all before them alone anything is kept.
+/// The unfinished instructions of a core. They retire in order, so of those that finish later, only
+/// ones that finish later than all before them need to be kept.
 #[derive(Debug)]
 pub struct Window {
     length: u64,
@@ -21,22 +21,22 @@ pub struct Window {
     from: u64,
 }
 
-/// What an instruction has to wait for.
+/// The issue of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Came {
-    /// When it comes up.
+    /// Time at which it is issued.
     pub at_ps: u64,
-    /// Whether it waited for the end of an access.
+    /// True if it waited for the end of an access.
     pub for_access: bool,
 }
 
 impl Window {
-    /// An empty one, of so many instructions.
+    /// Creates an empty window of this number of instructions.
     pub fn new(length: u32) -> Self {
         Self { length: u64::from(length), stops: VecDeque::new(), from: u64::MAX }
     }
 
-    /// An instruction finishes then, by the end of an access or not.
+    /// Adds an instruction that finishes at a time, by the end of an access or not.
     #[inline]
     pub fn add(&mut self, instruction: u64, until_ps: u64, access: bool) {
         if self.stops.back().is_some_and(|last| last.until_ps >= until_ps) {
@@ -49,20 +49,21 @@ impl Window {
         self.stops.push_back(Stop { instruction, until_ps, access });
     }
 
-    /// Whether an instruction has a place for certain.
+    /// Returns true if an instruction is certain to find room.
     #[inline]
     pub fn holds(&self, instruction: u64) -> bool {
         instruction < self.from
     }
 
-    /// Whether one that it may have to wait for finishes by the end of an access.
+    /// Returns true if an instruction that it may have to wait for finishes by the end of an
+    /// access.
     #[inline]
     pub fn keeps_for_access(&self, instruction: u64) -> bool {
         let mut before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
         !self.holds(instruction) && before.any(|stop| stop.access)
     }
 
-    /// When an instruction comes up that could at `now_ps`.
+    /// Returns the issue of an instruction that could be issued at `now_ps`.
     #[inline]
     pub fn comes(&mut self, instruction: u64, now_ps: u64) -> Came {
         let mut came = Came { at_ps: now_ps, for_access: true };
@@ -79,18 +80,19 @@ impl Window {
         came
     }
 
-    /// The same of an instruction of the present block, for which others may ask again.
+    /// Returns the issue time of an instruction of the current block without changing the window,
+    /// so that it may be asked again for others.
     #[inline]
     pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
         if self.holds(instruction) {
             return now_ps;
         }
-        // The latest one that it stands behind is the last to leave.
+        // Of those it waits for, the latest one retires last.
         let before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
         before.last().map_or(now_ps, |stop| stop.until_ps.max(now_ps))
     }
 
-    /// All instructions have finished.
+    /// Removes all instructions.
     pub fn clear(&mut self) {
         self.stops.clear();
         self.from = u64::MAX;

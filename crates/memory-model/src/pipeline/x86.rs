@@ -1,10 +1,10 @@
-//! Which registers an instruction of x86 reads, writes, and computes addresses from.
+//! Decodes the registers that an x86 instruction reads, writes, and computes addresses from.
 //!
 //! Enough of Intel's manual (SDM 2, chapter 2 and appendix A) to follow values from loads to
 //! addresses: every form of the instructions that compilers and kernels use. Parts of registers
-//! count as the whole, x87 and mask registers as none. 64-bit and 32-bit code are told apart
-//! where they differ by the instruction's length: 40 to 4F is a prefix in one, and a whole
-//! instruction in the other.
+//! count as the whole; x87 and mask registers are ignored. Where 64-bit and 32-bit code differ, the
+//! instruction's length distinguishes them: 40 to 4F is a prefix in one, and a whole instruction in
+//! the other.
 
 mod classes;
 mod vectors;
@@ -27,7 +27,7 @@ const fn general(number: u8) -> Registers {
     Registers::general(number % 16)
 }
 
-/// Which operand becomes what.
+/// The roles of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Register from register or memory.
@@ -50,7 +50,7 @@ enum Form {
     Nothing,
 }
 
-/// What a ModRM byte says, and the registers of both operands.
+/// A decoded ModRM byte, with the registers of both operands.
 #[derive(Clone, Copy, Debug)]
 struct ModRm {
     /// The middle field, which may be a part of the opcode.
@@ -58,32 +58,32 @@ struct ModRm {
     rm: u8,
     is_memory: bool,
     address: Registers,
-    /// Whether the address is one register and a constant.
+    /// True if the address is one register and a constant.
     is_plain: bool,
 }
 
-/// An instruction's bytes on the way through its prefixes.
+/// An instruction's bytes, with its prefixes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Code<'a> {
     bytes: &'a [u8],
-    /// REX's or its successors' extensions of the fields.
+    /// Extensions of the fields by REX or its successors.
     reg_high: u8,
     index_high: u8,
     base_high: u8,
     /// The source register that VEX and EVEX add.
     third: Option<u8>,
     locked: bool,
-    /// F2 or F3, if either is there.
+    /// The prefix F2 or F3, if present.
     repeat: Option<u8>,
-    /// Whether 66 is there.
+    /// True with prefix 66.
     operand_size: bool,
-    /// Whether operands are of 64 bits, by REX.
+    /// True if REX makes operands 64 bits wide.
     wide: bool,
-    /// What the vectors of VEX and EVEX are larger than those of SSE, as a power of two.
+    /// Size of the vectors of VEX and EVEX relative to SSE, as a power of two.
     vector_length: u8,
 }
 
-/// The registers of an instruction; none of one that is not known.
+/// Decodes the registers of an instruction; none for an unknown one.
 pub fn decode(bytes: &[u8]) -> Operands {
     let mut code = Code { bytes, ..Code::default() };
     while let [first @ (0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3), rest @ ..] =
@@ -148,7 +148,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
 }
 
 impl Code<'_> {
-    /// With the extensions of a REX byte, or of those inverted in its successors.
+    /// Adds the extensions of a REX byte, or of its successors, which have them inverted.
     fn extended(mut self, rex: u8) -> Self {
         self.reg_high = (rex & 4) << 1;
         self.index_high = (rex & 2) << 2;
@@ -157,19 +157,19 @@ impl Code<'_> {
         self
     }
 
-    /// With the prefix that the last two bits of VEX and EVEX stand for.
+    /// Sets the prefix encoded in the last two bits of VEX and EVEX.
     fn with_prefix_of(mut self, byte: u8) -> Self {
         self.repeat = [None, None, Some(0xf3), Some(0xf2)][usize::from(byte & 3)];
         self.operand_size = byte & 3 == 1;
         self
     }
 
-    /// Operands without a ModRM byte.
+    /// Returns operands without a ModRM byte.
     fn plain(reads: Registers, writes: Registers) -> Operands {
         Operands { reads, writes, ..Operands::default() }
     }
 
-    /// The same, of memory at an address in these registers.
+    /// Returns operands with memory at an address in these registers.
     fn memory(address: Registers, reads: Registers, writes: Registers) -> Operands {
         let plain_address = address == RSP;
         Operands { address, reads, writes, memory: true, plain_address, ..Operands::default() }
@@ -199,7 +199,7 @@ impl Code<'_> {
         Some(ModRm { reg, rm, is_memory: mode < 3, address, is_plain })
     }
 
-    /// Operands of a form, given which kind of registers its fields name.
+    /// Returns the operands of a form, given the kinds of registers in its fields.
     fn form(&self, form: Form, reg: Kind, rm: Kind) -> Option<Operands> {
         let fields = self.mod_rm()?;
         let both =
@@ -234,12 +234,13 @@ impl Code<'_> {
         self.form(form, general, general)
     }
 
-    /// Whether both operands are the same register, of which nothing is left.
+    /// Returns true if both operands are the same register, so that the result does not depend on
+    /// it.
     fn clears(&self) -> bool {
         self.mod_rm().is_some_and(|fields| !fields.is_memory && fields.reg == fields.rm)
     }
 
-    /// Bytes that MOVS or STOS moves at a time with REP; 0 without.
+    /// Returns the bytes that MOVS or STOS moves at a time with REP; 0 without.
     fn repeated_bytes(&self, opcode: u8) -> u8 {
         match (self.repeat, opcode & 1, self.wide, self.operand_size) {
             (None, ..) => 0,
@@ -309,7 +310,7 @@ impl Code<'_> {
         })
     }
 
-    /// ADD to CMP with two operands or an immediate one for RAX.
+    /// Decodes ADD to CMP with two operands, or an immediate for RAX.
     fn arithmetic(&self, opcode: u8) -> Option<Operands> {
         let (compares, carries) = (opcode & 0x38 == 0x38, matches!(opcode & 0x38, 0x10 | 0x18));
         let subtracts = matches!(opcode & 0x38, 0x28 | 0x30);
@@ -327,7 +328,7 @@ impl Code<'_> {
         Some(if subtracts && self.clears() { known.of_nothing() } else { known })
     }
 
-    /// ADD to CMP with an immediate operand.
+    /// Decodes ADD to CMP with an immediate operand.
     fn immediate(&self) -> Option<Operands> {
         match self.middle() {
             7 => self.general(Form::Modify).map(|known| Operands { writes: FLAGS, ..known }),
@@ -336,7 +337,7 @@ impl Code<'_> {
         }
     }
 
-    /// TEST, NOT, NEG, MUL and DIV.
+    /// Decodes TEST, NOT, NEG, MUL and DIV.
     fn unary(&self) -> Option<Operands> {
         let known = self.general(Form::Modify)?;
         Some(match self.middle() {

@@ -36,7 +36,7 @@ fn head(map: &AccessMap) -> String {
         if has_strips { "<th rowspan=\"2\" scope=\"col\">first address to last</th>" } else { "" };
     let nodes = map.memory_nodes.len();
     let on = if nodes > 0 {
-        format!("<th colspan=\"{nodes}\" scope=\"colgroup\">lies on node</th>")
+        format!("<th colspan=\"{nodes}\" scope=\"colgroup\">on node</th>")
     } else {
         String::new()
     };

@@ -90,7 +90,7 @@ pub struct Bar {
 pub struct Curves {
     /// The name of the horizontal axis.
     pub x_name: String,
-    /// Whether the horizontal axis is logarithmic.
+    /// True if the horizontal axis is logarithmic.
     pub x_is_logarithmic: bool,
     /// The name of the vertical axis, with its unit.
     pub y_name: String,
@@ -161,7 +161,7 @@ pub struct Dot {
     pub value: f64,
     /// The index of its kind.
     pub kind: usize,
-    /// Whether it was disturbed.
+    /// True if it was disturbed.
     pub disturbed: bool,
     /// A full description.
     pub detail: String,

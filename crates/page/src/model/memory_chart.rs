@@ -49,7 +49,7 @@ impl MapRow {
 pub struct StripPart {
     /// The heat, from 0 (unused) to 1 (the hottest part of all regions).
     pub heat: f64,
-    /// Whether most of its accesses come from other nodes.
+    /// True if most of its accesses come from other nodes.
     pub is_remote: bool,
     /// A full description.
     pub tip: String,
@@ -77,7 +77,7 @@ pub struct MemoryOverTime {
     pub phases: Vec<PhaseMark>,
     /// The name of what is counted: `accesses`.
     pub counted: String,
-    /// Whether the time spent waiting for memory is known.
+    /// True if the time spent waiting for memory is known.
     pub has_waits: bool,
 }
 

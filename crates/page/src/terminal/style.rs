@@ -1,6 +1,6 @@
 //! Optional colour.
 
-/// Whether text may carry ANSI escapes (ECMA-48, SGR).
+/// The style of text: with or without ANSI escapes (ECMA-48, SGR).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Plain text.

@@ -30,7 +30,7 @@ impl Prepared for Echo {
 }
 
 fn failed() -> BackendError {
-    BackendError::Failed { doing: "knob k".to_owned(), reason: "refused".to_owned() }
+    BackendError::failed("knob k", "refused")
 }
 
 fn treatment(name: &str) -> Treatment {
@@ -48,7 +48,7 @@ fn answers(output: &[u8]) -> Vec<Answer> {
 }
 
 #[test]
-fn each_request_has_one_answer_and_a_failure_is_one_that_does_not_end_the_talk() {
+fn each_request_has_one_answer_and_a_failure_does_not_end_the_connection() {
     let workload = Box::new(WorkloadSpec::of_tool("dbench").resolve().unwrap());
     let sample = Request::Sample { treatment: treatment("t"), workload, seed: 77 };
     let apply = |name| Request::Apply { treatment: treatment(name) };
@@ -73,7 +73,7 @@ fn each_request_has_one_answer_and_a_failure_is_one_that_does_not_end_the_talk()
 }
 
 #[test]
-fn a_line_that_is_no_request_ends_the_talk_after_what_was_answered() {
+fn an_invalid_request_ends_the_connection_after_earlier_answers() {
     let mut input = lines(&[Request::Apply { treatment: treatment("t") }]);
     input.push(Ok("{\"dance\":1}".to_owned()));
     let mut output = Vec::new();
@@ -99,7 +99,7 @@ fn a_host_without_requests_is_ready_and_ends() {
 }
 
 #[test]
-fn settings_that_there_are_not_are_answered_before_anything_is_asked() {
+fn unknown_settings_are_reported_before_the_first_request() {
     let mut output = Vec::new();
     serve("{\"count\":true}", io::empty(), &mut output).unwrap();
     let answers = answers(&output);
@@ -109,7 +109,7 @@ fn settings_that_there_are_not_are_answered_before_anything_is_asked() {
 }
 
 #[test]
-fn what_is_no_json_is_an_error_of_the_connection() {
+fn invalid_json_is_an_error_of_the_connection() {
     assert!(serve("{", io::empty(), Vec::new()).is_err());
     let mut output = Vec::new();
     assert!(serve("{}", &b"no setup\n"[..], &mut output).is_err());

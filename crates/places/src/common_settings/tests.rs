@@ -3,16 +3,16 @@ use serde_json::json;
 
 use super::*;
 
-fn settings(value: serde_json::Value) -> MemoryCostSettings {
+fn settings(value: Value) -> MemoryCostSettings {
     serde_json::from_value(value).unwrap()
 }
 
-fn refused(value: serde_json::Value) -> String {
+fn refused(value: Value) -> String {
     settings(value).costs("linux-guest").unwrap_err().to_string()
 }
 
 #[test]
-fn without_settings_memory_has_no_costs_but_those_of_the_default() {
+fn without_settings_memory_has_the_default_costs() {
     let none = MemoryCostSettings::default();
     assert!(!none.are_emulated() && !none.are_like_a_machine());
     assert_eq!(none.costs("x").unwrap(), MemoryCosts::default());
@@ -21,7 +21,7 @@ fn without_settings_memory_has_no_costs_but_those_of_the_default() {
 }
 
 #[test]
-fn caches_and_stages_alone_ask_for_no_emulation() {
+fn caches_and_stages_alone_do_not_enable_emulation() {
     assert!(!settings(json!({ "emulate-cache": "32K" })).are_emulated());
     assert!(!settings(json!({ "emulate-stages": "load" })).are_emulated());
     for name in ["emulate-latency", "emulate-bandwidth", "emulate-tiers", "emulate-like"] {
@@ -31,7 +31,7 @@ fn caches_and_stages_alone_ask_for_no_emulation() {
 }
 
 #[test]
-fn costs_are_those_that_were_written() {
+fn costs_are_read_as_written() {
     let latency = |text| settings(json!({ "emulate-latency": text })).costs("x").unwrap().latency;
     assert_eq!(latency("100"), LatencyModel::Distance { local_ns: 100.0 });
     assert_eq!(latency("flat:90"), LatencyModel::Flat { ns: 90.0 });
@@ -43,7 +43,7 @@ fn costs_are_those_that_were_written() {
 }
 
 #[test]
-fn tiers_bring_their_latencies_and_a_setting_of_its_own_goes_before_them() {
+fn tiers_have_latencies_that_a_separate_setting_overrides() {
     let of = settings(json!({ "emulate-tiers": "1G@100ns,1G@300ns" }));
     assert_eq!(of.tiers("x").unwrap().unwrap().tiers.len(), 2);
     assert_eq!(of.costs("x").unwrap().latency, LatencyModel::Firmware);
@@ -55,7 +55,7 @@ fn tiers_bring_their_latencies_and_a_setting_of_its_own_goes_before_them() {
 }
 
 #[test]
-fn what_memory_costs_is_told_as_it_was_written_the_latency_first() {
+fn memory_costs_are_shown_as_written_with_the_latency_first() {
     let told = |value| settings(value).latency();
     assert_eq!(told(json!({ "emulate-latency": "100" })).as_deref(), Some("100 ns"));
     assert_eq!(told(json!({ "emulate-tiers": "1G@1ns" })).as_deref(), Some("tiers 1G@1ns"));
@@ -66,7 +66,7 @@ fn what_memory_costs_is_told_as_it_was_written_the_latency_first() {
 }
 
 #[test]
-fn what_is_no_cost_is_refused_by_its_setting_and_quoted() {
+fn an_invalid_cost_is_quoted_with_its_setting() {
     for (name, text) in [
         ("emulate-latency", "fast"),
         ("emulate-latency", "-1"),
@@ -83,7 +83,7 @@ fn what_is_no_cost_is_refused_by_its_setting_and_quoted() {
 }
 
 #[test]
-fn a_machine_that_guests_are_like_is_of_the_gallery_or_a_file() {
+fn an_imitated_machine_is_in_the_gallery_or_a_file() {
     let like = |name: &str| settings(json!({ "emulate-like": name })).like("guests");
     assert_eq!(like("xeon-8360y-2s").unwrap().unwrap().machine.nodes.len(), 2);
     let message = like("/no/such.toml").unwrap_err().to_string();

@@ -31,9 +31,11 @@ impl Scratch {
         }
         // The directory's path is short because a socket's path has at most 107 bytes.
         let directory = TemporaryDirectory::create();
-        let directory = directory.map_err(|error| BackendError::Failed {
-            doing: format!("a temporary directory for workload {}", workload.name),
-            reason: error.to_string(),
+        let directory = directory.map_err(|error| {
+            BackendError::failed(
+                format!("a temporary directory for workload {}", workload.name),
+                error,
+            )
         })?;
         Ok(Self { directory: Some(directory), numalab })
     }
@@ -83,10 +85,10 @@ impl Running {
                 return Err(running.ended_early(workload));
             }
             if begun.elapsed() > Duration::from_secs(service.ready_within_s) {
-                return Err(BackendError::Failed {
-                    doing: format!("workload {}: {}", workload.name, service.command.join(" ")),
-                    reason: format!("not up after {} s", service.ready_within_s),
-                });
+                return Err(BackendError::failed(
+                    format!("workload {}: {}", workload.name, service.command.join(" ")),
+                    format!("not up after {} s", service.ready_within_s),
+                ));
             }
             thread::sleep(BETWEEN_LOOKS);
         }
@@ -106,7 +108,7 @@ impl Running {
             Some(Err(error)) => error.to_string(),
             None => "it ended".to_owned(),
         };
-        BackendError::Failed { doing, reason }
+        BackendError::failed(doing, reason)
     }
 }
 
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_ends_or_is_not_there_is_told() {
+    fn a_service_that_ends_or_is_missing_is_reported() {
         let ended = with_service(&["sh", "-c", "echo no room >&2; exit 3"], &["false"]);
         let error = start(&ended).map(drop).unwrap_err();
         assert!(error.to_string().contains("no room"), "{error}");

@@ -36,7 +36,7 @@ fn ran(status: i32, stdout: &str) -> Ran {
 }
 
 #[test]
-fn settings_are_filled_in_wherever_they_stand_and_what_is_no_setting_stays() {
+fn settings_are_filled_in_everywhere_and_other_braces_stay() {
     let settings = settings();
     for (word, expected) in [
         ("{n}", "4"),
@@ -52,7 +52,7 @@ fn settings_are_filled_in_wherever_they_stand_and_what_is_no_setting_stays() {
 }
 
 #[test]
-fn a_command_has_the_settings_in_its_words_and_all_of_them_in_its_environment() {
+fn a_command_gets_settings_in_its_words_and_all_of_them_in_its_environment() {
     let workload = workload();
     let treatment = Treatment { name: "t".to_owned(), levels: vec![0], settings: settings() };
     let request = SampleRequest { treatment: &treatment, workload: &workload, seed: 77 };
@@ -77,7 +77,7 @@ fn a_command_has_the_settings_in_its_words_and_all_of_them_in_its_environment() 
 }
 
 #[test]
-fn perf_counts_around_the_command_where_it_is_wanted() {
+fn perf_counts_around_the_command_on_request() {
     let workload = workload();
     let treatment = Treatment { name: "t".to_owned(), levels: vec![0], settings: settings() };
     let request = SampleRequest { treatment: &treatment, workload: &workload, seed: 1 };
@@ -93,7 +93,7 @@ fn perf_counts_around_the_command_where_it_is_wanted() {
 }
 
 #[test]
-fn what_a_workload_printed_is_read_as_its_metrics() {
+fn metrics_are_read_from_a_workloads_output() {
     let readings = read(&workload(), &ran(0, "rate 12.5 x/s\n")).unwrap();
     let [reading] = &readings[..] else { panic!("{readings:?}") };
     assert_eq!((reading.quantity.metric.as_str(), reading.value), ("rate", 12.5));
@@ -117,12 +117,12 @@ fn a_workload_that_leaves_work_behind_has_not_ended() {
     assert_eq!(
         error.to_string(),
         "workload w: `prog` left sleep (12) running, which was ended: expected a program that \
-         does its work before it ends"
+         completes its work before it exits"
     );
 }
 
 #[test]
-fn how_a_program_ended_is_its_code_or_its_signal() {
+fn a_program_ends_with_a_code_or_a_signal() {
     let of = |raw| ending(ExitStatus::from_raw(raw));
     assert_eq!(of(0), Ending::Exited(0));
     assert_eq!(of(7 << 8), Ending::Exited(7));
@@ -143,7 +143,7 @@ fn a_command_that_did_not_run_is_lacking_interrupted_or_failed() {
         left: Vec::new(),
     };
     let error = failed(&workload, &late).to_string();
-    assert_eq!(error, "workload w: `prog --n=4` had not ended after 5 s");
+    assert_eq!(error, "workload w: `prog --n=4` did not end within 5 s");
 }
 
 #[test]

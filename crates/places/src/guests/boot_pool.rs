@@ -117,10 +117,10 @@ impl Shared {
             let boot = AssertUnwindSafe(|| (self.boot)(&treatment, &self.stop));
             let outcome = catch_unwind(boot).unwrap_or_else(|_| {
                 // Otherwise the caller that requests it would wait forever.
-                Err(BackendError::Failed {
-                    doing: treatment.name.clone(),
-                    reason: "numalab itself failed; its message is above".to_owned(),
-                })
+                Err(BackendError::failed(
+                    treatment.name.clone(),
+                    "numalab itself failed; its message is above",
+                ))
             });
             let mut boots = self.boots();
             let at = boots.running.iter().position(|name| *name == treatment.name);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_that_are_expected_run_side_by_side() {
+    fn expected_boots_run_in_parallel() {
         let meet = Arc::new(Barrier::new(2));
         let boot = move |treatment: &Treatment, _: &Interrupt| {
             // A single worker would wait here forever.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_boot_is_given_once_however_often_it_was_expected() {
+    fn each_boot_is_returned_once_however_often_it_was_expected() {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         let pool = BootPool::new(3, move |_: &Treatment, _: &Interrupt| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_begun_than_can_be_lost() {
+    fn the_number_of_boots_ahead_is_limited() {
         let pool = BootPool::new(1, |_: &Treatment, _: &Interrupt| Ok(outcome("")));
         let names: Vec<Treatment> = (0..9).map(|at| treatment(&at.to_string())).collect();
         pool.expect(&names.iter().collect::<Vec<_>>());
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_under_way_are_ended_when_nobody_will_ask_for_them() {
+    fn running_boots_are_ended_when_they_are_no_longer_needed() {
         let ended = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ended);
         let pool = BootPool::new(2, move |_: &Treatment, stop: &Interrupt| {
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_that_fails_gives_its_error_to_whom_it_was_for() {
-        let failed = BackendError::Failed { doing: "boot".to_owned(), reason: "no".to_owned() };
+    fn a_failed_boot_gives_its_error_to_its_own_request() {
+        let failed = BackendError::failed("boot", "no");
         let error = failed.clone();
         let pool = BootPool::new(1, move |_: &Treatment, _: &Interrupt| Err(error.clone()));
         assert_eq!(pool.take(&treatment("a")), Err(failed));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_refused_where_none_is_booted_before_its_file_is_looked_at() {
+    fn a_hypervisor_is_refused_where_none_boots_before_its_file_is_read() {
         let nothing = wanted(&[Path::new("/no/such/xen")]);
         let refused = |settings: GuestsSettings| of(&nothing, &settings).unwrap_err().to_string();
         let qemu = GuestsSettings { hypervisor: HypervisorKind::Qemu, ..Default::default() };

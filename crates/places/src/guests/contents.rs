@@ -4,11 +4,12 @@ use numalab_image::Contents;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
 
-use super::errors::{bad, failed};
+use super::errors::bad;
 
 /// Returns this program as process 1, and every workload's package.
 pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
-    let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
+    let program =
+        std::env::current_exe().map_err(|error| BackendError::failed("this program", error))?;
     let mut contents = Contents::new(program);
     for workload in workloads {
         for tool in &workload.tools {

@@ -90,7 +90,7 @@ mod tests {
       {"phase":2,"vcpus":[]}]}"#;
 
     #[test]
-    fn remote_accesses_tell_how_much_slower_the_work_is() {
+    fn remote_accesses_predict_the_slowdown() {
         let memory = job_memory(REPORT, 1).unwrap();
         assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
         assert_eq!(memory.remote_share(), Some(0.5));

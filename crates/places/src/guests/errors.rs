@@ -8,13 +8,8 @@ use numalab_study::{BackendError, StudyPlace};
 pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendError {
     match remedy {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => failed("guests", error),
+        None => BackendError::failed("guests", error),
     }
-}
-
-/// Returns a failure.
-pub(super) fn failed(doing: &str, error: &dyn Display) -> BackendError {
-    BackendError::Failed { doing: doing.to_owned(), reason: error.to_string() }
 }
 
 /// Returns the error for an invalid setting of a study.

@@ -18,7 +18,7 @@ use super::errors::bad;
 use super::layout::GuestLayout;
 use super::outcome::Outcome;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
-use super::{builds, contents, errors, qemu, xen};
+use super::{builds, contents, qemu, xen};
 use crate::downloads::supplies;
 
 /// The memory that QEMU takes in addition to that of its guest.
@@ -83,7 +83,7 @@ impl Inputs {
 
     /// Returns the files that are not in the cache yet.
     pub(super) fn downloads(&self) -> Result<Vec<String>, BackendError> {
-        let cache = Cache::open().map_err(|error| errors::failed("cache", &error))?;
+        let cache = Cache::open().map_err(|error| BackendError::failed("cache", error))?;
         let mut supplies = supplies(&cache, Architecture::X86_64)?;
         match self.settings.hypervisor {
             HypervisorKind::Xen => supplies.need_xen(),

@@ -1,9 +1,11 @@
 //! The settings of `[backend.guests]`, and what levels of factors may set there.
 
-use numalab_study::{BackendKind, SettingKind, SettingSpec};
+use numalab_study::{BackendKind, Level, SettingKind, SettingSpec, Study};
+use serde_json::Value;
 
 use crate::common_settings::{
     EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES,
+    emulates_memory,
 };
 use crate::host_side::GUEST_MEMORY;
 
@@ -15,6 +17,12 @@ const MOST_GUESTS: u64 = 64;
 pub(super) const OWN_METRICS: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
 /// The setting that names the hypervisor to boot.
 pub(super) const XEN: &str = "xen";
+
+/// The flag that makes the machine's own Xen the place, and the factor of Xen's numa=.
+const ON_THIS_DOM0: &str = "on-this-dom0";
+const NUMA: &str = "numa";
+/// Making a machine takes as long as this number of its guests.
+const MACHINE_IN_GUESTS: f64 = 3.0;
 
 const GUESTS: SettingSpec = SettingSpec {
     name: "guests",
@@ -34,14 +42,14 @@ pub(crate) const KIND: BackendKind = BackendKind {
             about: "Xen in QEMU, or guests of QEMU on this machine's own nodes",
         },
         SettingSpec {
-            name: "on-this-dom0",
+            name: ON_THIS_DOM0,
             kind: SettingKind::Flag,
             default: "false",
             about: "use the Xen that this machine runs: numa is then fixed and cannot be a factor",
         },
         SettingSpec {
-            about: "machine whose memory is known, as --emulate-like takes it: as many of its \
-                    nodes as guests fill, instead of the factor machine",
+            about: "a known machine to emulate, as --emulate-like takes it, with the number of \
+                    nodes that guests fill; replaces the factor machine",
             ..EMULATE_LIKE
         },
         EMULATE_LATENCY,
@@ -53,14 +61,14 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guests-per-node",
             kind: SettingKind::Count(MOST_GUESTS),
             default: "4",
-            about: "number of guests that fill a node of the machine made for them",
+            about: "number of guests that fill a node of the generated machine",
         },
         SettingSpec {
             name: "node-memory-mib",
             kind: SettingKind::Count(1 << 20),
             default: "",
-            about: "memory of each node of that machine, in MiB; no less than its guests need, \
-                    which it is if not set",
+            about: "memory of each node of that machine, in MiB; by default, and at least, what \
+                    its guests need",
         },
         SettingSpec {
             name: "guest-memory-mib",
@@ -78,13 +86,13 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guest-kind",
             kind: SettingKind::OneOf(&["pv", "pvh"]),
             default: "pv",
-            about: "type of Xen's domains; the frames of pvh are only known with numa=on",
+            about: "type of Xen's domains; frames of pvh are known only with numa=on",
         },
         SettingSpec {
             name: "dom0-memory-mib",
             kind: SettingKind::Count(1 << 20),
             default: "768",
-            about: "memory of Xen's first domain, in MiB",
+            about: "memory of dom0, in MiB",
         },
         SettingSpec {
             name: "rounds",
@@ -94,9 +102,13 @@ pub(crate) const KIND: BackendKind = BackendKind {
         },
     ],
     own_metrics: &OWN_METRICS,
+    // The Xen of this machine has already been booted with or without numa.
+    decides: &[(ON_THIS_DOM0, NUMA)],
+    place_work: |study| MACHINE_IN_GUESTS + mean_guests(study),
+    is_virtual: emulates_memory,
     levels: &[
         SettingSpec {
-            name: "numa",
+            name: NUMA,
             kind: SettingKind::Text("on, off or fake=N"),
             default: "on",
             about: "Xen's numa=",
@@ -106,7 +118,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "pinning",
             kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
             default: "cpus-and-memory",
-            about: "the parts of each guest that are pinned to its node",
+            about: "parts of each guest pinned to its node",
         },
         SettingSpec {
             name: "dom0-nodes",
@@ -136,4 +148,15 @@ pub(crate) const KIND: BackendKind = BackendKind {
         },
         GUEST_MEMORY,
     ],
+    ..BackendKind::PLAIN
 };
+
+/// Returns the mean number of guests of a study's treatments.
+fn mean_guests(study: &Study) -> f64 {
+    let factor = study.factors.iter().find(|factor| factor.name == GUESTS.name);
+    let levels: Vec<f64> = factor.map_or_else(
+        || study.backend.settings.get(GUESTS.name).and_then(Value::as_f64).into_iter().collect(),
+        |factor| factor.levels.iter().filter_map(Level::number).collect(),
+    );
+    levels.iter().sum::<f64>() / levels.len().max(1) as f64
+}

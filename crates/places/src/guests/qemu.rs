@@ -19,7 +19,7 @@ use numalab_workload::Workload;
 use numalab_xen::Pinning;
 
 use super::boot_context::BootContext;
-use super::errors::{failed, lacking};
+use super::errors::lacking;
 use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use crate::disturbance_watch::DisturbanceWatch;
@@ -34,7 +34,8 @@ const BEGUN: &str = "numalab-guest-begins\n";
 
 /// Returns this machine, whose nodes the guests are assigned to.
 pub(super) fn host() -> Result<Machine, BackendError> {
-    let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
+    let reading =
+        read_machine(&Root::live()).map_err(|error| BackendError::failed("this machine", error))?;
     Ok(reading.machine)
 }
 
@@ -90,7 +91,7 @@ impl BootContext<'_> {
 
     fn shared(&self) -> Result<Shared, BackendError> {
         let (qemu, accelerator, image) = supplies(&self.contents)?;
-        let runtime = Runtime::open().map_err(|error| failed("guests", &error))?;
+        let runtime = Runtime::open().map_err(|error| BackendError::failed("guests", error))?;
         Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
     }
 
@@ -182,7 +183,7 @@ impl BootContext<'_> {
         Guest {
             machine: one_node(vcpus, self.settings.guest_memory_mib),
             memory: HostMemory { pages, prealloc, nodes, ..HostMemory::default() },
-            pins: Some(Pins { plan: PinPlan::Map(map), helpers: None, host: shared.host.clone() }),
+            pins: Some(Pins { plan: PinPlan::Map(map), host: shared.host.clone() }),
             limits: Limits { boot: BOOT_LIMIT, run: Some(limit) },
             ..Guest::default()
         }
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_told_with_how_much_is_in_each() {
+    fn page_sizes_are_reported_with_their_amounts() {
         let guest = GuestOutcome { name: "g01".to_owned(), ..GuestOutcome::default() };
         let pages = BTreeMap::from([(4096, 0), (2 << 20, 192 << 20), (65_536, 1 << 20)]);
         let evidence = pages_evidence(&guest, &pages);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guests_time_begins_with_its_first_line_which_is_no_output() {
+    fn a_guests_time_begins_at_a_first_line_that_is_not_output() {
         let mut ran = Ran::default();
         ran.take(b"numalab-guest-");
         assert_eq!(ran.job.begin_ns, 0);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_treatment_leaves_open_has_the_seeds_values() {
+    fn a_treatment_gets_defaults_for_missing_settings() {
         let wanted =
             GuestTreatment::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
         assert_eq!((wanted.numa.as_str(), wanted.guests), ("off", 4));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_with_what_is() {
+    fn unknown_values_are_refused_with_the_known_ones() {
         for (name, value, words) in [
             ("numa", "maybe", "on, off or fake=N"),
             ("numa", "fake=0", "on, off or fake=N"),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_repeated_less_often_in_virtual_time_unless_it_is_said() {
+    fn work_is_repeated_less_often_in_virtual_time_by_default() {
         let rounds = |settings| GuestsSettings::of(settings).map(|settings| settings.rounds());
         assert_eq!(rounds(json!({})).unwrap(), 2);
         assert_eq!(rounds(json!({ "emulate-latency": "100" })).unwrap(), 1);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn throughputs_add_up_and_their_evenness_and_locality_stand_beside() {
+    fn throughputs_add_up_with_their_fairness_and_locality() {
         let guests = vec![guest("g01", "3.0", 0, 0), guest("g02", "1.0", 1, 5_000_000_000)];
         let taken = sample(&Outcome { guests, ..Outcome::default() }, &dbench(), 0);
         assert_eq!(value(&taken, "throughput"), Some(4.0));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_disturbed_a_job_is_said_of_its_sample_alone() {
+    fn a_disturbance_belongs_to_the_sample_of_its_job_only() {
         let guests = vec![guest("g01", "3.0", 0, 0)];
         let load = Load::Foreign { foreign_ms: 9, of_ms: 20 };
         let disturbance = Disturbance::Load { on: LoadedMachine::Host, load };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_by_node_with_the_node_that_a_guest_belongs_to() {
+    fn memory_is_reported_by_node_with_the_guests_home_node() {
         let mut of = guest("g01", "1", 2, 0);
         of.memory = BTreeMap::from([(0, 0), (1, 7), (2, 5)]);
         of.elsewhere = 3;

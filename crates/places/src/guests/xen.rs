@@ -18,7 +18,7 @@ use numalab_xen::{
 };
 
 use super::boot_context::BootContext;
-use super::errors::{bad, failed, lacking};
+use super::errors::{bad, lacking};
 use super::kind::{KIND, XEN};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestTreatment, GuestsSettings};
@@ -39,7 +39,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     if settings.on_this_dom0 {
         return xen::check_dom0().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
-            remedy: "boot this machine with Xen, or leave out on-this-dom0".to_owned(),
+            remedy: "boot this machine with Xen, or omit on-this-dom0".to_owned(),
         });
     }
     if settings.emulates_memory() {
@@ -51,7 +51,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
 
 /// Returns the files that Xen boots, from the cache or newly fetched.
 pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
-    let cache = Cache::open().map_err(|error| failed("cache", &error))?;
+    let cache = Cache::open().map_err(|error| BackendError::failed("cache", error))?;
     let files = XenFiles::ensure(&cache, contents, &mut |_| {});
     let files = files.map_err(|error| lacking(&error, error.remedy()))?;
     Ok((cache, files))
@@ -59,7 +59,8 @@ pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendErr
 
 /// Returns the machine that this Xen runs on.
 pub(super) fn host() -> Result<Machine, BackendError> {
-    let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
+    let (machine, _) =
+        xen::this_machine().map_err(|error| BackendError::failed("this dom0", error))?;
     Ok(machine)
 }
 
@@ -69,7 +70,8 @@ impl BootContext<'_> {
         let (cache, mut files) = files(&self.contents)?;
         self.check_memory(&files)?;
         if let Some(build) = &self.build {
-            files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
+            files.hypervisor =
+                build.ensure(&cache).map_err(|error| BackendError::failed("Xen", error))?;
         }
         let mut watch = self.watch()?;
         let mut windows = JobWindows::new();
@@ -112,7 +114,7 @@ impl BootContext<'_> {
         match error {
             XenError::Guest(GuestError::Stopped) => BackendError::Interrupted,
             XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
-            error => failed(&format!("Xen, {}", self.treatment.name), error),
+            error => BackendError::failed(format!("Xen, {}", self.treatment.name), error),
         }
     }
 
@@ -210,7 +212,7 @@ impl BootContext<'_> {
         let mut evidence = Vec::new();
         let Some(place) = place else { return evidence };
         evidence.extend((!place.unknown.is_empty()).then(|| {
-            Evidence::fact(format!("not known of {}", guest.name), place.unknown.join("; "))
+            Evidence::fact(format!("unknown for {}", guest.name), place.unknown.join("; "))
         }));
         let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
         if misplaced && self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAsString {
@@ -325,10 +327,8 @@ fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulat
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
     let cpus = machine.machine.cpus.len();
-    let needs = machine
-        .memory_emulator
-        .as_ref()
-        .map(|emulator| emulator.mode.needs(Architecture::X86_64, cpus));
+    let needs =
+        machine.memory_emulator.as_ref().map(|emulator| emulator.needs(Architecture::X86_64, cpus));
     Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
 }
 
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hypervisor_that_knows_no_nodes_is_not_believed() {
+    fn frame_counts_of_a_hypervisor_without_nodes_are_ignored() {
         let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
         assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
         assert_eq!(memory_of(&counted, false), (BTreeMap::new(), 0));

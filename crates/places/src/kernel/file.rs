@@ -15,7 +15,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::place::lacking;
-use super::shape::{BACKENDS, Shape};
+use super::shape::{BACKENDS, FILE, KIND, Shape};
 use crate::{exec, facts};
 
 /// The program name for workloads of this backend.
@@ -41,7 +41,7 @@ impl KernelFile {
     pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
         let Some(path) = &shape.file else { return Ok(None) };
         let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
-            place: StudyPlace::backend("kernel", "file"),
+            place: StudyPlace::backend(KIND.name, FILE),
             found: path.display().to_string(),
             expected: error.to_string(),
         })?;
@@ -98,10 +98,10 @@ impl KernelFile {
             RawEnd::Expected { .. } => {}
             RawEnd::Port { value: 0 } | RawEnd::PoweredOff if !is_expected => {}
             end => {
-                return Err(BackendError::Failed {
-                    doing: format!("workload {}", request.workload.name),
-                    reason: end.to_string(),
-                });
+                return Err(BackendError::failed(
+                    format!("workload {}", request.workload.name),
+                    end,
+                ));
             }
         }
         let text = String::from_utf8_lossy(&console).replace('\r', "");
@@ -112,7 +112,7 @@ impl KernelFile {
 
 fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError> {
     let bad = |text: &str| BackendError::BadInput {
-        place: StudyPlace::backend("kernel", name),
+        place: StudyPlace::backend(KIND.name, name),
         found: text.to_owned(),
         expected: "a regular expression".to_owned(),
     };
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_fill_their_places_and_others_are_words_of_their_own() {
+    fn settings_fill_placeholders_and_others_become_separate_words() {
         let setting = |text: &str| Setting::Text(text.to_owned());
         let settings = [("policy", "near"), ("log", "off"), (BACKENDS, "own")];
         let settings = settings.map(|(name, value)| (name.to_owned(), setting(value)));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_are_summed_by_whose_memory_it_was() {
+    fn accesses_are_summed_by_local_and_remote_memory() {
         let report = r#"{"phases": [{"vcpus": [
             {"node": 0, "nodes": [{"node": 0, "loads": 5, "stores": 1},
                                   {"node": 1, "loads": 2, "stores": 0}]},

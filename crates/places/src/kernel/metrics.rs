@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_is_told_by_its_slowest_cpu_and_scaling_by_its_speedup() {
+    fn a_storm_is_reported_by_its_slowest_cpu_and_scaling_by_its_speedup() {
         let mut results = Results::default();
         results.storms.push(storm("storm", &[0, 1], &[1000, 3000], 150));
         results.storms.push(storm("scaling", &[0], &[1000], 50));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_of_warm_windows_by_whose_memory_it_is() {
+    fn latencies_are_of_warm_windows_for_local_and_remote_memory() {
         let mut results = Results::default();
         for number in 0..2 {
             let (id, node) = (CpuId(number), Some(NodeId(number)));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_of_times_is_known_by_its_unit() {
+    fn units_identify_values_that_depend_on_times() {
         assert!(["seconds", "ns", "times"].into_iter().all(is_of_time));
         assert!(!is_of_time("percent"));
     }

@@ -150,14 +150,18 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
         found: "a machine that cannot be emulated".to_owned(),
         expected: error.to_string(),
     })?;
-    let mode = EmulatorMode::Virtual;
+    let emulator =
+        Box::new(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described });
     // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
     let needs = match shape.file {
-        Some(_) => mode.needs(Architecture::X86_64, machine.online_cpus().len()),
-        None => QemuNeeds { plugins: true, ..QemuNeeds::default() },
+        Some(_) => emulator.needs(Architecture::X86_64, machine.online_cpus().len()),
+        None => QemuNeeds {
+            plugins: true,
+            least_version: emulator.least_for_pages(),
+            ..QemuNeeds::default()
+        },
     };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
-    let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
     let kind = Kind::Emulated { emulator, latency: costs.latency };
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }
@@ -171,10 +175,7 @@ fn plain(cache: &Cache) -> Result<Place, BackendError> {
 pub(super) fn lacking(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => BackendError::Failed {
-            doing: "booting the kernel".to_owned(),
-            reason: error.to_string(),
-        },
+        None => BackendError::failed("booting the kernel", error),
     }
 }
 
@@ -190,7 +191,7 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
         false => nodes.clone(),
     };
     let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
-    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: (**host).clone() };
+    let pins = Pins { plan: PinPlan::Automatic, host: (**host).clone() };
     (memory, Some(pins))
 }
 

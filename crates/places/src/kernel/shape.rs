@@ -1,20 +1,24 @@
 //! The machine that the kernel boots on, as a study describes it.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_formats::{emulation, size};
-use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec, StudyPlace};
+use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec};
 use numalab_topology::{Machine, UniformMachine};
 use serde::Deserialize;
 
 use crate::common_settings::{
     CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
-    MEMORY, MemoryCostSettings,
+    MEMORY, MemoryCostSettings, bad,
 };
 
 /// The setting that is not a kernel argument: the host nodes of its memory.
 pub(super) const BACKENDS: &str = "backends";
+
+/// The setting that names a kernel supplied by the user.
+pub(super) const FILE: &str = "file";
 
 /// Settings of the backend `kernel`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -59,10 +63,11 @@ pub(super) enum Wanted {
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "kernel",
-    about: "numalab's own kernel, or yours, booted for each sample: a factor is an argument on its command line",
+    about: "numalab's kernel, or yours, booted for each sample: factors are arguments on its \
+            command line",
     settings: &[
         SettingSpec {
-            name: "file",
+            name: FILE,
             kind: SettingKind::Text("a file that a PC boots"),
             default: "",
             about: "your kernel, as `guest run --raw` takes it; its console is the output",
@@ -71,7 +76,8 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "expect",
             kind: SettingKind::Text("a regular expression"),
             default: "",
-            about: "console line that ends a sample of `file` successfully; without it, the guest ends by itself",
+            about: "console line that ends a sample of `file` successfully; if not set, the guest \
+                    must end by itself",
         },
         SettingSpec {
             name: "fail",
@@ -94,13 +100,16 @@ pub(crate) const KIND: BackendKind = BackendKind {
             about: "real nodes under KVM, the memory emulator, plain TCG, or the best available",
         },
     ],
-    own_metrics: &[],
+    built_file: Some(FILE),
+    // Other places, and an automatic choice, use this machine's time.
+    is_virtual: |spec| Shape::of(spec).is_ok_and(|shape| shape.place == Wanted::Emulator),
     levels: &[SettingSpec {
         name: BACKENDS,
         kind: SettingKind::OneOf(&["own", "node-0"]),
         default: "own",
         about: "each node's memory on a separate host node, or all on the first",
     }],
+    ..BackendKind::PLAIN
 };
 
 impl Shape {
@@ -110,25 +119,19 @@ impl Shape {
 
     /// Returns the machine.
     pub fn machine(&self) -> Result<Machine, BackendError> {
-        let bad = |key: &str, found: &str, expected: String| BackendError::BadInput {
-            place: StudyPlace::backend("kernel", key),
-            found: found.to_owned(),
-            expected,
-        };
-        let memory_bytes = size::parse_bytes(&self.memory)
-            .map_err(|error| bad("memory", &self.memory, error.to_string()))?;
+        let bad = |key: &str, found: &str, error: &dyn Display| bad(KIND.name, key, found, error);
+        let memory_bytes =
+            size::parse_bytes(&self.memory).map_err(|error| bad("memory", &self.memory, &error))?;
         let uniform = UniformMachine::of_packages(1, self.cpus, memory_bytes);
-        let base = uniform
-            .build()
-            .map_err(|error| bad("cpus", &self.cpus.to_string(), error.to_string()))?;
+        let base = uniform.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
         let spec = emulation::parse(&self.emulate, self.distances.as_deref())
-            .map_err(|error| bad("emulate", &self.emulate, error.to_string()))?;
-        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, error.to_string()))
+            .map_err(|error| bad("emulate", &self.emulate, &error))?;
+        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
     }
 
     /// Returns the costs of memory under the emulator.
     pub fn costs(&self) -> Result<MemoryCosts, BackendError> {
-        self.costs.costs("kernel")
+        self.costs.costs(KIND.name)
     }
 }
 

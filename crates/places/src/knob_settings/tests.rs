@@ -24,7 +24,7 @@ fn check(settings: &[(&str, &str)], workload: Workload) -> Result<(), BackendErr
 }
 
 #[test]
-fn a_level_sets_what_the_backend_has_a_knob_or_what_a_command_uses() {
+fn a_level_sets_a_backend_setting_a_knob_or_a_word_of_a_command() {
     check(&[("cpus", "0")], tool()).unwrap();
     check(&[("a_knob", "1")], tool()).unwrap();
     let mut uses = tool();
@@ -33,7 +33,7 @@ fn a_level_sets_what_the_backend_has_a_knob_or_what_a_command_uses() {
 }
 
 #[test]
-fn what_nothing_uses_is_refused_with_the_name_that_was_meant() {
+fn an_unused_setting_is_refused_with_a_similar_name() {
     let error = check(&[("cpus", "0"), ("cpu", "0")], tool()).unwrap_err();
     let BackendError::BadInput { place, found, expected } = &error else { panic!("{error}") };
     assert_eq!(*place, StudyPlace::Setting("cpu".to_owned()));
@@ -43,7 +43,7 @@ fn what_nothing_uses_is_refused_with_the_name_that_was_meant() {
 }
 
 #[test]
-fn a_users_own_program_may_look_at_its_environment() {
+fn a_users_own_program_may_read_its_environment() {
     let spec = "name = \"w\"\ncommand = [\"prog\"]\n[[metric]]\nname = \"t\"\nbetter = \"lower\"\n\
                 exit-time = true\n";
     let spec: WorkloadSpec = toml::from_str(spec).unwrap();
@@ -51,7 +51,7 @@ fn a_users_own_program_may_look_at_its_environment() {
 }
 
 #[test]
-fn a_setting_is_a_knob_behind_its_prefix_only() {
+fn a_setting_is_a_knob_only_with_its_prefix() {
     assert!(find("", "no_such_knob_at_all").is_none());
     assert!(find("host.", "thp_enabled").is_none(), "the prefix is not there");
     let knob = find("host.", "host.thp_enabled").expect("a knob by its name");
@@ -59,7 +59,7 @@ fn a_setting_is_a_knob_behind_its_prefix_only() {
 }
 
 #[test]
-fn without_knobs_nothing_is_set_and_nothing_put_back() {
+fn without_knobs_nothing_is_set_or_restored() {
     let mut none = KnobSettings::prepare("", &treatments(&[("cpus", "0")])).unwrap();
     assert_eq!(none.apply(&treatments(&[("cpus", "0")])[0].settings).unwrap(), []);
     assert!(none.tuning.is_none());

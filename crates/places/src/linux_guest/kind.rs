@@ -4,16 +4,16 @@ use numalab_study::{BackendKind, SettingKind, SettingSpec};
 
 use crate::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_OUTPUT,
-    WATCH_PAGES,
+    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, LINUX_GUEST, MEMORY,
+    WATCH_OUTPUT, WATCH_PAGES, emulates_memory,
 };
 use crate::guest_launcher::KERNEL;
 use crate::{host_side, nested_paging, placement};
 
 pub(crate) const KIND: BackendKind = BackendKind {
-    name: "linux-guest",
-    about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
-            host:KNOB, or a placement in it",
+    name: LINUX_GUEST,
+    about: "a Linux guest in QEMU: factors are knobs of its kernel, knobs of the host (host:KNOB), \
+            or placements in it",
     settings: &[
         EMULATE,
         CPUS,
@@ -23,13 +23,13 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "arch",
             kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
             default: "",
-            about: "its processor, as --arch takes it; by default this machine's",
+            about: "its processor, as --arch takes it; this machine's by default",
         },
         SettingSpec {
             name: "accel",
             kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
             default: "auto",
-            about: "what runs its instructions",
+            about: "the accelerator that runs its instructions",
         },
         ITS_KERNEL,
         SettingSpec {
@@ -38,13 +38,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             default: "false",
             about: "boot a fresh guest for each treatment of each block",
         },
-        SettingSpec {
-            name: "with",
-            kind: SettingKind::List("programs and files"),
-            default: "",
-            about: "what its commands need besides: programs of packages by name, and files of this \
-                    machine by their path",
-        },
+        WITH,
         SettingSpec {
             name: "kernel-arguments",
             kind: SettingKind::List("words"),
@@ -62,7 +56,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
         WATCH_PAGES,
         WATCH_OUTPUT,
     ],
-    own_metrics: &[],
+    is_virtual: emulates_memory,
     levels: &[
         placement::CPUS,
         placement::NODES,
@@ -74,12 +68,21 @@ pub(crate) const KIND: BackendKind = BackendKind {
         nested_paging::EMULATED_HOST_PAGES,
         ITS_KERNEL,
     ],
+    ..BackendKind::PLAIN
 };
 
 /// The guest's kernel, for all treatments or for one.
-const ITS_KERNEL: SettingSpec = SettingSpec {
+pub(super) const ITS_KERNEL: SettingSpec = SettingSpec {
     name: KERNEL,
     kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
     default: "linux",
-    about: "the kernel that it boots",
+    about: "the kernel to boot",
+};
+/// What commands in it need.
+pub(super) const WITH: SettingSpec = SettingSpec {
+    name: "with",
+    kind: SettingKind::List("programs and files"),
+    default: "",
+    about: "additional programs (packages by name) and files of this machine (by path) for its \
+            commands",
 };

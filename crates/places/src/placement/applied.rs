@@ -117,10 +117,8 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T,
 fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
     let mut evidence = Vec::new();
     if let Some(cpus) = &placement.cpus {
-        let refused = |reason: String| BackendError::Failed {
-            doing: format!("running on CPUs {cpus}"),
-            reason,
-        };
+        let refused =
+            |reason: String| BackendError::failed(format!("running on CPUs {cpus}"), reason);
         set_thread_affinity(0, cpus).map_err(|errno| refused(errno.to_string()))?;
         let found = current_affinity().map_err(|error| refused(error.to_string()))?;
         if found != *cpus {
@@ -133,7 +131,7 @@ fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
         let kept = set_process_policy(policy).and_then(|()| process_policy());
         let kept = kept.map_err(|error| match error.class() {
             ErrorClass::Lacking => BackendError::Lacking { what, remedy: error.to_string() },
-            _ => BackendError::Failed { doing: what, reason: error.to_string() },
+            _ => BackendError::failed(what, error),
         })?;
         evidence.push(Evidence::of("policy", policy.to_string(), kept.to_string()));
     }
@@ -184,14 +182,14 @@ mod tests {
         };
         let failed = |error: &CommandError| match error {
             CommandError::Interrupted { .. } => BackendError::Interrupted,
-            error => BackendError::Failed { doing: "copy".to_owned(), reason: error.to_string() },
+            error => BackendError::failed("copy", error),
         };
         let within = (Input::Empty, Duration::from_secs(50));
         placement.run(command, within, &Interrupt::never(), failed)
     }
 
     #[test]
-    fn what_is_started_has_the_cpus_and_the_policy_that_were_read_back() {
+    fn a_started_command_has_the_cpus_and_the_policy_that_were_read_back() {
         let cpu = current_affinity().unwrap().iter().last().unwrap();
         let placement = PlacedCommand {
             placement: Placement {
@@ -225,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_fails_ends_the_others_and_is_the_one_that_is_told() {
+    fn a_failed_copy_ends_the_others_and_is_reported() {
         let ran = run(&ranks(2), "[ $NUMALAB_RANK = 1 ] && exit 7; exec sleep 60").unwrap();
         assert_eq!(ran.status.code(), Some(7));
     }

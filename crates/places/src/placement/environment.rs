@@ -15,7 +15,7 @@ pub(crate) struct Environment {
 impl Environment {
     /// Reads `OMP_PLACES=cores OMP_PROC_BIND=close`.
     pub(super) fn of(text: &str) -> Result<Self, BackendError> {
-        let expected = "NAME=VALUE, separated by blanks";
+        let expected = "NAME=VALUE, separated by spaces";
         let variable = |word: &str| match word.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
             _ => Err(bad(ENVIRONMENT.name, word, expected)),

@@ -6,7 +6,7 @@ use numalab_study::{Plan, bundled, bundled_words, fewest_blocks, parse, start};
 use crate::BACKENDS;
 
 #[test]
-fn every_bundled_study_can_be_read_and_says_how_long_it_takes() {
+fn every_bundled_study_can_be_read_and_estimates_its_time() {
     for (name, text) in bundled() {
         let study = parse(text, name, BACKENDS).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(study.name, *name);
@@ -28,7 +28,7 @@ fn commands_of_bundled_studies_are_known_as_their_pages_have_them() {
 }
 
 #[test]
-fn every_bundled_study_has_blocks_enough_to_show_a_difference() {
+fn every_bundled_study_has_enough_blocks_to_show_a_difference() {
     for (name, text) in bundled() {
         let study = parse(text, name, BACKENDS).unwrap_or_else(|error| panic!("{error}"));
         let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
@@ -45,7 +45,7 @@ fn every_bundled_study_has_blocks_enough_to_show_a_difference() {
 }
 
 #[test]
-fn the_start_is_a_study_as_it_stands() {
+fn the_template_is_a_valid_study() {
     let study =
         parse(&start("mine"), "mine.toml", BACKENDS).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(study.name, "mine");

@@ -1,8 +1,8 @@
 //! Bundled studies, changed on the command line with the keys of their backends.
 
 use numalab_record::study::Setting;
-use numalab_study::{Level, Plan, Scope, Study, bundled, bundled_text, parse};
-use serde_json::Value;
+use numalab_study::{BackendSpec, Level, Plan, Scope, Study, bundled, bundled_text, parse};
+use serde_json::{Map, Value};
 
 use crate::{BACKENDS, knob_settings};
 
@@ -95,7 +95,7 @@ fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused_with_what_can() {
+fn settings_that_cannot_be_changed_are_refused_with_those_that_can() {
     for (key, value, words) in [
         ("guests", "65", "--set guests: 65: expected 1 to 64"),
         ("guests", "4,65", "setting guests: 65: expected 1 to 64"),
@@ -107,4 +107,39 @@ fn what_cannot_be_set_is_refused_with_what_can() {
         let message = changed(key, value).unwrap_err();
         assert!(message.contains(words), "{message}");
     }
+}
+
+fn about_s(set: &[(&str, &str)]) -> f64 {
+    let text = bundled_text("guest-scaling").unwrap();
+    let mut study = parse(text, "guest-scaling", BACKENDS).unwrap();
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let set: Vec<_> = set.iter().map(owned).collect();
+    BACKENDS.kind("guests").unwrap().set_all(&mut study, &set).unwrap();
+    study.rules.about_block_s.unwrap()
+}
+
+#[test]
+fn fewer_guests_and_workloads_take_less_time_and_emulated_memory_more() {
+    let whole = about_s(&[]);
+    let dbench = ("workloads", "dbench");
+    let one = about_s(&[dbench]);
+    // A boot is most of it, whatever runs in it.
+    assert!(whole / 4.0 < one && one < whole, "{one} of {whole}");
+    let four = about_s(&[dbench, ("guests", "4")]);
+    assert!(one / 16.0 < four && four < one / 4.0, "{four} of {one}");
+    assert!(about_s(&[dbench, ("emulate-latency", "100")]) > one);
+}
+
+#[test]
+fn time_is_virtual_with_emulated_memory() {
+    let of = |kind: &str, key: &str, value: &str| {
+        let settings = Map::from_iter([(key.to_owned(), Value::from(value))]);
+        let spec = BackendSpec { kind: kind.to_owned(), settings };
+        (BACKENDS.kind(kind).unwrap().is_virtual)(&spec)
+    };
+    assert!(!of("linux-guest", "emulate", "2"));
+    assert!(of("linux-guest", "emulate-tiers", "1G@100ns,1G@300ns"));
+    assert!(of("guests", "emulate-bandwidth", "10G"));
+    assert!(!of("kernel", "emulate-latency", "100"));
+    assert!(of("kernel", "where", "emulator"));
 }

@@ -44,7 +44,7 @@ fn a_process_is_summed_up_with_its_remote_accesses_and_first_touches() {
 }
 
 #[test]
-fn a_process_that_became_another_program_has_that_ones_name() {
+fn a_process_that_called_exec_has_the_new_programs_name() {
     assert_eq!(process(&program(9, Some("/usr/bin/next")), "prog").name, "next");
     assert_eq!(process(&program(9, Some("plain")), "prog").name, "plain");
 }

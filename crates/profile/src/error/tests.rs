@@ -10,14 +10,11 @@ fn hindered() -> ProfileError {
 }
 
 #[test]
-fn messages_quote_what_was_asked_for() {
-    assert_eq!(
-        ProfileError::NoProcess { process: 77 }.to_string(),
-        "--pid 77: there is no such process"
-    );
+fn messages_quote_the_request() {
+    assert_eq!(ProfileError::NoProcess { process: 77 }.to_string(), "--pid 77: no such process");
     assert_eq!(
         ProfileError::Foreign { process: 77 }.to_string(),
-        "process 77 is another user's: run numalab as root or as that user"
+        "process 77 belongs to another user: run numalab as root or as that user"
     );
     assert_eq!(
         not_started().to_string(),
@@ -32,7 +29,7 @@ fn messages_quote_what_was_asked_for() {
 }
 
 #[test]
-fn a_wrong_number_is_bad_input_a_missing_right_is_lacking() {
+fn a_wrong_process_id_is_bad_input_and_a_missing_permission_is_lacking() {
     let classes = [
         (ProfileError::NoProcess { process: 1 }, ErrorClass::BadInput),
         (ProfileError::Foreign { process: 1 }, ErrorClass::Lacking),

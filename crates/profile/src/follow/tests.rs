@@ -64,7 +64,7 @@ fn an_access_is_of_the_node_of_its_cpu() {
 }
 
 #[test]
-fn pages_of_a_process_that_has_ended_are_on_no_known_node_and_that_is_no_refusal() {
+fn pages_of_an_ended_process_have_no_known_node_without_an_error() {
     let mut follower = begun(2);
     follower.take(&[fault(PROCESS, 7, 0, 0)]);
     follower.settle_all();

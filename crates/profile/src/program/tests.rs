@@ -109,7 +109,7 @@ fn samples_without_an_access_are_left_out() {
 }
 
 #[test]
-fn used_ranges_add_up_by_look() {
+fn used_ranges_add_up_over_polls() {
     let mut program = program();
     let range = (START, START + 8 * PAGE);
     program.used(range, RangeUse { used: 3, written: Some(1) }, (0, 5));

@@ -15,7 +15,7 @@ pub struct GuestsView {
     pub guests: Vec<GuestView>,
     /// The cpus of each node of the host.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
-    /// What could not be read, with the user who could read it.
+    /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }
 

@@ -1,4 +1,4 @@
-//! How each node's memory is used, and how fragmented its free memory is.
+//! Use of each node's memory, and fragmentation of its free memory.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct NodesView {
     pub base_page_bytes: u64,
     /// The order of a huge page.
     pub huge_order: u32,
-    /// What could not be read, with the user who could read it.
+    /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }
 

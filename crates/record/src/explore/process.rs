@@ -1,4 +1,4 @@
-//! Where a process's memory is, and where its threads run.
+//! The memory of a process, and its threads.
 
 use std::collections::BTreeMap;
 
@@ -37,11 +37,11 @@ pub struct ProcessView {
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
     /// The share of each node's memory that is free or can be reclaimed, 0 to 1.
     pub available_by_node: BTreeMap<NodeId, f64>,
-    /// Whether the kernel balances memory between nodes; `None` if it cannot.
+    /// True if the kernel balances memory between nodes; `None` if it cannot.
     pub numa_balancing: Option<bool>,
     /// The kernel's mode for transparent huge pages; `None` on a kernel without them.
     pub transparent_huge_pages: Option<HugePageMode>,
-    /// What could not be read, with the user who could read it.
+    /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }
 
@@ -106,7 +106,7 @@ pub struct MappingView {
     pub file: Option<String>,
     /// Resident bytes by node.
     pub bytes_by_node: BytesByNode,
-    /// Whether the resident bytes are the process's own: all except unmodified file pages.
+    /// True if the resident bytes are the process's own: all except unmodified file pages.
     pub own: bool,
     /// The size of its pages in bytes, transparent huge pages aside.
     pub page_bytes: u64,

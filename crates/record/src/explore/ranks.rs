@@ -15,7 +15,7 @@ pub struct RanksView {
     pub ranks: Vec<RankView>,
     /// The cpus of each node.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
-    /// What could not be read, with the user who could read it.
+    /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }
 

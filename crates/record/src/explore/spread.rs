@@ -1,4 +1,4 @@
-//! How memory is spread over nodes.
+//! The spread of memory over nodes.
 
 use std::collections::BTreeMap;
 

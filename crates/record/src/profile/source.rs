@@ -70,7 +70,7 @@ pub enum ProfileSource {
     },
     /// Page faults. A count is a fault on a page that was already present.
     Faults {
-        /// Whether NUMA balancing unmaps pages repeatedly, so that faults show which threads use
+        /// True if NUMA balancing unmaps pages repeatedly, so that faults show which threads use
         /// them.
         balancing: bool,
     },
@@ -87,7 +87,7 @@ pub enum ProfileSource {
         rounds: u64,
         /// The mean interval between them, in ns.
         interval_ns: u64,
-        /// Whether soft-dirty bits show which pages were written.
+        /// True if soft-dirty bits show which pages were written.
         soft_dirty: bool,
     },
 }
@@ -228,14 +228,14 @@ pub enum Hindrance {
     HasToEnd,
     /// QEMU's user mode or the emulator's plugin is missing, or cannot run the program.
     NoEmulation {
-        /// What is missing, and how to get it.
+        /// The missing part, and how to get it.
         reason: String,
     },
     /// The kernel is built without DAMON, or without its sysfs interface.
     NoDamon,
     /// This DAMON cannot monitor the memory of processes (`CONFIG_DAMON_VADDR`).
     DamonWithoutProcesses {
-        /// What it can monitor.
+        /// The subjects that it can monitor.
         operations: Vec<String>,
     },
     /// DAMON is in use by another program, or does not report regions (before Linux 6.2).

@@ -159,8 +159,8 @@ fn are_shared(uses: &[Use]) -> bool {
     all > 0 && shared as f64 >= SHARED_SHARE * all as f64
 }
 
-/// Merges the pages of a shared region, which each process reported: as many as the process that
-/// used most of them, waited for by all.
+/// Merges the pages of a shared region, which each process reported: takes the largest number that
+/// any process reported, and the sum of all waits.
 fn share(region: &mut Region) {
     let first: BTreeSet<u32> = region.first_touches.iter().map(|of| of.thread).collect();
     // A thread whose data others read has to store it once.

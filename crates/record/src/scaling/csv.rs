@@ -7,7 +7,7 @@ use super::error::ScalingError;
 pub(super) struct Rows {
     pub(super) sizes_bytes: Vec<u64>,
     pub(super) values: Vec<Vec<f64>>,
-    /// Whether the last line was incomplete.
+    /// True if the last line was incomplete.
     pub(super) broken_off: bool,
 }
 

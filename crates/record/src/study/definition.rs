@@ -53,7 +53,7 @@ pub struct Rules {
     pub blocks: usize,
     /// The number of warm-up blocks before them, which are run but not judged.
     pub warm_ups: usize,
-    /// Whether the baseline is run twice in every block, to see what the machine shows where there
+    /// True if the baseline is run twice in every block, to see what the machine shows where there
     /// is no difference (A/A).
     pub aa: bool,
     /// The number of times that a disturbed sample is retried.

@@ -74,7 +74,7 @@ pub struct Applied {
     pub block: usize,
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged or is the repeated baseline.
+    /// The arm: judged, or the repeated baseline.
     pub arm: Arm,
     /// The time it took, in seconds.
     pub took_s: f64,
@@ -121,7 +121,7 @@ pub struct SampleEntry {
     pub block: usize,
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged or is the repeated baseline.
+    /// The arm: judged, or the repeated baseline.
     pub arm: Arm,
     /// The index of the workload.
     pub workload: usize,

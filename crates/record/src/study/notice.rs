@@ -34,7 +34,7 @@ pub enum Notice {
         /// The reason for this choice.
         reason: AcceleratorReason,
     },
-    /// Whether KVM works is only known once it is tried.
+    /// KVM will be tried only at the start, so it is unknown if it works.
     AcceleratorNotTried,
     /// This QEMU can hang Linux on several CPUs.
     QemuCanHang {

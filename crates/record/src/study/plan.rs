@@ -35,6 +35,6 @@ pub enum Arm {
 pub struct Visit {
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged or is the repeated baseline.
+    /// The arm: judged, or the repeated baseline.
     pub arm: Arm,
 }

@@ -90,7 +90,7 @@ pub struct Decisions {
 pub struct Decision {
     /// The number of blocks.
     pub blocks: usize,
-    /// Whether it is the planned number.
+    /// True if it is the planned number.
     pub is_planned: bool,
     /// For each spread, the least change in percent that is detected in four of five studies;
     /// `None` if no change can be.
@@ -121,7 +121,7 @@ pub struct PlannedWorkload {
     pub service: Option<Vec<String>>,
 }
 
-/// The studies that come with numalab.
+/// The bundled studies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyList {

@@ -24,7 +24,7 @@ pub struct Quantity {
     pub metric: String,
     /// The unit as usually written: `us`, `GB/s`, `events/s`.
     pub unit: String,
-    /// Whether lower or higher values are better.
+    /// The direction that is better.
     pub better: Direction,
 }
 

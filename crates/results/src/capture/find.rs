@@ -8,49 +8,19 @@ mod transfers;
 
 pub use load::{CurveFamily, curve_families};
 
-use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{Core, Family, Tlb, Transfers};
+use numalab_formats::machine_toml::{MachineFile, MemoryFigures};
+use numalab_memory_model::machine::Family;
 use numalab_record::Document;
 use numalab_topology::{Machine, Node, NodeId};
 use serde::Serialize;
 
 use crate::run::{Chase, NodeAccess, Summary};
 
-/// The contents of a machine file: the machine's topology and the costs of its memory.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MachineFigures {
-    /// The topology, with latencies and bandwidths between nodes.
-    pub machine: Machine,
-    /// Hit latency of each level of data cache in ns, nearest first.
-    pub cache_latency_ns: Vec<f64>,
-    /// The resources of a core for memory accesses.
-    pub core: Option<Core>,
-    /// Address translation.
-    pub tlb: Option<Tlb>,
-    /// Latency of a line from one core's caches to another's.
-    pub transfers: Option<Transfers>,
-    /// Latency curves of memory and links under load.
-    pub loads: Vec<Load>,
-}
-
-/// Latency under load of one node's memory, or of a link to it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Load {
-    /// The node that holds the memory.
-    pub node: NodeId,
-    /// The cpus' node for a link; `None` for the memory itself.
-    pub from: Option<NodeId>,
-    /// The saturation bandwidth in 10^6 bytes per second, if there is no curve.
-    pub peak_mb_s: Option<f64>,
-    /// Latency over bandwidth, ordered by share of writes, lowest first.
-    pub curves: Vec<Curve>,
-}
-
 /// The figures captured from a run, with remarks on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Captured {
     /// The figures.
-    pub figures: MachineFigures,
+    pub figures: MachineFile,
     /// The chase that measured the latencies.
     pub chase: Option<Chase>,
     /// Figures that were derived, replaced or omitted.
@@ -158,12 +128,12 @@ pub fn capture(document: &Document) -> Captured {
     machine.access = access;
     remarks.extend(missing_latencies(&machine));
     let cache_latency_ns = caches::caches(&summary, &mut machine, &mut remarks);
-    let loads = load::loads(&summary, &machine, &mut remarks);
-    let core = core::core(&summary, &machine, (&loads, &cache_latency_ns), &mut remarks);
+    let load = load::loads(&summary, &machine, &mut remarks);
+    let core = core::core(&summary, &machine, (&load, &cache_latency_ns), &mut remarks);
     let transfers = transfers::transfers(&summary, &machine, &mut remarks);
     let tlb = tlb::tlb(&summary, &machine, &mut remarks);
-    let figures = MachineFigures { machine, cache_latency_ns, core, tlb, transfers, loads };
-    Captured { figures, chase, remarks }
+    let memory = MemoryFigures { cache_latency_ns, core, tlb, transfers, load };
+    Captured { figures: MachineFile { machine, memory }, chase, remarks }
 }
 
 /// Returns the machine without facts that hold only for a moment or a process.

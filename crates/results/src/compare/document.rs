@@ -1,21 +1,21 @@
 //! The JSON document of runs compared.
 
-use numalab_record::{CellId, Metric};
-use serde::Serialize;
+use numalab_record::{CellId, Experiment, Metric};
+use serde::{Deserialize, Serialize};
 
-use super::{ComparedCell, Comparison, FactDifference};
+use super::{AnswerWord, Compared, ComparedCell, Comparison, FactDifference};
 use crate::document::{Bounds, bounds};
-use crate::label::{answer_word, compared};
+use crate::label::compared;
 use crate::shape::FarEnd;
 
 /// Runs compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunComparison<'a> {
+pub struct RunComparison {
     /// The names of the baseline's runs.
-    pub baseline: &'a [String],
+    pub baseline: Vec<String>,
     /// The names of the candidate's runs.
-    pub candidate: &'a [String],
+    pub candidate: Vec<String>,
     /// The tolerance in percent: smaller changes count as none.
     pub tolerance_percent: f64,
     /// True if there are verdicts, which need several runs per side.
@@ -27,21 +27,24 @@ pub struct RunComparison<'a> {
     /// One row per cell.
     pub cells: Vec<ComparedRow>,
     /// Cells with figures in the baseline only.
-    pub only_in_baseline: &'a [CellId],
+    pub only_in_baseline: Vec<CellId>,
     /// Cells with figures in the candidate only.
-    pub only_in_candidate: &'a [CellId],
+    pub only_in_candidate: Vec<CellId>,
     /// Cells with figures on both sides, but not in every run.
-    pub not_in_every_run: &'a [CellId],
+    pub not_in_every_run: Vec<CellId>,
     /// Facts that differ between the systems.
-    pub environment: &'a [FactDifference],
+    pub environment: Vec<FactDifference>,
 }
 
 /// A metric of a cell, or of all cells of a kind, on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedRow {
     /// The cell; `None` for all cells of a kind.
     pub cell: Option<CellId>,
+    /// The experiment; `None` for all cells of a kind.
+    #[serde(default)]
+    pub experiment: Option<Experiment>,
     /// The experiment in words.
     pub what: String,
     /// The metric compared.
@@ -59,28 +62,28 @@ pub struct ComparedRow {
     /// The standard deviation between runs of the machine in percent; `None` with one run per side.
     pub spread_percent: Option<f64>,
     /// The verdict, or `not judged` or `seen once`.
-    pub verdict: &'static str,
-    /// Where the far ends of all cells of a kind differ, in parts of each run's median.
+    pub verdict: AnswerWord,
+    /// The difference of far ends over all cells of a kind, in parts of each run's median.
     pub far_end: Option<FarEnd>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 
-impl<'a> RunComparison<'a> {
-    pub(crate) fn of(of: &'a Comparison) -> Self {
+impl RunComparison {
+    pub(crate) fn of(of: &Comparison) -> Self {
         let rows = |rows: &[ComparedCell]| rows.iter().map(ComparedRow::of).collect();
         Self {
-            baseline: &of.baseline,
-            candidate: &of.candidate,
+            baseline: of.baseline.clone(),
+            candidate: of.candidate.clone(),
             tolerance_percent: of.tolerance.as_percent(),
             judged: of.is_judged(),
             any_worse: of.any_worse(),
             kinds: rows(&of.kinds),
             cells: rows(&of.rows),
-            only_in_baseline: &of.only_in_baseline,
-            only_in_candidate: &of.only_in_candidate,
-            not_in_every_run: &of.not_in_every_run,
-            environment: &of.environment,
+            only_in_baseline: of.only_in_baseline.clone(),
+            only_in_candidate: of.only_in_candidate.clone(),
+            not_in_every_run: of.not_in_every_run.clone(),
+            environment: of.environment.clone(),
         }
     }
 }
@@ -89,6 +92,10 @@ impl ComparedRow {
     fn of(row: &ComparedCell) -> Self {
         Self {
             cell: row.of.cell().cloned(),
+            experiment: match &row.of {
+                Compared::Cell(cell) => Some(cell.experiment.clone()),
+                Compared::Kind { .. } => None,
+            },
             what: compared(row),
             metric: row.metric,
             unit: row.metric.unit().to_string(),
@@ -97,7 +104,7 @@ impl ComparedRow {
             change_percent: row.change_percent,
             interval_percent: bounds(row.interval_percent),
             spread_percent: row.spread_percent,
-            verdict: answer_word(row.answer),
+            verdict: row.answer.into(),
             far_end: row.far_end.clone(),
             pages_differ: row.pages_differ,
         }

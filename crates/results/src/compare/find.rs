@@ -1,5 +1,6 @@
 //! Comparison of two sets of runs, such as before and after a change of the machine.
 
+mod answer;
 mod cells;
 mod far_ends;
 mod shifts;
@@ -10,8 +11,9 @@ pub(crate) use shifts::answers;
 
 use numalab_record::{Cell, CellId, Document, Environment, Metric};
 use numalab_stats::{Interval, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+pub use answer::AnswerWord;
 pub use tolerance::Tolerance;
 
 use crate::shape::FarEnd;
@@ -80,14 +82,14 @@ pub struct ComparedCell {
     pub interval_percent: Option<Interval>,
     /// The judgement of the change.
     pub answer: Answer,
-    /// Where the far ends of all cells of a kind differ, in parts of each run's median.
+    /// The difference of far ends over all cells of a kind, in parts of each run's median.
     pub far_end: Option<FarEnd>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 
 /// A fact about the system that differs between two runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactDifference {
     /// The fact's name.

@@ -5,10 +5,9 @@ use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::text::cut_middle;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table, Terminal};
 use numalab_record::{Experiment, Kind};
-use numalab_stats::{Interval, Verdict};
 
-use super::document::RunComparison;
-use crate::compare::{Answer, Compared, ComparedCell, Comparison, FactDifference};
+use super::document::{ComparedRow, RunComparison};
+use crate::compare::{AnswerWord, Comparison, FactDifference};
 use crate::document;
 use crate::label;
 use crate::report::Report;
@@ -22,8 +21,22 @@ const KINDS: &str = "All cells of a kind together: the median of their changes, 
 
 impl Report for Comparison {
     fn page(&self) -> Page {
+        RunComparison::of(self).page()
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        RunComparison::of(self).json()
+    }
+
+    fn rows(&self) -> Option<Rows> {
+        RunComparison::of(self).rows()
+    }
+}
+
+impl Report for RunComparison {
+    fn page(&self) -> Page {
         let kinds = Panel::table(kind_table(&self.kinds));
-        let cells = Panel::table(cell_table(&self.rows))
+        let cells = Panel::table(cell_table(&self.cells))
             .on_terminal(Terminal::Instead(vec![changed_cells(self)]));
         let facts = Panel::table(environment_table(&self.environment));
         let part = |title: &str, panel: Panel| Part::of(title, vec![panel]);
@@ -45,27 +58,26 @@ impl Report for Comparison {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Comparison, &RunComparison::of(self))
+        document(Kind::Comparison, self)
     }
 
     fn rows(&self) -> Option<Rows> {
-        let row = |row: &ComparedCell| {
-            let (id, fields) = match &row.of {
-                Compared::Cell(cell) => (cell.id.0.clone(), fields(&cell.experiment)),
-                Compared::Kind { .. } => (String::new(), FIELDS.map(|_| String::new())),
-            };
+        let row = |row: &ComparedRow| {
+            let id = row.cell.as_ref().map(|cell| cell.0.clone()).unwrap_or_default();
+            let blank = || FIELDS.map(|_| String::new());
+            let of_cell = row.experiment.as_ref().map_or_else(blank, fields);
             let mut fields: Vec<String> =
-                [id, label::compared(row)].into_iter().chain(fields).collect();
+                [id, row.what.clone()].into_iter().chain(of_cell).collect();
             fields.extend([
                 row.metric.name().to_owned(),
-                row.metric.unit().to_string(),
-                optional(row.means.map(|[baseline, _]| baseline)),
-                optional(row.means.map(|[_, candidate]| candidate)),
+                row.unit.clone(),
+                optional(row.baseline),
+                optional(row.candidate),
                 row.change_percent.to_string(),
-                optional(row.interval_percent.map(|interval| interval.lo)),
-                optional(row.interval_percent.map(|interval| interval.hi)),
+                optional(row.interval_percent.map(|[lo, _]| lo)),
+                optional(row.interval_percent.map(|[_, hi]| hi)),
                 optional(row.spread_percent),
-                label::answer_word(row.answer).to_owned(),
+                row.verdict.name().to_owned(),
             ]);
             fields
         };
@@ -77,23 +89,23 @@ impl Report for Comparison {
             .values("", ["baseline", "candidate"])
             .values("%", ["change_percent", "lo_percent", "hi_percent", "spread_percent"])
             .texts(["verdict"]);
-        Some(rows.rows(self.figures().map(row)))
+        Some(rows.rows(self.kinds.iter().chain(&self.cells).map(row)))
     }
 }
 
-fn title(of: &Comparison) -> String {
+fn title(of: &RunComparison) -> String {
     let runs = |names: &[String]| count(names.len(), "run");
     format!("{} against {} of the baseline", runs(&of.candidate), runs(&of.baseline))
 }
 
-fn names(of: &Comparison) -> String {
+fn names(of: &RunComparison) -> String {
     format!("baseline {}; candidate {}", of.baseline.join(", "), of.candidate.join(", "))
 }
 
 /// Counts rows by verdict; without verdicts, words the changes and why they are not judged.
-fn headline(of: &Comparison) -> Lead {
-    if !of.is_judged() {
-        let change = |row: &ComparedCell| format!("{} {}", name(row), percent(row.change_percent));
+fn headline(of: &RunComparison) -> Lead {
+    if !of.judged {
+        let change = |row: &ComparedRow| format!("{} {}", name(row), percent(row.change_percent));
         let changes: Vec<String> = of.kinds.iter().map(change).collect();
         let sentence = format!(
             "{}: not judged, because one run per side does not show how runs of this machine \
@@ -102,16 +114,17 @@ fn headline(of: &Comparison) -> Lead {
         );
         return Lead::new("Not judged", sentence, Mood::Odd);
     }
-    let number = |wanted: fn(&Answer) -> bool| of.figures().filter(|r| wanted(&r.answer)).count();
-    let worse = number(|answer| *answer == Answer::Judged(Verdict::Worse));
-    let better = number(|answer| *answer == Answer::Judged(Verdict::Better));
+    let number = |wanted: AnswerWord| {
+        of.kinds.iter().chain(&of.cells).filter(|row| row.verdict == wanted).count()
+    };
+    let (worse, better) = (number(AnswerWord::Worse), number(AnswerWord::Better));
     let mut sentence = format!(
         "{worse} worse by more than {margin} %, {better} better, {} within {margin} %, {} undecided.",
-        number(|answer| *answer == Answer::Judged(Verdict::Equivalent)),
-        number(|answer| matches!(answer, Answer::Judged(Verdict::Inconclusive { .. }))),
-        margin = trimmed(of.tolerance.as_percent()),
+        number(AnswerWord::Equivalent),
+        number(AnswerWord::Inconclusive),
+        margin = trimmed(of.tolerance_percent),
     );
-    let once = number(|answer| *answer == Answer::SeenOnce);
+    let once = number(AnswerWord::SeenOnce);
     if once > 0 {
         sentence.push_str(&format!(
             " {} out of line in one run: measure again, or with --repeat 2.",
@@ -127,7 +140,7 @@ fn headline(of: &Comparison) -> Lead {
 }
 
 /// Returns a lead for each kind whose far end is shown to differ.
-fn far_ends(of: &Comparison) -> impl Iterator<Item = Lead> {
+fn far_ends(of: &RunComparison) -> impl Iterator<Item = Lead> {
     let shown = of.kinds.iter().filter_map(|row| Some((row, row.far_end.as_ref()?)));
     shown.filter(|(_, far_end)| far_end.is_shown).map(|(row, far_end)| {
         let values = label::far_values(far_end, |value| format!("{} times", trimmed(value)));
@@ -137,21 +150,20 @@ fn far_ends(of: &Comparison) -> impl Iterator<Item = Lead> {
 }
 
 /// Lists changed cells for a terminal, largest change first.
-fn changed_cells(of: &Comparison) -> Table {
-    let is_shown = |row: &&ComparedCell| match row.answer {
-        Answer::Judged(verdict) => matches!(verdict, Verdict::Better | Verdict::Worse),
-        Answer::SeenOnce | Answer::NotJudged => true,
+fn changed_cells(of: &RunComparison) -> Table {
+    let is_shown = |row: &&ComparedRow| {
+        !matches!(row.verdict, AnswerWord::Equivalent | AnswerWord::Inconclusive)
     };
-    let mut rows: Vec<&ComparedCell> = of.rows.iter().filter(is_shown).collect();
+    let mut rows: Vec<&ComparedRow> = of.cells.iter().filter(is_shown).collect();
     rows.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
     let hidden = match rows.len().saturating_sub(MOST_ROWS) {
         0 => String::new(),
         hidden => format!("; {hidden} more not shown"),
     };
-    let which = if of.is_judged() { "Cells that changed" } else { "Cells" };
-    let line = |row: &ComparedCell| {
+    let which = if of.judged { "Cells that changed" } else { "Cells" };
+    let line = |row: &ComparedRow| {
         let name = cut_middle(&name(row), NAME_WIDTH);
-        vec![name, percent(row.change_percent), label::answer_word(row.answer).to_owned()]
+        vec![name, percent(row.change_percent), row.verdict.name().to_owned()]
     };
     Table::new(format!("{which}, largest change first{hidden}"))
         .words("what")
@@ -170,21 +182,21 @@ pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
         .rows(facts.iter().map(|f| vec![f.name.clone(), absent(&f.baseline), absent(&f.candidate)]))
 }
 
-fn notes(of: &Comparison) -> Vec<String> {
-    let margin = trimmed(of.tolerance.as_percent());
+fn notes(of: &RunComparison) -> Vec<String> {
+    let margin = trimmed(of.tolerance_percent);
     let mut notes = vec![
         "A run's figure is its median, a side's is the geometric mean over its runs, and the \
          change is the ratio of the sides."
             .to_owned(),
     ];
-    if of.is_judged() {
+    if of.judged {
         notes.push(format!(
             "The unit of analysis is the run. The spread is one standard deviation between runs \
              of a side: for a kind, of all its cells together; for a cell, of its deviation from \
              them, shrunk towards that of the other cells. A figure is better or worse if its \
              change is shown to exceed {margin} %, with a chance of 5 % for any false verdict \
              among {}.",
-            count(of.rows.len() + of.kinds.len(), "row"),
+            count(of.cells.len() + of.kinds.len(), "row"),
         ));
     }
     for (ids, which) in [
@@ -200,14 +212,14 @@ fn notes(of: &Comparison) -> Vec<String> {
     notes
 }
 
-fn kind_table(kinds: &[ComparedCell]) -> Table {
-    let line = |row: &ComparedCell| {
+fn kind_table(kinds: &[ComparedRow]) -> Table {
+    let line = |row: &ComparedRow| {
         vec![
             name(row),
             percent(row.change_percent),
             interval(row),
             row.spread_percent.map_or_else(dash, spread),
-            label::with_far_end(label::answer_word(row.answer), row.far_end.as_ref()),
+            label::with_far_end(row.verdict.name(), row.far_end.as_ref()),
         ]
     };
     Table::new(KINDS)
@@ -217,22 +229,22 @@ fn kind_table(kinds: &[ComparedCell]) -> Table {
         .figures("spread")
         .words("verdict")
         .rows(kinds.iter().map(line))
-        .moods(kinds.iter().map(|row| mood(row.answer)))
+        .moods(kinds.iter().map(|row| label::answer_mood(row.verdict)))
 }
 
-fn cell_table(rows: &[ComparedCell]) -> Table {
-    let line = |row: &ComparedCell| {
-        let mut answer = label::answer_word(row.answer).to_owned();
+fn cell_table(rows: &[ComparedRow]) -> Table {
+    let line = |row: &ComparedRow| {
+        let mut answer = row.verdict.name().to_owned();
         if let Some(note) = note(row) {
             answer.push_str(&format!(" ({note})"));
         }
-        let value = |value: f64| format!("{} {}", figure(value), row.metric.unit());
-        let [baseline, candidate] =
-            row.means.map_or_else(|| [dash(), dash()], |means| means.map(value));
+        let value = |mean: Option<f64>| {
+            mean.map_or_else(dash, |mean| format!("{} {}", figure(mean), row.unit))
+        };
         vec![
             name(row),
-            baseline,
-            candidate,
+            value(row.baseline),
+            value(row.candidate),
             percent(row.change_percent),
             interval(row),
             row.spread_percent.map_or_else(dash, spread),
@@ -248,7 +260,7 @@ fn cell_table(rows: &[ComparedCell]) -> Table {
         .figures("spread")
         .words("verdict")
         .rows(rows.iter().map(line))
-        .moods(rows.iter().map(|row| mood(row.answer)))
+        .moods(rows.iter().map(|row| label::answer_mood(row.verdict)))
 }
 
 fn dash() -> String {
@@ -259,36 +271,26 @@ fn spread(percent: f64) -> String {
     if percent < 0.01 { "under 0.01 %".to_owned() } else { format!("{} %", figure(percent)) }
 }
 
-fn interval(row: &ComparedCell) -> String {
-    let words = |i: Interval| {
-        let low = percent(i.lo);
-        format!("{} to {}", low.trim_end_matches(" %"), percent(i.hi))
+fn interval(row: &ComparedRow) -> String {
+    let words = |[lo, hi]: [f64; 2]| {
+        let low = percent(lo);
+        format!("{} to {}", low.trim_end_matches(" %"), percent(hi))
     };
     row.interval_percent.map_or_else(dash, words)
 }
 
-fn mood(answer: Answer) -> Mood {
-    match answer {
-        Answer::NotJudged => Mood::Plain,
-        Answer::SeenOnce => Mood::Odd,
-        Answer::Judged(verdict) => label::mood(verdict),
-    }
-}
-
 /// Returns the name of the cell or kind, with the metric if the cell has several.
-fn name(row: &ComparedCell) -> String {
-    match &row.of {
-        Compared::Cell(cell) => match cell.experiment {
-            Experiment::Core(_) | Experiment::Loaded(_) => {
-                format!("{} {}", cell.id.0, row.metric.name())
-            }
-            _ => cell.id.0.clone(),
-        },
-        Compared::Kind { .. } => label::compared(row),
+fn name(row: &ComparedRow) -> String {
+    match (&row.cell, &row.experiment) {
+        (Some(id), Some(Experiment::Core(_) | Experiment::Loaded(_))) => {
+            format!("{id} {}", row.metric.name())
+        }
+        (Some(id), _) => id.to_string(),
+        (None, _) => row.what.clone(),
     }
 }
 
-fn note(row: &ComparedCell) -> Option<String> {
+fn note(row: &ComparedRow) -> Option<String> {
     let (old, new) = row.pages_differ?;
     Some(format!("pages of {} became {}", size(old), size(new)))
 }

@@ -139,7 +139,7 @@ pub enum Remedy {
     InterleaveSegment {
         /// These nodes.
         nodes: NodeSet,
-        /// What it is called.
+        /// The name of the segment.
         segment: String,
     },
     /// Reclaim page cache on the node before allocating elsewhere.

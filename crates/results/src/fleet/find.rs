@@ -160,9 +160,12 @@ pub struct Analysis {
     pub detection: Vec<DetectionPoint>,
 }
 
-/// Searches for outliers with this false discovery rate (0.05 is 5 %).
+/// The expected share of hosts named wrongly among all that are named.
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// Searches for outliers with a false discovery rate of 5 %.
 #[must_use]
-pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
+pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
     let unfinished = hosts.iter().filter(|host| host.ended < host.planned);
     let unfinished = unfinished.map(|host| Unfinished {
         host: host.host.clone(),
@@ -171,7 +174,7 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
     });
     let mut analysis = Analysis {
         hosts: hosts.len(),
-        false_discovery_rate: rate,
+        false_discovery_rate: FALSE_DISCOVERY_RATE,
         unfinished: unfinished.collect(),
         ..Analysis::default()
     };
@@ -189,9 +192,9 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
         }
     }
     analysis.tests = units.all.len();
-    let selection = score::select(&units.all, rate);
+    let selection = score::select(&units.all, FALSE_DISCOVERY_RATE);
     analysis.detection = curve::detection(&units, &selection);
-    analysis.effects = settings::effects(hosts, &units.all, rate);
+    analysis.effects = settings::effects(hosts, &units.all, FALSE_DISCOVERY_RATE);
     let again = again(keys, hosts, &groups, &units, &selection);
     analysis.claims = score::strongest(&units.all, &selection.claimed, hosts, &again);
     analysis.different = settings::different(hosts, &analysis.claims);

@@ -7,6 +7,7 @@ use numalab_record::{
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
+use crate::compare::Answer;
 use crate::study::{HeldLevel, LevelChange};
 
 fn on(cpu: u32, node: u32) -> WorkerPlan {
@@ -135,10 +136,13 @@ fn every_verdict_has_its_word_and_its_mood() {
         (open, "inconclusive", Mood::Odd),
     ] {
         assert_eq!((verdict_word(verdict), mood(verdict)), (word, expected));
-        assert_eq!(answer_word(Answer::Judged(verdict)), word);
+        let answer = AnswerWord::from(Answer::Judged(verdict));
+        assert_eq!((answer.name(), answer_mood(answer)), (word, expected));
     }
-    assert_eq!(answer_word(Answer::NotJudged), "not judged");
-    assert_eq!(answer_word(Answer::SeenOnce), "seen once");
+    for answer in [Answer::NotJudged, Answer::SeenOnce].map(AnswerWord::from) {
+        // In JSON by the same name.
+        assert_eq!(serde_json::to_value(answer).unwrap(), answer.name());
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The JSON document of a machine file compared with a run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::MachineComparison;
+use super::words::words;
 
 /// A machine file compared with a run, figure by figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedMachine {
     /// The margin in percent: smaller differences count as none.
@@ -13,17 +16,30 @@ pub struct ComparedMachine {
 }
 
 /// One figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigurePair {
     /// The figure in words: `latency from node 0 to node 1`.
     pub what: String,
     /// The unit of both values.
-    pub unit: &'static str,
+    pub unit: String,
     /// The machine file's value; `None` if it has none.
     pub file: Option<f64>,
     /// The run's value; `None` if it has none.
     pub result: Option<f64>,
     /// The excess of the run over the file, in percent.
     pub percent: Option<f64>,
+}
+
+impl ComparedMachine {
+    pub(crate) fn of(of: &MachineComparison) -> Self {
+        let pair = |pair: &super::FigurePair| FigurePair {
+            what: words(&pair.what),
+            unit: pair.what.unit().to_owned(),
+            file: pair.file,
+            result: pair.result,
+            percent: pair.percent,
+        };
+        Self { margin_percent: of.margin_percent, pairs: of.pairs.iter().map(pair).collect() }
+    }
 }

@@ -1,9 +1,8 @@
 //! A machine file compared with a run of the same machine, or of its replay.
 
+use numalab_formats::machine_toml::{LoadFigures, MachineFile};
 use numalab_stats::Direction;
 use numalab_topology::{AccessAttributes, Cache, CacheKind, NodeId};
-
-use crate::capture::{Load, MachineFigures};
 
 /// A figure of a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,12 +127,12 @@ pub struct MachineComparison {
 impl MachineComparison {
     /// Compares a run's figures with those of a file.
     #[must_use]
-    pub fn of(file: &MachineFigures, result: &MachineFigures, margin_percent: f64) -> Self {
+    pub fn of(file: &MachineFile, result: &MachineFile, margin_percent: f64) -> Self {
         let of_file =
             |(what, value)| FigurePair { what, file: Some(value), result: None, percent: None };
         let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(of_file).collect();
         // Without a sweep, cache sizes are only what the system reports, not measurements.
-        let has_sweep = !result.cache_latency_ns.is_empty();
+        let has_sweep = !result.memory.cache_latency_ns.is_empty();
         let is_figure =
             |(what, _): &Known| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
         for (what, value) in figures(result).into_iter().filter(is_figure) {
@@ -160,9 +159,9 @@ impl MachineComparison {
 /// A figure with its value.
 type Known = (MachineFigure, f64);
 
-fn figures(of: &MachineFigures) -> Vec<Known> {
+fn figures(of: &MachineFile) -> Vec<Known> {
     let access = of.machine.access.iter().flat_map(of_access);
-    let transfers = of.transfers.iter().flat_map(|transfers| {
+    let transfers = of.memory.transfers.iter().flat_map(|transfers| {
         let within = (MachineFigure::LineWithinGroup, transfers.group_ns);
         let rows = transfers.node_ns.iter().enumerate();
         // On a one-node machine no line travels between nodes.
@@ -172,7 +171,7 @@ fn figures(of: &MachineFigures) -> Vec<Known> {
         });
         std::iter::once(within).chain(between.collect::<Vec<_>>())
     });
-    let tlb = of.tlb.iter().flat_map(|tlb| &tlb.parts).map(|part| {
+    let tlb = of.memory.tlb.iter().flat_map(|tlb| &tlb.parts).map(|part| {
         let page_bytes = part.page_bytes.clone();
         let what = MachineFigure::TlbEntries { level: part.level, page_bytes };
         (what, f64::from(part.entries))
@@ -181,7 +180,7 @@ fn figures(of: &MachineFigures) -> Vec<Known> {
         .chain(caches(of))
         .chain(tlb)
         .chain(transfers)
-        .chain(of.loads.iter().flat_map(load))
+        .chain(of.memory.load.iter().flat_map(load))
         .collect()
 }
 
@@ -204,7 +203,7 @@ fn of_access(of: &AccessAttributes) -> Vec<Known> {
     .collect()
 }
 
-fn caches(of: &MachineFigures) -> Vec<Known> {
+fn caches(of: &MachineFile) -> Vec<Known> {
     let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
     let mut levels: Vec<(u8, Option<u64>)> =
         of.machine.caches.iter().filter(data).map(|one| (one.level, one.size_bytes)).collect();
@@ -212,7 +211,7 @@ fn caches(of: &MachineFigures) -> Vec<Known> {
     levels.dedup_by_key(|one| one.0);
     let mut known = Vec::new();
     for (at, (level, bytes)) in levels.into_iter().enumerate() {
-        let hit = of.cache_latency_ns.get(at);
+        let hit = of.memory.cache_latency_ns.get(at);
         known.extend(hit.map(|&ns| (MachineFigure::CacheHit(level), ns)));
         let kib = bytes.map(|bytes| bytes as f64 / 1024.0);
         known.extend(kib.map(|kib| (MachineFigure::CacheSize(level), kib)));
@@ -220,9 +219,15 @@ fn caches(of: &MachineFigures) -> Vec<Known> {
     known
 }
 
-/// Returns the end point of each curve.
-fn load(load: &Load) -> Vec<Known> {
-    let place = |writes_percent| LoadedPlace { node: load.node, from: load.from, writes_percent };
+/// Returns the end point of each curve, for each node and link that it is of.
+fn load(load: &LoadFigures) -> Vec<Known> {
+    let from = load.from.as_ref().map_or_else(|| vec![None], |set| set.iter().map(Some).collect());
+    let ways = load.nodes.iter().flat_map(|node| from.iter().map(move |&from| (node, from)));
+    ways.flat_map(|way| load_of(load, way)).collect()
+}
+
+fn load_of(load: &LoadFigures, (node, from): (NodeId, Option<NodeId>)) -> Vec<Known> {
+    let place = |writes_percent| LoadedPlace { node, from, writes_percent };
     let peak = |writes, mb_s: f64| (MachineFigure::Peak(place(writes)), mb_s / 1000.0);
     let mut known: Vec<Known> = load.peak_mb_s.map(|mb_s| peak(0.0, mb_s)).into_iter().collect();
     for curve in &load.curves {
@@ -238,7 +243,7 @@ mod tests {
     use super::*;
     use numalab_topology::{CpuSet, Machine, NodeId};
 
-    fn figures_with(ns: u64, mb_s: u64) -> MachineFigures {
+    fn figures_with(ns: u64, mb_s: u64) -> MachineFile {
         let access = AccessAttributes {
             initiator: NodeId(0),
             target: NodeId(1),
@@ -247,7 +252,7 @@ mod tests {
             ..AccessAttributes::default()
         };
         let machine = Machine { access: vec![access], ..Machine::default() };
-        MachineFigures { machine, ..MachineFigures::default() }
+        MachineFile { machine, ..MachineFile::default() }
     }
 
     #[test]
@@ -279,8 +284,9 @@ mod tests {
             cpus: CpuSet::default(),
         };
         let machine = Machine { caches: vec![cache], ..Machine::default() };
-        let reported = MachineFigures { machine, ..MachineFigures::default() };
-        let found = MachineFigures { cache_latency_ns: vec![4.0], ..reported.clone() };
+        let reported = MachineFile { machine, ..MachineFile::default() };
+        let mut found = reported.clone();
+        found.memory.cache_latency_ns = vec![4.0];
         let sizes = |result| MachineComparison::of(&reported, result, 5.0).pairs[0].result;
         assert_eq!(sizes(&reported), None);
         assert_eq!(sizes(&found), Some(1024.0));
@@ -288,8 +294,9 @@ mod tests {
 
     #[test]
     fn what_one_side_lacks_is_shown_and_not_judged() {
-        let file = MachineFigures { cache_latency_ns: vec![1.0], ..figures_with(100, 10) };
-        let nothing = MachineFigures::default();
+        let mut file = figures_with(100, 10);
+        file.memory.cache_latency_ns = vec![1.0];
+        let nothing = MachineFile::default();
         let compared = MachineComparison::of(&file, &nothing, 1.0);
         assert_eq!(compared.pairs.len(), 2);
         assert!(compared.pairs.iter().all(|pair| pair.result.is_none()));

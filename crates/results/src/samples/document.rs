@@ -4,8 +4,8 @@ mod extremes;
 
 pub use extremes::ComparedExtreme;
 
-use numalab_stats::Sample;
-use serde::Serialize;
+use numalab_stats::{Direction, Sample};
+use serde::{Deserialize, Serialize};
 
 use super::SampleComparison;
 use crate::VerdictWord;
@@ -18,6 +18,8 @@ use crate::shape::TwoModes;
 pub struct ComparedSamples {
     /// The unit of the values; empty if unknown.
     pub unit: String,
+    /// Which values are better.
+    pub better: Direction,
     /// The baseline.
     pub baseline: ComparedSample,
     /// The candidate.
@@ -50,6 +52,39 @@ pub struct ComparedSamples {
     pub extremes: Vec<ComparedExtreme>,
 }
 
+/// The part of the document from which the rest follows.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SamplesPart {
+    unit: String,
+    /// Absent from documents of earlier versions.
+    better: Option<Direction>,
+    baseline: SidePart,
+    candidate: SidePart,
+    margin_percent: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct SidePart {
+    name: String,
+    values: Vec<f64>,
+}
+
+impl SamplesPart {
+    /// Compares the values again; `None` if it is not known which are better, or if they are no
+    /// sample.
+    pub(crate) fn compared(self) -> Option<SampleComparison> {
+        let (baseline, candidate) = (self.baseline, self.candidate);
+        SampleComparison::of(
+            [baseline.name, candidate.name],
+            [baseline.values, candidate.values],
+            self.unit,
+            self.better?,
+            self.margin_percent,
+        )
+        .ok()
+    }
+}
+
 /// One side of two files compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -78,6 +113,7 @@ impl ComparedSamples {
         let gain = of.gain_of_means();
         Self {
             unit: of.unit.clone(),
+            better: of.direction,
             baseline: side(&of.names[0], &of.baseline, &of.modes[0]),
             candidate: side(&of.names[1], &of.candidate, &of.modes[1]),
             margin_percent: of.margin.as_percent(),

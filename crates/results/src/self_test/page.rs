@@ -123,7 +123,7 @@ fn words(found: &CheckFound) -> String {
             format!("CPUs {right}: on the CPU, and on its node")
         }
         CheckFound::Pins { right, wrong } => format!(
-            "CPUs {wrong}: the kernel runs them on another node than the topology's; right: {right}"
+            "CPUs {wrong}: the kernel runs them on a node other than the topology's; right: {right}"
         ),
         CheckFound::Pages { nodes } => pages_words(nodes),
         CheckFound::Claim { node, claimed, pages, refused } => format!(

@@ -1,5 +1,6 @@
 //! Page, JSON and rows of a study: the answer first, then its explanation, then the evidence.
 
+mod cells;
 mod charts;
 mod findings;
 mod levels;
@@ -12,7 +13,7 @@ mod places;
 mod rows;
 mod tables;
 mod tiers;
-mod words;
+pub(in crate::study) mod words;
 
 pub use notices::{accelerator_reason, notice as notice_words};
 
@@ -98,7 +99,9 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
 }
 
 fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
-    let mut panels = vec![Panel::table(tables::treatments(summary, subject)).folded()];
+    let mut panels: Vec<Panel> =
+        cells::table(summary, subject).map(Panel::table).into_iter().collect();
+    panels.push(Panel::table(tables::treatments(summary, subject)).folded());
     if summary.subjects.len() > DRAWN_SUBJECTS {
         return panels;
     }

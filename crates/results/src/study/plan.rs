@@ -68,7 +68,7 @@ impl Report for StudyList {
         let part = Part::of("Studies", vec![Panel::table(table.rows(rows))]);
         Page {
             brand: "numalab study list".to_owned(),
-            title: "The studies that come with numalab".to_owned(),
+            title: "The bundled studies".to_owned(),
             parts: part.into_iter().collect(),
             ..Page::default()
         }

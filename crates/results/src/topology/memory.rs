@@ -34,10 +34,11 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     heading.rows(rows)
 }
 
-/// States that no node has huge pages in its pool.
+/// States that no node has huge pages in its pools, where the source has pools at all.
 pub(super) fn no_pools(machine: &Machine) -> Option<String> {
+    let is_known = machine.nodes.iter().any(|node| !node.huge_pages.is_empty());
     let none = machine.nodes.iter().all(|node| pools(node).is_empty());
-    (none && !machine.nodes.is_empty()).then(|| "No huge pages are reserved.".to_owned())
+    (none && is_known).then(|| "No huge pages are reserved.".to_owned())
 }
 
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Results that are kept in the repository, and the pages that are kept beside them.
+//! Results kept in the repository, with their pages.
 
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ fn the_kept_page_of_the_run_in_html_is_what_it_is_made_into_now() {
     assert_same(&page, "docs/examples/run/report.html");
 }
 
-/// What numalab 0.1.0 wrote.
+/// Returns a file written by numalab 0.1.0.
 fn before(what: &str) -> PathBuf {
     repository().join("crates/cli/tests/written-before").join(what)
 }

@@ -1,4 +1,4 @@
-//! What programs do to their memory, from every source, on this machine and on one that is emulated.
+//! Profiles of programs from every source, on this machine and on an emulated one.
 
 use std::collections::BTreeMap;
 
@@ -323,7 +323,7 @@ fn a_short_look_and_few_counts_are_said_at_their_borders() {
     let said = |text: &str| Some(format!("Little was seen: {text}"));
     assert_eq!(
         little(99 * MS, 50),
-        said("It ended after 99.0 ms: this shows little but its start.")
+        said("It ended after 99.0 ms, so this shows little more than its start.")
     );
     assert_eq!(little(100 * MS, 50), None);
     assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: profile for longer."));
@@ -348,7 +348,7 @@ fn remote_memory_is_odd_from_one_access_in_twenty_on() {
     assert!(placed(50)[0].starts_with("Placement: 5.0 % of the samples are remote: to memory"));
     assert!(placed(50)[1].starts_with("Region: table.bin at 0x100000 (8M) takes 100 % of these"));
     let fine = placed(49);
-    assert!(fine[0].ends_with("95 % of the samples are local: to memory of the cpu's own node."));
+    assert!(fine[0].ends_with("95 % of the samples are local: to memory on the cpu's own node."));
     assert!(!fine.iter().any(|text| text.starts_with("Region")), "{fine:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Two files of numbers, and a machine file beside a run.
+//! Two files of numbers compared, and a machine file compared with a run.
 
 use numalab_results::Report;
 use numalab_results::machine::{Access, FigurePair, LoadedPlace, MachineComparison, MachineFigure};

@@ -28,7 +28,7 @@ pub fn compare(name: &str, result: &impl Report) {
     insta::assert_snapshot!(name, parts.join("\n"));
 }
 
-/// What differs from page to page: style and script are files of their own.
+/// Returns the part that differs from page to page: style and script are separate files.
 pub fn body(html: &str) -> &str {
     let body = html.split_once("<body>").expect("a page has a body").1;
     body.split_once("<script>").expect("a page has a script").0

@@ -58,8 +58,8 @@ fn frame(width: u32) -> String {
     )
 }
 
-/// What the page says of itself at `width`, or `None` (and a loud word) where there is
-/// no Chromium and `NUMALAB_REQUIRE_TOOLS` does not ask for one.
+/// Returns the title that the page sets at `width`; `None`, with a loud note, without Chromium
+/// unless `NUMALAB_REQUIRE_TOOLS` demands it.
 fn title_at(page: &str, width: u32) -> Option<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let page = page.replacen("<head>", &format!("<head>{EARS}"), 1);

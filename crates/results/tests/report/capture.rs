@@ -1,12 +1,13 @@
 //! Machine files out of runs whose truth is known.
 
+use numalab_formats::machine_toml::MachineFile;
 use numalab_record::{Document, Experiment, Metric};
 use numalab_results::Report;
 use numalab_results::capture::page::sentences;
-use numalab_results::capture::{Captured, MachineFigures, Remark, capture, curve_families};
+use numalab_results::capture::{Captured, Remark, capture, curve_families};
 use numalab_results::machine::{Access, MachineComparison, MachineFigure};
 use numalab_results::run::Summary;
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 
 use crate::runs;
 
@@ -14,7 +15,7 @@ fn assert_near(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 0.03, "{found}, expected {expected}");
 }
 
-fn latency_ns(figures: &MachineFigures, from: u32, to: u32) -> f64 {
+fn latency_ns(figures: &MachineFile, from: u32, to: u32) -> f64 {
     let pair = (NodeId(from), NodeId(to));
     let mut access = figures.machine.access.iter();
     let found = access.find(|access| (access.initiator, access.target) == pair).expect("a pair");
@@ -28,15 +29,16 @@ fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
     for (from, to, ns) in [(0, 0, 86.4), (0, 1, 140.1), (1, 0, 140.1), (1, 1, 86.4)] {
         assert_near(latency_ns(figures, from, to), ns);
     }
-    assert_eq!(figures.cache_latency_ns.len(), 3);
-    for (&found, expected) in figures.cache_latency_ns.iter().zip([1.56, 4.4, 15.8]) {
+    assert_eq!(figures.memory.cache_latency_ns.len(), 3);
+    for (&found, expected) in figures.memory.cache_latency_ns.iter().zip([1.56, 4.4, 15.8]) {
         assert_near(found, expected);
     }
-    let transfers = figures.transfers.as_ref().expect("every kind of pair was measured");
+    let transfers = figures.memory.transfers.as_ref().expect("every kind of pair was measured");
     assert_near(transfers.group_ns, 26.0);
     assert_near(transfers.node_ns[0][1], 71.5);
-    let load = figures.loads.first().expect("a saturated curve");
-    assert_eq!((figures.loads.len(), load.node, load.from), (1, NodeId(0), None));
+    let load = figures.memory.load.first().expect("a saturated curve");
+    let nodes = NodeSet::from_iter([NodeId(0)]);
+    assert_eq!((figures.memory.load.len(), &load.nodes, &load.from), (1, &nodes, &None));
     let &(mb_s, ns) = load.curves[0].points.last().expect("points");
     assert_near(mb_s, 24_400.0);
     assert_near(ns, 87.0 * 4.1);
@@ -56,7 +58,7 @@ fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
 fn a_surface_gives_a_curve_for_each_share_of_writes() {
     let document = runs::surface();
     let captured = capture(&document);
-    let load = &captured.figures.loads[0];
+    let load = &captured.figures.memory.load[0];
     let writes: Vec<f64> = load.curves.iter().map(|curve| curve.writes_percent).collect();
     assert_eq!(writes, [0.0, 25.0, 33.3, 50.0, 100.0]);
     let families = curve_families(&Summary::of(&document));
@@ -93,13 +95,14 @@ fn read_by_two(together_gb_per_s: f64) -> Captured {
 fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long() {
     let full = read_by_two(25.0);
     let curve =
-        &full.figures.loads.first().expect("24.4 GB/s by one are all that there is").curves[0];
+        &full.figures.memory.load.first().expect("24.4 GB/s by one are all that there is").curves
+            [0];
     assert_near(curve.points.last().expect("points").0, 24_400.0);
     let left = read_by_two(46.0);
-    assert!(left.figures.loads.is_empty());
-    // What a load takes longer beside 24.4 GB/s is 30 ns of outstanding lines: 11.5 of 64 bytes.
+    assert!(left.figures.memory.load.is_empty());
+    // The extra latency of a load at 24.4 GB/s is 30 ns of outstanding lines: 11.5 of 64 bytes.
     let lines = |of: &Captured| {
-        let core = of.figures.core.expect("a core");
+        let core = of.figures.memory.core.expect("a core");
         core.misses + core.prefetch.expect("some are prefetched")
     };
     let more = lines(&full) - lines(&left);
@@ -112,8 +115,10 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
 fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
     let mut document = runs::one_node();
     let captured = capture(&document);
-    let (core, hit_ns) =
-        (captured.figures.core.expect("a core"), captured.figures.cache_latency_ns[0]);
+    let (core, hit_ns) = (
+        captured.figures.memory.core.expect("a core"),
+        captured.figures.memory.cache_latency_ns[0],
+    );
     assert_near(core.atomic_ns.expect("measured") + hit_ns, 5.7);
     assert!(!captured.remarks.contains(&Remark::NoAtomicAdd));
     let samples = document.cells.iter_mut().flat_map(|cell| &mut cell.samples);
@@ -121,7 +126,7 @@ fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
         .filter(|sample| sample.metric == Metric::AtomicAdd)
         .for_each(|sample| sample.metric = Metric::Frame);
     let older = capture(&document);
-    assert_eq!(older.figures.core.expect("a core").atomic_ns, None);
+    assert_eq!(older.figures.memory.core.expect("a core").atomic_ns, None);
     assert!(older.remarks.contains(&Remark::NoAtomicAdd));
 }
 
@@ -129,14 +134,14 @@ fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
 fn a_walk_that_takes_longer_than_an_access_takes_more_of_them() {
     let captured = capture(&runs::one_node());
     // Past a second level of 2.2 ns a walk takes 11 ns, and a hit in L2 4.4.
-    assert_eq!(captured.figures.tlb.as_ref().expect("a TLB").nested_accesses, Some(1));
+    assert_eq!(captured.figures.memory.tlb.as_ref().expect("a TLB").nested_accesses, Some(1));
     let said = sentences(&captured).join("\n");
     assert!(said.contains("Each step of a page walk takes as long as 2 accesses"), "{said}");
 }
 
 #[test]
 fn what_one_core_writes_past_its_caches_is_so_many_lines_at_a_time() {
-    let core = capture(&runs::one_node()).figures.core.expect("a core");
+    let core = capture(&runs::one_node()).figures.memory.core.expect("a core");
     let lines = f64::from(core.writes.expect("write-nt by one core"));
     let reads = f64::from(core.misses + core.prefetch.expect("some are prefetched"));
     assert!(lines != reads && (0.3..3.0).contains(&(lines / reads)), "{lines}, {reads}");
@@ -147,7 +152,7 @@ fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
     let mut document = runs::one_node();
     let each_ns = |document: &Document| {
         let captured = capture(document);
-        captured.figures.core.expect("a core").ns_per_instruction
+        captured.figures.memory.core.expect("a core").ns_per_instruction
     };
     let real_ns = each_ns(&document);
     document.run.environment.facts.insert("time".into(), "each vCPU's own".into());
@@ -158,8 +163,8 @@ fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
 fn an_empty_run_gives_its_topology_and_says_that_all_else_is_left_out() {
     let captured = capture(&runs::empty());
     let figures = &captured.figures;
-    assert!(figures.cache_latency_ns.is_empty() && figures.loads.is_empty());
-    assert_eq!((&figures.core, &figures.transfers), (&None, &None));
+    assert!(figures.memory.cache_latency_ns.is_empty() && figures.memory.load.is_empty());
+    assert_eq!((&figures.memory.core, &figures.memory.transfers), (&None, &None));
     let said = sentences(&captured);
     assert!(said.iter().all(|sentence| sentence.starts_with("Left out: ")), "{said:?}");
     assert!(said.len() == 4, "{said:?}");
@@ -172,7 +177,7 @@ fn a_machine_file_and_a_run_are_shown_side_by_side() {
     let slow = result.machine.access.iter_mut().find(|access| access.initiator != access.target);
     let slow = slow.and_then(|access| access.read_latency_ps.as_mut()).expect("a remote pair");
     *slow += *slow / 10;
-    result.transfers = None;
+    result.memory.transfers = None;
     let compared = MachineComparison::of(&file, &result, 5.0);
     let worse: Vec<_> = compared.worse().map(|pair| &pair.what).collect();
     let latency = MachineFigure::Latency { access: Access::Load, from: NodeId(0), to: NodeId(1) };

@@ -1,4 +1,4 @@
-//! What a memory emulator reported, in every format.
+//! A memory emulator's report in every format.
 
 use numalab_page::Style;
 use numalab_record::MemoryReport;

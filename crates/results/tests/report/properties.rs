@@ -218,7 +218,7 @@ fn foreign_tag(page: &str) -> Option<&str> {
     })
 }
 
-/// What stands between style and script.
+/// Returns the text between style and script.
 fn body_of(page: &str) -> &str {
     let body = page.split_once("</style>").map_or("", |(_, body)| body);
     body.split_once("<script>").map_or("", |(body, _)| body)

@@ -404,7 +404,7 @@ pub fn two_nodes() -> Document {
     run.document
 }
 
-/// What a kernel of our own found of its frames.
+/// Returns a result of numalab's own kernel about its frames.
 pub fn frames() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
     let cpus = vec![CpuId(0), CpuId(4)];

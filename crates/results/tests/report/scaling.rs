@@ -297,7 +297,7 @@ fn without_placement_nothing_is_said_of_ccds_and_nodes() {
     assert!(crowd[0].ends_with("because the placement of the ranks is not recorded"), "{crowd:?}");
 }
 
-/// What is seen is in the JSON as values: what it is, its figures, its threshold and evidence.
+/// The JSON has each finding as values: its kind, figures, threshold and evidence.
 #[test]
 fn findings_are_values_in_json() {
     let scaling = scaling(&|ccd, _, _| 100.0 + 20.0 * ccd as f64);

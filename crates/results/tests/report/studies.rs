@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use numalab_record::study::*;
 use numalab_record::{Environment, Kind, NoEffect};
 
-/// Other processes took so much of two seconds.
+/// A disturbance by other processes of this length within two seconds.
 pub fn disturbed_by(foreign_ms: u64) -> Disturbance {
     let load = Load::Foreign { foreign_ms, of_ms: 2000 };
     Disturbance::Load { on: LoadedMachine::Own, load }
 }
 
-/// What a study is made of.
+/// The parts of a study.
 pub struct Made {
     pub factors: Vec<Factor>,
     pub metrics: Vec<(&'static str, Quantity)>,

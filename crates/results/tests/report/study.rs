@@ -1,4 +1,4 @@
-//! What is said of a study, and that it is what its samples show.
+//! Sentences of a study's page, compared with its samples.
 
 use numalab_page::Style;
 use numalab_record::study::{
@@ -49,13 +49,30 @@ fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
 }
 
 #[test]
+fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
+    let document = studies::two_by_two();
+    let text = StudySummary::of(&document).page().markdown();
+    let cells = "latency in ns by host and guest, medians; change of the median from the first";
+    assert!(text.contains(cells), "{text}");
+    let after = text.split(cells).nth(1).expect("the table");
+    assert!(after.trim_start().starts_with("| host | guest off | guest on |"), "{after}");
+    let both = after.lines().find(|line| line.starts_with("| host on |")).expect("a row");
+    let change =
+        both.rsplit(", ").next().and_then(|cell| cell.split(' ').next()).expect("a change");
+    assert!((change.parse::<f64>().expect("a number") + 28.0).abs() < 1.0, "{both}");
+    let numbers = studies::scaling();
+    assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
+}
+
+#[test]
 fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
     let mut document = studies::without_variance();
     for sample in document.journal.iter_mut().filter_map(|entry| match entry {
         Entry::Sample(sample) => Some(sample),
         _ => None,
     }) {
-        // What balancing moves differs from block to block; the median is the third of five.
+        // The number of pages that balancing moves differs between blocks; the median is the third
+        // of five.
         let moved = if sample.treatment == 1 { 100 * (sample.block as u64 + 1) } else { 0 };
         sample.observation.looks = (0..8)
             .map(|at| TierLook {
@@ -291,7 +308,7 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
         ),
         "{best}"
     );
-    // Where larger is better nothing beats the baseline but by noise.
+    // Where larger is better, other treatments beat the baseline only by noise.
     document.run.rules.primary = Some("copy.rate".to_owned());
     assert!(said(&document).contains("not shown to be better"), "{}", said(&document));
     // One block shows nothing, whatever its figures.

@@ -1,4 +1,4 @@
-//! What a summary finds in runs whose truth is known.
+//! Findings of a summary in runs with known truth.
 
 use numalab_record::{AccessPattern, Document, Experiment};
 use numalab_results::Report;
@@ -300,6 +300,39 @@ fn what_caches_hold_is_never_called_memory() {
     }
     let page = Summary::of(&document).page();
     assert!(page.lead[0].sentence.contains("16K may fit the caches"), "{:?}", page.lead[0]);
+}
+
+#[test]
+fn a_plateau_that_only_the_largest_size_leaves_is_the_cache_not_found_before() {
+    let mut document = runs::one_node();
+    document.cells.retain(|cell| match &cell.cell.experiment {
+        Experiment::Latency(latency) => {
+            latency.size_bytes <= 32 << 20 || latency.size_bytes == 1 << 30
+        }
+        _ => true,
+    });
+    for cache in &mut document.run.machine.caches {
+        if cache.level == 3 {
+            cache.size_bytes = Some(16 << 20);
+        }
+    }
+    let summary = Summary::of(&document);
+    let last = summary.curves[0].levels.last().expect("a level");
+    assert_eq!((last.name, last.to_bytes), (LevelName::Cache(3), 32 << 20));
+    let sentence = &summary.page().lead[1].sentence;
+    assert!(sentence.contains("L3 takes 15.8 ns up to 32M at least"), "{sentence}");
+    assert!(sentence.contains("one size does not show what memory takes"), "{sentence}");
+}
+
+#[test]
+fn one_slow_size_at_the_end_does_not_make_a_cache_of_memory() {
+    let mut document = runs::one_node();
+    let largest = document.cells.iter_mut().filter(|cell| cell.cell.id.0.contains("1073741824"));
+    for sample in largest.flat_map(|cell| &mut cell.samples) {
+        sample.value *= 3.0;
+    }
+    let summary = Summary::of(&document);
+    assert_eq!(summary.curves[0].levels.last().expect("a level").name, LevelName::Memory);
 }
 
 #[test]

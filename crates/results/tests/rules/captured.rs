@@ -1,14 +1,15 @@
 //! Machine files out of runs: what is taken over, derived, replaced and left out.
 
+use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
 use numalab_memory_model::machine::Family;
 use numalab_record::{
     BandwidthCell, CellResult, Document, Experiment, LatencyCell, LoadedCell, Metric, Pages,
     Sample, StreamKernel,
 };
-use numalab_results::capture::{Captured, Load, NoLoad, Remark, capture};
+use numalab_results::capture::{Captured, NoLoad, Remark, capture};
 use numalab_results::machine::{Access, FigurePair, LoadedPlace, MachineComparison, MachineFigure};
-use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, HugePagePool, NodeId};
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, HugePagePool, NodeId, NodeSet};
 
 use crate::run_lab::{
     MIB, bandwidth, c2c, cell, chase, core, document, latency, loaded, stream, under_load,
@@ -71,7 +72,7 @@ fn a_run_that_measured_nothing_says_of_everything_that_it_is_left_out() {
         Remark::NoTlb,
     ];
     assert_eq!(captured.remarks, expected);
-    assert_eq!((captured.chase, captured.figures.loads.len()), (None, 0));
+    assert_eq!((captured.chase, captured.figures.memory.load.len()), (None, 0));
 }
 
 #[test]
@@ -115,8 +116,9 @@ fn caches_have_what_a_hit_takes_and_sizes_far_off_are_those_that_were_found() {
         cache(3, CacheKind::Unified, 512 * MIB),
     ];
     let captured = with_caches(sweep(), &caches);
-    assert_eq!(captured.figures.cache_latency_ns.len(), 2, "{captured:?}");
-    let rounded: Vec<f64> = captured.figures.cache_latency_ns.iter().map(|ns| ns.round()).collect();
+    assert_eq!(captured.figures.memory.cache_latency_ns.len(), 2, "{captured:?}");
+    let rounded: Vec<f64> =
+        captured.figures.memory.cache_latency_ns.iter().map(|ns| ns.round()).collect();
     assert_eq!(rounded, [1.0, 4.0]);
     let of_caches = remarks(&captured, |remark| {
         matches!(remark, Remark::CacheFound { .. } | Remark::NoCache { .. } | Remark::NoSweep)
@@ -143,7 +145,7 @@ fn a_core_has_the_lines_under_way_that_its_reads_need_and_half_of_them_at_most_a
     let of = |gb, ghz| {
         let captured = capture(&document(vec![local.clone(), reads(gb), core(0, ghz)]));
         let derived = remarks(&captured, |remark| matches!(remark, Remark::CoreDerived { .. }));
-        (captured.figures.core.expect("a core"), derived)
+        (captured.figures.memory.core.expect("a core"), derived)
     };
     // 12.8 GB/s for 100 ns are 20 lines of 64 bytes.
     let (found, derived) = of(12.8, 4.0);
@@ -176,7 +178,7 @@ fn writes_that_bypass_caches_and_atomic_additions_are_taken_over_where_they_were
         cells,
         &[cache(1, CacheKind::Data, 32 << 10), cache(2, CacheKind::Unified, MIB)],
     );
-    let found = captured.figures.core.expect("a core");
+    let found = captured.figures.memory.core.expect("a core");
     assert_eq!(found.writes, Some(10));
     assert!((found.atomic_ns.unwrap() - 5.0).abs() < 1e-6, "beyond a hit of 1 ns: {found:?}");
     assert!(!captured.remarks.contains(&Remark::NoAtomicAdd));
@@ -190,16 +192,16 @@ fn a_core_takes_the_table_of_its_family_where_there_is_one() {
     let mut known = with_fact(document(cells()), "cpu_vendor", "AuthenticAMD");
     known.run.machine.caches = vec![cache(2, CacheKind::Unified, MIB)];
     let captured = capture(&known);
-    let timing = captured.figures.core.unwrap().timing.expect("a table");
+    let timing = captured.figures.memory.core.unwrap().timing.expect("a table");
     assert_eq!((timing.family, timing.cycle_ns), (Family::Zen4, 0.25));
     assert!(captured.remarks.contains(&Remark::CoreTimed { family: Family::Zen4 }));
     let unknown = capture(&with_fact(document(cells()), "cpu_vendor", "Other"));
     assert!(
         unknown.remarks.contains(&Remark::NoTiming)
-            && unknown.figures.core.unwrap().timing.is_none()
+            && unknown.figures.memory.core.unwrap().timing.is_none()
     );
     let emulated = capture(&with_fact(known, "time", "virtual"));
-    assert_eq!(emulated.figures.core.unwrap().timing, None, "one instruction a cycle");
+    assert_eq!(emulated.figures.memory.core.unwrap().timing, None, "one instruction a cycle");
 }
 
 #[test]
@@ -210,7 +212,7 @@ fn an_emulated_core_runs_one_instruction_a_cycle() {
         core(0, 4.0),
     ];
     let captured = capture(&with_fact(document(cells), "time", "virtual"));
-    assert!((captured.figures.core.unwrap().ns_per_instruction - 0.25).abs() < 1e-9);
+    assert!((captured.figures.memory.core.unwrap().ns_per_instruction - 0.25).abs() < 1e-9);
 }
 
 /// Four pairs: two within their groups, two between nodes.
@@ -220,7 +222,7 @@ fn transfers() -> Vec<CellResult> {
 
 #[test]
 fn a_line_takes_half_of_the_median_round_trip_and_every_kind_of_pair_must_be_there() {
-    let found = capture(&document(transfers())).figures.transfers.expect("all kinds");
+    let found = capture(&document(transfers())).figures.memory.transfers.expect("all kinds");
     assert_eq!(found.group_ns, 21.0);
     assert_eq!(
         found.node_ns,
@@ -229,13 +231,16 @@ fn a_line_takes_half_of_the_median_round_trip_and_every_kind_of_pair_must_be_the
     );
     let without = |from: usize| {
         let captured = capture(&document(transfers().split_off(from)));
-        (captured.figures.transfers.is_none(), captured.remarks.contains(&Remark::NoTransfers))
+        (
+            captured.figures.memory.transfers.is_none(),
+            captured.remarks.contains(&Remark::NoTransfers),
+        )
     };
     assert_eq!(without(2), (true, true), "none within a group");
     let mut inside = document(transfers()[..2].to_vec());
-    assert!(capture(&inside).figures.transfers.is_none(), "none between nodes");
+    assert!(capture(&inside).figures.memory.transfers.is_none(), "none between nodes");
     inside.run.machine.cpus.truncate(2);
-    let alone = capture(&inside).figures.transfers.expect("there are no others");
+    let alone = capture(&inside).figures.memory.transfers.expect("there are no others");
     assert_eq!((alone.group_ns, &alone.node_ns[0][..]), (20.0, &[20.0, 20.0][..]));
 }
 
@@ -243,7 +248,7 @@ fn a_line_takes_half_of_the_median_round_trip_and_every_kind_of_pair_must_be_the
 fn siblings_of_a_core_say_nothing_of_lines_between_cores() {
     let mut of = document(transfers());
     of.run.machine.cpus[1].core = Some(0);
-    let found = capture(&of).figures.transfers.expect("all kinds");
+    let found = capture(&of).figures.memory.transfers.expect("all kinds");
     assert_eq!(found.group_ns, 22.0, "cpu 2 and 3 alone");
 }
 
@@ -262,8 +267,9 @@ fn a_saturated_curve_becomes_one_of_rising_traffic_and_latency() {
     let captured = capture(&document(saturated()));
     let points = vec![(0.0, 100.0), (12_000.0, 130.0), (15_000.0, 130.0), (19_200.0, 250.0)];
     let curves = vec![Curve { writes_percent: 0.0, points }];
-    let load = Load { node: NodeId(0), from: None, peak_mb_s: None, curves };
-    assert_eq!(captured.figures.loads, [load], "less traffic behind the peak is left out");
+    let nodes = NodeSet::from_iter([NodeId(0)]);
+    let load = LoadFigures { nodes, from: None, peak_mb_s: None, curves };
+    assert_eq!(captured.figures.memory.load, [load], "less traffic behind the peak is left out");
     let without = remarks(&captured, |remark| matches!(remark, Remark::NoLoad { .. }));
     assert_eq!(without, [Remark::NoLoad { node: NodeId(1), why: NoLoad::NotMeasured }]);
 }
@@ -300,15 +306,17 @@ fn load_from_another_node_alone_is_the_link_between_them() {
             of
         };
         let cells = vec![of(None, 100.0, 0.0), of(Some(0), 300.0, 9.0)];
-        let loads = capture(&document(cells)).figures.loads;
-        loads.iter().map(|load| (load.node.0, load.from)).collect::<Vec<_>>()
+        let loads = capture(&document(cells)).figures.memory.load;
+        let one = |set: &NodeSet| set.iter().next().expect("a node");
+        let way = |load: &LoadFigures| (one(&load.nodes).0, load.from.as_ref().map(one));
+        loads.iter().map(way).collect::<Vec<_>>()
     };
     assert_eq!(way(&[2, 3]), [(0, Some(NodeId(1)))]);
     assert_eq!(way(&[1, 2]), [(0, None)], "its own cores load it too");
     assert_eq!(way(&[9]), [], "nobody knows where cpu 9 is");
 }
 
-/// What the captured machine says of itself and of another.
+/// Compares the captured machine with another one.
 fn compared(file: &Document, result: &Document, margin: f64) -> MachineComparison {
     MachineComparison::of(&capture(file).figures, &capture(result).figures, margin)
 }

@@ -1,4 +1,4 @@
-//! Guests that run apart from their memory, and what mends that by hypervisor.
+//! Guests that run apart from their memory, and the remedy for each hypervisor.
 
 use std::collections::BTreeMap;
 

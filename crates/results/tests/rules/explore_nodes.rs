@@ -11,7 +11,7 @@ use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId};
 const MIB: u64 = 1 << 20;
 const TOTAL: u64 = 1000 * MIB;
 
-/// A node with 1000 MiB and a cpu, of which so many MiB are free.
+/// A node with 1000 MiB and a cpu, with this memory free.
 fn node(id: u32, free_mib: u64) -> NodeView {
     NodeView {
         node: NodeId(id),

@@ -22,7 +22,7 @@ fn keys() -> Vec<FigureKey> {
     (0..16).map(key).collect()
 }
 
-/// So many hosts that differ by about 1 %; each of a host's runs anew.
+/// Simulates hosts that differ by about 1 %, with independent runs of each.
 fn fleet(hosts: usize) -> Vec<HostRun> {
     let mut rng = Rng::new(11);
     let mut medians = || -> Vec<(usize, f64)> {
@@ -54,7 +54,7 @@ fn change(host: &mut HostRun, factor: f64, again: bool, of: impl Fn(&FigureKey) 
 }
 
 fn found(hosts: &[HostRun]) -> Analysis {
-    analyse(&keys(), hosts, 0.05)
+    analyse(&keys(), hosts)
 }
 
 fn is_latency_of_node_1(key: &FigureKey) -> bool {
@@ -183,7 +183,7 @@ fn settings_of_a_claimed_host_are_named_where_less_than_a_fifth_has_them() {
     assert_eq!(found(&hosts).different, [different]);
 }
 
-/// The last so many of 40 hosts have another governor, and with it other latencies.
+/// Analyses 40 hosts, the last `hosts` of which have another governor and other latencies.
 fn with_governor(hosts: usize, factor: f64) -> Analysis {
     let mut fleet = fleet(40);
     for (at, host) in fleet.iter_mut().enumerate() {
@@ -209,7 +209,7 @@ fn a_setting_that_goes_with_other_figures_on_five_hosts_is_named() {
     assert!(with_governor(5, 1.0).effects.is_empty(), "nothing goes with it");
 }
 
-/// Of 40 hosts, the first so many have slower memory.
+/// Analyses 40 hosts, the first `slow` of which have slower memory.
 fn of_two_kinds(slow: usize) -> Analysis {
     let mut hosts = fleet(40);
     let slower = |host| change(host, 1.5, true, |key| key.family == Family::MemoryLatency);

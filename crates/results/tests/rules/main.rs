@@ -1,4 +1,4 @@
-//! What the rules find at their borders, and what they leave alone.
+//! Rules at their borders: values that they just find, and values that they just ignore.
 
 mod captured;
 mod compared;

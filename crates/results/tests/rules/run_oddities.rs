@@ -1,4 +1,4 @@
-//! What casts doubt on a run: each rule just within its border and just beyond.
+//! Doubts about a run: each rule just within its border and just beyond.
 
 use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
 use numalab_results::run::{Oddity, RunFinding, Summary, Target};

@@ -38,7 +38,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// A step at one size of 512 MiB with so many ns for each rank, none of them placed.
+/// A step at a size of 512 MiB with one latency in ns per rank, without placement.
 pub fn step(file: &str, values: &[f64]) -> ScalingStep {
     ScalingStep {
         file: file.to_owned(),

@@ -1,4 +1,4 @@
-//! What is seen in scaling runs: caches, CCDs, memory controllers, distance, disturbance.
+//! Findings in scaling runs: caches, CCDs, memory controllers, distance, disturbance.
 
 use numalab_record::scaling::{Mode, ScalingMetric, ScalingStep};
 use numalab_results::scaling::{
@@ -177,7 +177,7 @@ fn differences_of_few_ranks_are_real_where_their_ranges_do_not_meet_and_by_3_per
     assert_eq!(real(&[90.0, 91.0]), [true], "faster is a difference too");
 }
 
-/// The same four ranks' memory on node 0, from so many ranks of a CCD each.
+/// Compares the same four ranks with memory on node 0, packed and spread over CCDs.
 fn packed_and_spread(dense_ns: f64, loose_ns: f64) -> Vec<ScalingFinding> {
     let dense = placed("dense", &[dense_ns; 4], &[(0, 0), (1, 0), (2, 0), (3, 0)]);
     let loose = placed("loose", &[loose_ns; 4], &[(0, 0), (1, 0), (4, 0), (5, 0)]);

@@ -1,4 +1,4 @@
-//! What samples in blocks show: effects, looks, the best treatment, findings, two runs compared.
+//! Findings from samples in blocks: effects, looks, the best treatment, two runs compared.
 
 use numalab_record::study::{Arm, EndReason, Entry, GuestPlace, Quantity, Reading, StudyDocument};
 use numalab_results::compare::{Answer, Tolerance};
@@ -248,7 +248,7 @@ fn facts_that_sessions_do_not_share_are_listed_a_value_each() {
     assert_eq!(summary.first_facts()["kernel"], "6.1");
 }
 
-/// So many sessions of four blocks.
+/// Makes this number of sessions of four blocks.
 fn sessions(count: usize, factor: f64) -> StudyDocument {
     let study = run(vec![choice("v", &["a", "b"])], 4 * count);
     let mut journal = Vec::new();
@@ -281,6 +281,32 @@ fn two_runs_are_compared_by_sessions_and_one_a_side_is_not_judged() {
     let pair = StudyPair::of(&one, &other, &tolerance).unwrap();
     assert!(!pair.is_judged() && !pair.any_worse());
     assert!(pair.rows.iter().all(|row| row.interval_percent.is_none()), "{:?}", pair.rows);
+}
+
+/// Sessions of 150 blocks each, of which every 50th lasts `far` times as long.
+fn with_far_blocks(sessions: usize, far: f64) -> StudyDocument {
+    let study = run(vec![choice("v", &["a"])], 150 * sessions);
+    let value = |block: usize, _| if block % 50 == 7 { far } else { 1.0 };
+    let mut of = document(study, value);
+    for session in (1..sessions).rev() {
+        of.journal.insert(1 + 150 * session, began("6.1"));
+    }
+    of
+}
+
+#[test]
+fn far_ends_of_two_runs_differ_where_medians_do_not_if_each_has_several_sessions() {
+    let against = |sessions: usize, [before, after]: [f64; 2]| {
+        let (before, after) = (with_far_blocks(sessions, before), with_far_blocks(sessions, after));
+        let pair = StudyPair::of(&before, &after, &Tolerance::default()).expect("in common");
+        assert!(!pair.any_worse(), "equal medians: {:?}", pair.rows);
+        let shown = pair.rows[0].far_end.as_ref().is_some_and(|end| end.is_shown);
+        (shown, pair.any_far_end_worse())
+    };
+    assert_eq!(against(3, [1.0, 4.0]), (true, true));
+    assert_eq!(against(3, [4.0, 1.0]), (true, false), "better");
+    assert_eq!(against(3, [4.0, 4.0]), (false, false));
+    assert_eq!(against(1, [1.0, 4.0]), (false, false), "one session's far end");
 }
 
 #[test]

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// A kind of place in which treatments are applied and workloads run: this machine, a guest.
 ///
-/// The order of calls is that of the types: a backend is [inspected](Self::inspect) as often
-/// as wanted, then [prepared](Self::prepare) once, and what that gives takes samples until it
-/// is [restored](Prepared::restore).
+/// The types enforce the order of calls: a backend is [inspected](Self::inspect) any number of
+/// times, then [prepared](Self::prepare) once; the result takes samples until it is
+/// [restored](Prepared::restore).
 pub trait Backend {
     /// Describes the place: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
@@ -21,18 +21,18 @@ pub trait Backend {
         0
     }
 
-    /// Looks whether the study can be run and what it will take. Only reads: nothing is
-    /// written, fetched or booted.
+    /// Checks that the study can be run, and what it needs. Only reads: nothing is written, fetched
+    /// or booted.
     ///
     /// # Errors
-    /// [`BackendError::Lacking`] with the remedy, [`BackendError::BadInput`] for a setting
-    /// or a workload that this backend does not know.
+    /// [`BackendError::Lacking`] with the remedy, [`BackendError::BadInput`] for a setting or a
+    /// workload that this backend does not know.
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError>;
 
     /// Fetches and boots what the samples need.
     ///
     /// # Errors
-    /// [`PrepareError`]; what was there before is restored.
+    /// [`PrepareError`]; the former state is restored.
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError>;
 }
 
@@ -53,14 +53,14 @@ pub struct Inspection {
     /// The files to download first. Their size, and everything that depends on their content, is
     /// unknown until then.
     pub downloads: Vec<String>,
-    /// Memory that the guests take at one time, in bytes; 0 without guests.
+    /// The most memory that guests take at one time, in bytes; 0 without guests.
     pub memory_bytes: u64,
 }
 
 /// A backend that is ready, with what was found out on the way.
 pub struct Preparation {
-    /// Facts about the place; a study resumes only if all of them but those that every
-    /// machine changes by itself are the same.
+    /// Facts about the place; a study resumes only if all of them are the same, except those that
+    /// every machine changes by itself.
     pub environment: Environment,
     /// Notices for the reader before the first sample.
     pub notices: Vec<Notice>,
@@ -91,18 +91,17 @@ impl PrepareError {
     }
 }
 
-/// A backend in which treatments are applied and samples taken. Whoever has one restores it;
-/// dropping it restores too, but cannot report errors.
+/// A backend in which treatments are applied and samples taken. Its owner restores it; dropping it
+/// restores it, too, but cannot report errors.
 pub trait Prepared {
-    /// Hears which treatments will be applied next, in this order. A backend whose treatments
-    /// cannot disturb each other may begin with them.
+    /// Announces the treatments that will be applied next, in this order. A backend with treatments
+    /// that cannot disturb each other may start them.
     fn expect(&mut self, _treatments: &[&Treatment]) {}
 
-    /// Makes a treatment hold. Gives every setting as read back, and what shows that it
-    /// acts.
+    /// Applies a treatment. Returns every setting as read back, and evidence of its effect.
     ///
     /// # Errors
-    /// [`BackendError::Failed`] if a setting does not hold.
+    /// [`BackendError::Failed`] if a setting does not take effect.
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError>;
 
     /// Runs one workload once under the treatment that was applied last.
@@ -111,10 +110,10 @@ pub trait Prepared {
     /// [`BackendError::Failed`] if the workload fails or a value cannot be read.
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError>;
 
-    /// Puts back what was there before: guests end first, then the settings under them.
+    /// Restores the former state: guests end first, then the settings under them.
     ///
     /// # Errors
-    /// [`BackendError`] names what could not be put back.
+    /// [`BackendError`] names what could not be restored.
     fn restore(self: Box<Self>) -> Result<(), BackendError>;
 }
 
@@ -125,7 +124,7 @@ pub struct SampleRequest<'a> {
     pub treatment: &'a Treatment,
     /// The workload.
     pub workload: &'a Workload,
-    /// A seed for everything random in it, the same under every treatment of a block.
+    /// The seed of everything random in it, the same under every treatment of a block.
     pub seed: u64,
 }
 
@@ -165,12 +164,18 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// Returns the error for an action that failed.
+    #[must_use]
+    pub fn failed(doing: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Failed { doing: doing.into(), reason: reason.to_string() }
+    }
+
     /// Returns the error for a workload's missing program, with the remedy.
     #[must_use]
     pub fn missing(workload: &Workload, program: &str) -> Self {
         let tool = workload.tools.iter().find(|tool| tool.program == program);
         Self::Lacking {
-            what: format!("workload {}: `{program}` is not there", workload.name),
+            what: format!("workload {}: `{program}` was not found", workload.name),
             remedy: tool.map_or_else(|| "expected a program".to_owned(), |tool| tool.remedy()),
         }
     }

@@ -1,4 +1,4 @@
-//! Every backend that a study may name. The engine knows none: its caller gives it the list.
+//! The backends that a study may name. The engine knows none; its caller provides the list.
 
 use numalab_host::Interrupt;
 
@@ -7,40 +7,40 @@ use super::setting_spec::BackendKind;
 use crate::definition::{BackendSpec, Study};
 use crate::study_place::StudyPlace;
 
-/// Opens a backend with a study's settings; what it runs is ended when it is interrupted.
+/// Opens a backend with a study's settings; an interrupt ends what it runs.
 pub type OpenBackend = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
 
-/// Backends with their settings, and how each is opened.
+/// Backends with their settings and constructors.
 #[derive(Clone, Copy, Debug)]
 pub struct Backends(&'static [(&'static BackendKind, OpenBackend)]);
 
 impl Backends {
-    /// No backends: settings of backends are not checked.
+    /// No backends: their settings are not checked.
     pub const NONE: Self = Self(&[]);
 
-    /// These backends.
+    /// Creates the list of these backends.
     #[must_use]
     pub const fn new(list: &'static [(&'static BackendKind, OpenBackend)]) -> Self {
         Self(list)
     }
 
-    /// Every backend, with its settings.
+    /// Returns every backend's name and settings.
     pub fn kinds(self) -> impl Iterator<Item = &'static BackendKind> {
         self.0.iter().map(|(kind, _)| *kind)
     }
 
-    /// The backend of this name.
+    /// Returns the backend with this name.
     ///
     /// # Errors
-    /// [`BackendError::BadInput`] with those that there are.
+    /// [`BackendError::BadInput`] with the known names.
     pub fn kind(self, name: &str) -> Result<&'static BackendKind, BackendError> {
         self.entry(name).map(|(kind, _)| kind)
     }
 
-    /// The backend that a study names. What it runs is ended when `interrupt` is requested.
+    /// Opens the backend that a study names. `interrupt` ends what it runs.
     ///
     /// # Errors
-    /// [`BackendError::BadInput`] for a kind or a setting of it that there is not.
+    /// [`BackendError::BadInput`] for an unknown kind or setting.
     pub fn open(
         self,
         study: &Study,
@@ -66,13 +66,8 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    const KIND: BackendKind = BackendKind {
-        name: "lab",
-        about: "",
-        settings: &[],
-        own_metrics: &["local_percent"],
-        levels: &[],
-    };
+    const KIND: BackendKind =
+        BackendKind { name: "lab", own_metrics: &["local_percent"], ..BackendKind::PLAIN };
     const LAB: Backends = Backends::new(&[(&KIND, |_, _| Err(BackendError::Interrupted))]);
 
     fn read(backend: &str, backends: Backends) -> Result<Study, String> {
@@ -95,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_is_opened_by_its_name_and_another_is_refused_with_those_that_there_are() {
+    fn a_backend_opens_by_name_and_an_unknown_one_is_refused_with_the_known_ones() {
         let mut study = read("lab", LAB).unwrap();
         let interrupt = Interrupt::never();
         let opened = LAB.open(&study, &interrupt).map(drop);

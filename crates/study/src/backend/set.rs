@@ -1,4 +1,4 @@
-//! A study with settings of the command line (`--set KEY=VALUE`).
+//! Changes a study by settings of the command line (`--set KEY=VALUE`).
 
 use numalab_record::study::Setting;
 use numalab_workload::WorkloadSpec;
@@ -11,13 +11,40 @@ use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
 const WORKLOADS: &str = "workloads";
-/// The setting that makes the machine's own Xen the place, and the factor that it decides.
-const ON_THIS_DOM0: (&str, &str) = ("on-this-dom0", "numa");
+/// Making the places of a block takes as long as this number of workloads.
+const PLACES_IN_WORKLOADS: f64 = 4.0;
+/// The slowdown of virtual time.
+const VIRTUAL: f64 = 2.0;
 
 impl BackendKind {
-    /// Changes a study that runs in this backend: a setting of the backend, the levels of a
-    /// factor (`4,8`; by name where they have names), or which `workloads` are run. A single value for a factor that the
-    /// backend has a setting for takes the factor's place.
+    /// Changes a study that runs in this backend by `KEY=VALUE` settings, and scales the author's
+    /// estimate of its time.
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] names what may be set.
+    pub fn set_all(
+        &self,
+        study: &mut Study,
+        settings: &[(String, String)],
+    ) -> Result<(), BackendError> {
+        let before = self.work_of_a_block(study);
+        settings.iter().try_for_each(|(key, value)| self.set(study, key, value))?;
+        let share = self.work_of_a_block(study) / before;
+        study.rules.about_block_s = study.rules.about_block_s.map(|about_s| about_s * share);
+        Ok(())
+    }
+
+    /// Returns a value to which the time of a block is about proportional.
+    fn work_of_a_block(&self, study: &Study) -> f64 {
+        let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
+        let slowdown = if (self.is_virtual)(&study.backend) { VIRTUAL } else { 1.0 };
+        let each = (self.place_work)(study) * slowdown;
+        treatments as f64 * each * (PLACES_IN_WORKLOADS + study.workloads.len() as f64)
+    }
+
+    /// Changes a study that runs in this backend: a setting of the backend, the levels of
+    /// a factor (`4,8`; by name if they have names), or the `workloads` to run. A single value for
+    /// a factor with a setting of the backend replaces the factor.
     ///
     /// # Errors
     /// [`BackendError::BadInput`] names what may be set.
@@ -41,10 +68,9 @@ impl BackendKind {
             found: value.to_owned(),
             expected: setting.kind.expected(),
         })?;
-        let decides = key == ON_THIS_DOM0.0 && value == Value::Bool(true);
+        let is_on = value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
-        // The Xen of this machine has already been booted with or without numa.
-        let decided = |name: &str| name == key || decides && name == ON_THIS_DOM0.1;
+        let decided = |name: &str| name == key || is_on && self.decides.contains(&(key, name));
         study.factors.retain(|factor| !decided(&factor.name));
         Ok(())
     }
@@ -85,8 +111,8 @@ fn setting_of(word: &str) -> Setting {
     }
 }
 
-/// Keeps the levels of a factor that have these names, in this order: the first is the baseline.
-/// A single one is held while the other factors vary.
+/// Keeps the levels of a factor with these names, in this order: the first is the baseline. A
+/// single level becomes constant while the other factors vary.
 fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendError> {
     let factor = &study.factors[at];
     let names: Vec<String> = factor.levels.iter().map(Level::name).collect();
@@ -118,7 +144,7 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
     Ok(())
 }
 
-/// Keeps these workloads, and what the rules and the levels say of them.
+/// Keeps these workloads, and the parts of rules and levels that concern them.
 fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
@@ -140,7 +166,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     rules.primary = rules.primary.take().filter(|primary| is_of(primary, &kept));
     rules.facts.retain(|fact| is_of(fact, &kept));
     rules.margins.retain(|metric, _| is_of(metric, &kept));
-    // A setting that only commands had which are gone would be one that nothing takes.
+    // A setting used only by removed commands would be used by nothing.
     let is_used = |name: &str, workloads: &[WorkloadSpec]| {
         let place = format!("{{{name}}}");
         let text = |workload| serde_json::to_string(workload).unwrap_or_default();

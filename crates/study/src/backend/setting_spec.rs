@@ -1,12 +1,12 @@
-//! The settings of a backend, said once: the parser, the messages, `study settings` and
-//! `study new` all read these lists.
+//! The settings of a backend, defined once for the parser, the messages, `study settings` and
+//! `study new`.
 
 use numalab_record::study::Setting;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::contract::BackendError;
-use crate::definition::BackendSpec;
+use crate::definition::{BackendSpec, Study};
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
@@ -17,7 +17,7 @@ pub struct SettingSpec {
     pub name: &'static str,
     /// The values that it accepts.
     pub kind: SettingKind,
-    /// Its value where nothing is said, as TOML has it; empty if there is none.
+    /// Its default in TOML; empty if there is none.
     pub default: &'static str,
     /// A description in one line.
     pub about: &'static str,
@@ -51,9 +51,18 @@ pub struct BackendKind {
     pub own_metrics: &'static [&'static str],
     /// The settings of factors' levels, in addition to those that workloads' commands use.
     pub levels: &'static [SettingSpec],
+    /// Flags of its table that fix a factor when they are set: flag and factor.
+    pub decides: &'static [(&'static str, &'static str)],
+    /// The setting of its table that takes the file built for a commit. Without one, the level or
+    /// the placeholder `{kernel}` takes it.
+    pub built_file: Option<&'static str>,
+    /// Returns the time to make the place of one treatment, relative to other settings of it.
+    pub place_work: fn(&Study) -> f64,
+    /// Returns true if time is virtual with these settings, so that samples repeat exactly.
+    pub is_virtual: fn(&BackendSpec) -> bool,
 }
 
-/// Settings that were called otherwise, and what they are now.
+/// Settings with earlier names, and their present ones.
 const RENAMED: [(&str, &str); 4] = [
     ("emulate-memory", "emulate-latency"),
     ("local-ns", "emulate-latency"),
@@ -91,7 +100,7 @@ impl SettingKind {
         }
     }
 
-    /// The value that a word of the command line means, if it can be one.
+    /// Returns the value of a word of the command line, if it is valid.
     #[must_use]
     pub fn value_of(&self, word: &str) -> Option<Value> {
         let value = match self {
@@ -105,16 +114,29 @@ impl SettingKind {
 }
 
 impl BackendKind {
+    /// A backend without settings, in real time, with places that all take the same time.
+    pub const PLAIN: Self = Self {
+        name: "",
+        about: "",
+        settings: &[],
+        own_metrics: &[],
+        levels: &[],
+        decides: &[],
+        built_file: None,
+        place_work: |_| 1.0,
+        is_virtual: |_| false,
+    };
+
     /// The setting of this name in the backend's table.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&'static SettingSpec> {
         self.settings.iter().find(|spec| spec.name == name)
     }
 
-    /// The settings of a study with defaults for those that it does not name, as `T`.
+    /// Returns the study's settings as `T`, with defaults for those that it does not name.
     ///
     /// # Errors
-    /// [`BackendError::BadInput`] for a setting that there is not, or that cannot be.
+    /// [`BackendError::BadInput`] for an unknown setting or an invalid value.
     pub fn read<T: DeserializeOwned>(&self, spec: &BackendSpec) -> Result<T, BackendError> {
         self.check(&spec.settings)?;
         let defaults = self.settings.iter().filter_map(|setting| {
@@ -131,7 +153,7 @@ impl BackendKind {
         })
     }
 
-    /// Refuses settings of the backend's table that there are not, or that cannot be.
+    /// Rejects unknown settings and invalid values in the backend's table.
     fn check(&self, settings: &Map<String, Value>) -> Result<(), BackendError> {
         for (name, value) in settings {
             let place = StudyPlace::backend(self.name, name);
@@ -146,13 +168,14 @@ impl BackendKind {
         Ok(())
     }
 
-    /// Returns true if levels may set this, in addition to knobs and to what commands use.
+    /// Returns true if levels may set this, in addition to knobs and settings used by commands.
     #[must_use]
     pub fn has_level(&self, name: &str) -> bool {
         self.levels.iter().any(|spec| spec.name == name)
     }
 
-    /// That a level sets what is neither of the backend, nor a knob, nor used by a command.
+    /// Returns the error for a level with a setting that is neither the backend's, nor a knob, nor
+    /// used by a command.
     #[must_use]
     pub fn no_such_level(&self, name: &str) -> BackendError {
         let names = names(self.levels);
@@ -166,16 +189,16 @@ impl BackendKind {
         BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
     }
 
-    /// Refuses a setting of a level that there is not, or that cannot be.
+    /// Rejects an unknown setting or an invalid value of a level.
     ///
     /// # Errors
-    /// [`BackendError::BadInput`] with what may be set, or what it may be.
+    /// [`BackendError::BadInput`] with the allowed settings or values.
     pub fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
         let place = StudyPlace::Setting(name.to_owned());
         let Some(spec) = self.levels.iter().find(|spec| spec.name == name) else {
             return Err(no_such_setting(place, name, &names(self.levels)));
         };
-        // A number may be written as a text too, as `fake=4` stands beside `on`.
+        // A number may also be written as text, as in a list with `on` and `fake=4`.
         let fits = spec.kind.value_of(&setting.to_string()).is_some();
         let (found, expected) = (setting.to_string(), spec.kind.expected());
         if fits { Ok(()) } else { Err(BackendError::BadInput { place, found, expected }) }
@@ -186,7 +209,7 @@ fn names(specs: &[SettingSpec]) -> Vec<&'static str> {
     specs.iter().map(|spec| spec.name).collect()
 }
 
-/// That there is no setting of this name, with those that there are and the nearest of them.
+/// Returns the error for an unknown setting, with the known ones and the nearest of them.
 pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendError {
     let expected = match meant(name, names) {
         Some(meant) => format!("one of {}; did you mean `{meant}`?", names.join(", ")),
@@ -196,7 +219,7 @@ pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> 
     BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
 }
 
-/// The name that was meant: as it is spelled or called now, or the nearest one.
+/// Returns the name that was probably meant: with its present spelling or name, or the nearest one.
 fn meant<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let spelled = name.to_lowercase().replace('_', "-");
     let renamed = RENAMED.iter().find(|(old, _)| *old == spelled);
@@ -210,7 +233,6 @@ mod tests {
 
     const KIND: BackendKind = BackendKind {
         name: "x",
-        about: "",
         settings: &[
             SettingSpec {
                 name: "emulate-latency",
@@ -226,8 +248,7 @@ mod tests {
                 about: "",
             },
         ],
-        own_metrics: &[],
-        levels: &[],
+        ..BackendKind::PLAIN
     };
 
     fn refused(name: &str, value: Value) -> String {
@@ -236,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_there_is_not_is_refused_with_all_and_the_nearest() {
+    fn an_unknown_name_is_refused_with_all_names_and_the_nearest() {
         let all = "backend.x.NAME: no such setting: expected one of emulate-latency, cpus, accel";
         for (name, meant) in [
             ("cpu", "; did you mean `cpus`?"),
@@ -250,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_is_refused_with_what_can() {
+    fn an_invalid_value_is_refused_with_the_allowed_ones() {
         assert_eq!(refused("cpus", Value::from(9)), "backend.x.cpus: 9: expected 1 to 8");
         assert_eq!(refused("cpus", Value::from("2")), "backend.x.cpus: \"2\": expected 1 to 8");
         assert_eq!(

@@ -90,7 +90,7 @@ impl Build {
                 }
                 Ok(Built::File(file))
             }
-            (Some(SKIP), _) => Ok(Built::Skipped("its script says so (exit 125)".to_owned())),
+            (Some(SKIP), _) => Ok(Built::Skipped("its script reports this (exit 125)".to_owned())),
             (Some(code @ 1..125), _) => {
                 Ok(Built::Skipped(format!("exit {code}: {}", last(&ran.stderr))))
             }

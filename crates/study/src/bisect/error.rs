@@ -19,7 +19,7 @@ pub enum BisectError {
         source: CommandError,
     },
     /// The bad commit does not descend from the good one.
-    #[error("--bad {bad}: does not come after --good {good}: expected one of its descendants")]
+    #[error("--bad {bad}: expected a descendant of --good {good}")]
     NotBehind {
         /// The good commit.
         good: String,
@@ -30,14 +30,16 @@ pub enum BisectError {
     #[error("commit {commit} does not build: {reason}")]
     EndNotBuilt { commit: String, reason: String },
     /// A build ended in a way that ends the bisection, as in git-bisect(1).
-    #[error("the build of commit {commit} was given up: {reason}")]
+    #[error("the build of commit {commit} was aborted: {reason}")]
     BuildGivenUp {
         commit: String,
         /// Its exit status or signal.
         reason: String,
     },
     /// A successful build named no file.
-    #[error("the build of commit {commit} printed {printed:?} last: expected the kernel's file")]
+    #[error(
+        "the last line of the build of commit {commit} is {printed:?}: expected the kernel's path"
+    )]
     NoKernel {
         commit: String,
         /// Its last output line.
@@ -53,7 +55,7 @@ pub enum BisectError {
     #[error("{0}")]
     NotRestored(BackendError),
     /// A sample has no value that can be compared.
-    #[error("{metric} is {value}: expected a value above 0, since commits are compared by ratios")]
+    #[error("{metric} is {value}: expected a positive value, since commits are compared by ratios")]
     NoRatio { metric: String, value: f64 },
     /// The study does not measure the metric.
     #[error("metric {wanted:?}: expected {known}")]
@@ -75,7 +77,7 @@ pub enum BisectError {
     #[error("{}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
     /// The script by which commits are built cannot be run.
-    #[error("--build {}: expected a program; chmod +x makes a script one", script.display())]
+    #[error("--build {}: expected an executable; run chmod +x on a script", script.display())]
     NoProgram { script: PathBuf },
     /// The rules do not define a test.
     #[error("{0}")]

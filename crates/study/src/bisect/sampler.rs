@@ -8,14 +8,12 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::error::BisectError;
-use crate::backend::{BackendError, Backends, Preparation, SampleRequest, Scope};
+use crate::backend::{BackendError, BackendKind, Backends, Preparation, SampleRequest, Scope};
 use crate::definition::Study;
 use crate::plan::Plan;
 
 /// The level, or the placeholder in a command (`{kernel}`), that is replaced by the built file.
-const KERNEL: &str = "kernel";
-/// The setting of the backend `kernel` that names its file.
-const FILE: &str = "file";
+pub(super) const KERNEL: &str = "kernel";
 
 /// Takes the samples of a bisection.
 pub(super) struct Sampler<'a> {
@@ -74,7 +72,7 @@ impl<'a> Sampler<'a> {
             let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
             let known = match names.collect::<Vec<_>>() {
                 // If time has no meaning there, the study measures no metrics.
-                none if none.is_empty() => "another study: this one gives none here".to_owned(),
+                none if none.is_empty() => "another study: this one has no result here".to_owned(),
                 names => format!("one of {}", names.join(", ")),
             };
             return Err(BisectError::NoMetric { wanted: self.metric.clone(), known });
@@ -90,12 +88,25 @@ impl<'a> Sampler<'a> {
     fn of(&self, file: &Path) -> (Study, Treatment) {
         let (mut study, mut treatment) = (self.plan.study().clone(), self.treatment.clone());
         let file = file.display().to_string();
-        if study.backend.kind == KERNEL {
-            study.backend.settings.insert(FILE.to_owned(), Value::String(file));
-        } else {
-            treatment.settings.insert(KERNEL.to_owned(), Setting::Text(file));
+        match self.kind().and_then(|kind| kind.built_file) {
+            Some(setting) => {
+                study.backend.settings.insert(setting.to_owned(), Value::String(file));
+            }
+            None => {
+                treatment.settings.insert(KERNEL.to_owned(), Setting::Text(file));
+            }
         }
         (study, treatment)
+    }
+
+    /// Reports whether the study's time is virtual, so that earlier samples can be compared with
+    /// later ones.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.kind().is_some_and(|kind| (kind.is_virtual)(&self.plan.study().backend))
+    }
+
+    fn kind(&self) -> Option<&'static BackendKind> {
+        self.backends.kind(&self.plan.study().backend.kind).ok()
     }
 }
 
@@ -104,46 +115,15 @@ pub(super) fn is_of_the_commit(error: &BisectError) -> bool {
     matches!(error, BisectError::Backend(BackendError::Failed { .. }) | BisectError::NoRatio { .. })
 }
 
-/// Reports whether a study's time is virtual, so that earlier samples can be compared with later
-/// ones.
-pub(super) fn is_virtual(study: &Study) -> bool {
-    const EMULATED: [&str; 3] = ["emulate-latency", "emulate-tiers", "emulate-like"];
-    let settings = &study.backend.settings;
-    if study.backend.kind == KERNEL {
-        // Other places, and an automatic choice, use this machine's time.
-        return settings.get("where").is_some_and(|place| place == "emulator");
-    }
-    EMULATED.iter().any(|name| settings.contains_key(*name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Backends, parse};
 
     #[test]
     fn a_commit_that_does_not_run_is_skipped_and_a_failed_restore_ends_the_search() {
-        let failed =
-            || BackendError::Failed { doing: "a boot".to_owned(), reason: "no".to_owned() };
+        let failed = || BackendError::failed("a boot", "no");
         assert!(is_of_the_commit(&failed().into()));
         assert!(!is_of_the_commit(&BisectError::NotRestored(failed())));
         assert!(!is_of_the_commit(&BackendError::Interrupted.into()));
-    }
-
-    #[test]
-    fn time_is_virtual_with_emulated_memory() {
-        let of = |backend: &str| {
-            let text = format!(
-                "name = \"s\"\nquestion = \"q?\"\n{backend}\n[[factor]]\nname = \"v\"\n\
-                 levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
-                 metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
-            );
-            is_virtual(&parse(&text, "s.toml", Backends::NONE).unwrap())
-        };
-        assert!(!of("[backend.host]"));
-        assert!(!of("[backend.linux-guest]\nemulate = \"2\""));
-        assert!(of("[backend.linux-guest]\nemulate-tiers = \"1G@100ns,1G@300ns\""));
-        assert!(!of("[backend.kernel]\nemulate-latency = \"100\""));
-        assert!(of("[backend.kernel]\nwhere = \"emulator\""));
     }
 }

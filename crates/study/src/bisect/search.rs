@@ -121,7 +121,7 @@ impl Bisect<'_> {
         let test = self.bisection.state().map_err(BisectError::Rules)?;
         // In real time the machine's state has changed since earlier samples, so new ones of the
         // ends are needed.
-        let first = if self.is_virtual() { 0 } else { ends.good.judged.samples.len() };
+        let first = if self.sampler.is_virtual() { 0 } else { ends.good.judged.samples.len() };
         let decided = self.decide(test, |bisect, nth| {
             let at = first + nth;
             bisect.sample_ends(ends, at)?;

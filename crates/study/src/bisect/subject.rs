@@ -4,6 +4,7 @@ use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
 use super::error::BisectError;
+use super::sampler::KERNEL;
 use crate::plan::Plan;
 
 /// Finds a metric, named `WORKLOAD.METRIC`; without a name the study's primary one.
@@ -35,7 +36,7 @@ pub fn treatment_of(plan: &Plan, wanted: Option<&str>) -> Result<Treatment, Bise
     let all = plan.treatments();
     let others = |treatment: &Treatment| {
         let mut settings = treatment.settings.clone();
-        settings.remove("kernel");
+        settings.remove(KERNEL);
         settings
     };
     let is_only = all.windows(2).all(|pair| others(&pair[0]) == others(&pair[1]));

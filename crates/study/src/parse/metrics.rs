@@ -7,7 +7,7 @@ use crate::definition::Study;
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
-/// Refuses rules about metrics that there cannot be.
+/// Rejects rules about metrics that cannot exist.
 ///
 /// `of_backend` are the metrics that the study's backend adds to those of each workload.
 pub(super) fn check(

@@ -15,10 +15,13 @@ pub enum SessionError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The environment differs from that in which the study began.
-    #[error("the environment is not that in which the study began: {differences}; run it anew")]
+    #[error(
+        "the environment differs from that in which the study began: {differences}; start a \
+             new run"
+    )]
     OtherEnvironment { differences: String },
     /// The former state could not be restored; this takes precedence over an earlier error.
-    #[error("could not be put back: {restore}{}", after(.cause.as_deref()))]
+    #[error("could not be restored: {restore}{}", after(.cause.as_deref()))]
     NotRestored {
         /// The failure to restore.
         restore: BackendError,

@@ -72,7 +72,7 @@ fn a_resumed_study_stays_on_its_shared_machine() {
 const CALLS: usize = 9;
 
 #[test]
-fn whichever_call_fails_no_sample_is_lost_and_everything_is_restored_once() {
+fn no_sample_is_lost_and_everything_is_restored_once_whichever_call_fails() {
     for fails_at in 0..CALLS {
         let lab = Lab::open();
         let backend = Scripted::new(Some(fails_at), true);
@@ -109,7 +109,7 @@ fn a_failed_restore_is_the_error_with_the_earlier_one() {
         assert_eq!(*restore, failed("knob k"));
         let cause = cause.as_ref().map(ToString::to_string);
         assert_eq!(cause, Some(format!("call {fails_at}: {name}: as scripted")));
-        assert!(error.to_string().starts_with("could not be put back: knob k: "), "{error}");
+        assert!(error.to_string().starts_with("could not be restored: knob k: "), "{error}");
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     // The scratch has the required number of slots, so the check cannot fail.
     let _ = check(&tables, &mut scratch, &mut |finding| {
-        if finding.severity() >= numalab_acpi::Severity::Warning {
+        if finding.severity() >= Severity::Warning {
             findings.push(of_table(&finding));
         }
     });
@@ -39,8 +39,8 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
 }
 
 fn of_table(finding: &numalab_acpi::Finding) -> Finding {
-    let fatal = finding.severity() == numalab_acpi::Severity::Error
-        || matches!(finding.problem, Problem::NoMemory);
+    let fatal =
+        finding.severity() == Severity::Error || matches!(finding.problem, Problem::NoMemory);
     Finding {
         severity: if fatal { Severity::Error } else { Severity::Warning },
         code: "table".to_string(),

@@ -26,6 +26,24 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
             format!("its cpus {} are on nodes {}, expected one node", group.0.cpus, group.1);
         findings.error("core-spans-nodes", format!("core {}", group.0.number), message);
     }
+    check_cores_in_packages(machine, findings);
+}
+
+/// Reports one finding for all cores with cpus of several packages.
+fn check_cores_in_packages(machine: &Machine, findings: &mut Findings) {
+    let package_of = |id| machine.cpu(id).and_then(|cpu| cpu.package);
+    let spans = |group: &CpuGroup| {
+        let mut packages = group.cpus.iter().filter_map(package_of);
+        packages.next().is_some_and(|first| packages.any(|package| package != first))
+    };
+    let cores: Vec<CpuGroup> = machine.cores().into_iter().filter(spans).collect();
+    let Some(first) = cores.first() else { return };
+    let message = format!(
+        "{} cores have cpus of several packages, such as cpus {}; expected one package",
+        cores.len(),
+        first.cpus
+    );
+    findings.warning("core-spans-packages", "packages", message);
 }
 
 fn check_order(machine: &Machine, findings: &mut Findings) {

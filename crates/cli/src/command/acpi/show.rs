@@ -1,6 +1,6 @@
 //! `numalab machine acpi show`.
 
-use numalab_acpi::{AnyTable, Severity, Slot, Tables};
+use numalab_acpi::{AnyTable, Severity};
 use numalab_record::system::{AcpiShown, AcpiTable};
 
 use super::load;
@@ -9,15 +9,12 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::tables::{Loaded, findings, read_all};
 
-/// Entries of a table that are shown: more than the SRAT of any machine has.
+/// Maximum number of entries shown for a table: more than the SRAT of any machine has.
 const MOST_ENTRIES: usize = 1 << 17;
 
-/// Prints the tables' entries, then what is odd about them.
+/// Prints the tables' entries, then the anomalies found in them.
 pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     let loaded = load(args)?;
-    if args.strict {
-        loaded.iter().try_for_each(refuse_oddities)?;
-    }
     let (shown, _) = document(&loaded);
     if !shown.tables.is_empty() {
         output::show(&shown, format)?;
@@ -28,16 +25,8 @@ pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     }
 }
 
-fn refuse_oddities(table: &Loaded) -> Result<(), Failure> {
-    let slots = AnyTable::read(&table.bytes).map_or(0, |read| Tables::from(read).scratch_slots());
-    let mut scratch = vec![Slot::default(); slots];
-    match AnyTable::read_strict(&table.bytes, &mut scratch) {
-        Ok(_) => Ok(()),
-        Err(refusal) => Err(Failure::new(Code::CheckFailed, format!("{}: {refusal}", table.place))),
-    }
-}
-
-/// Each table with its header and its entries, a line each; what is odd, and how bad that is.
+/// Describes each table with its header and one line per entry, and returns the highest severity
+/// found.
 pub(super) fn document(loaded: &[Loaded]) -> (AcpiShown, Option<Severity>) {
     let (tables, refused) = read_all(loaded);
     let shown = loaded.iter().filter_map(|table| {

@@ -1,9 +1,9 @@
-//! This machine as the emulator models it: its nodes and the cpus that this process may use, with
-//! what is known of its memory.
+//! This machine as the emulator models it: its nodes, the cpus that this process may use, and
+//! measured figures of its memory.
 
 use std::path::Path;
 
-use numalab_advise::{SaidCosts, Target, is_like, target_here};
+use numalab_advise::{Target, is_like, target_here};
 use numalab_formats::machine_toml::MachineFile;
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, note, read_machine};
@@ -11,12 +11,11 @@ use numalab_results::advice::{CostsKnown, KernelNow, TrialPlace};
 use numalab_results::capture::capture;
 use numalab_topology::Machine;
 
-use crate::args::{AdviseArgs, MachineArgs, MemoryCostArgs};
-use crate::command::machine::figures::file_of;
+use crate::args::{AdviseArgs, MachineArgs};
 use crate::failure::Failure;
 use crate::{input, source};
 
-/// Whether the arguments are about this machine: they describe no other.
+/// Returns true if the arguments describe no other machine.
 pub(super) fn is_meant(args: &MachineArgs) -> bool {
     let is_made = args.emulate.is_some()
         || args.emulate_like.is_some()
@@ -32,33 +31,25 @@ pub(super) fn is_meant(args: &MachineArgs) -> bool {
     !is_made && args.source.as_ref().is_none_or(is_here)
 }
 
-/// Whether a machine has the nodes and cpus of this one.
+/// Checks that a machine has the nodes and cpus of this one.
 fn is_this(machine: &Machine) -> bool {
     read_machine(&Root::live()).is_ok_and(|here| is_like(machine, &here.machine))
 }
 
-/// This machine, as the emulator models it.
+/// Returns this machine as the emulator models it.
 pub(super) fn target(args: &AdviseArgs, place: TrialPlace) -> Result<Target, Failure> {
     let reading = read_machine(&Root::live())?;
     let (file, known) = figures(&args.machine, &reading.machine)?;
     let kernel = kernel_now(&Root::live());
-    let target = target_here(&reading.machine, (file, &known), said(&args.costs), kernel, place);
+    let target = target_here(&reading.machine, (file, &known), args.costs.given(), kernel, place);
     target.map_err(|error| match &known {
         CostsKnown::Measured(place) => Failure::bad_input(format!("{place}: {error}")),
         _ => error.into(),
     })
 }
 
-fn said(args: &MemoryCostArgs) -> SaidCosts {
-    SaidCosts {
-        costs: args.costs(None),
-        latency: args.emulate_latency.is_some(),
-        caches: args.emulate_cache.is_some(),
-        stages: args.emulate_stages.is_some(),
-    }
-}
-
-/// What was measured of this machine, if the arguments name it, and where all figures are from.
+/// Returns the measured figures of this machine, if the arguments name a result, and the source of
+/// all figures.
 fn figures(
     args: &MachineArgs,
     here: &Machine,
@@ -68,7 +59,7 @@ fn figures(
         (None, Some(source)) if source.starts_with("results:") => {
             let place = source.trim_start_matches("results:");
             let document = source::run_document(Path::new(place))?;
-            (place.to_owned(), file_of(capture(&document).figures))
+            (place.to_owned(), capture(&document).figures)
         }
         (None, None | Some("sysfs")) if is_meant(args) => {
             let known = match here.access.is_empty() {
@@ -86,14 +77,14 @@ fn figures(
     };
     if !is_like(&file.machine, here) {
         return Err(Failure::bad_input(format!(
-            "--try-on host: {name} is of a machine with other nodes and cpus: expected what was \
-             measured on this one"
+            "--try-on host: {name} describes a machine with other nodes and cpus: expected one \
+             measured here"
         )));
     }
     Ok((Some(file), CostsKnown::Measured(name)))
 }
 
-/// What this kernel does by itself.
+/// Returns the kernel's current settings for automatic placement.
 fn kernel_now(root: &Root) -> KernelNow {
     let value = |name: &str| match Knob::find(root, name).map(|knob| knob.state(root)) {
         Ok(FileState::Value(value)) => Some(value),

@@ -1,4 +1,4 @@
-//! Which machine the arguments mean, and where candidates are tried.
+//! The machine that the arguments describe, and the place where candidates are tried.
 
 use numalab_advise::{Target, costs, places};
 use numalab_host::note;
@@ -10,7 +10,7 @@ use crate::args::AdviseArgs;
 use crate::failure::Failure;
 use crate::source::{describe, describe_guest};
 
-/// What the arguments describe; this machine if they describe none.
+/// Returns the described machine, or this one if the arguments describe none.
 pub(super) fn target(args: &AdviseArgs) -> Result<Target, Failure> {
     let is_here = here::is_meant(&args.machine);
     let usual = if is_here { TrialPlace::Host } else { TrialPlace::Emulation };
@@ -26,20 +26,20 @@ pub(super) fn target(args: &AdviseArgs) -> Result<Target, Failure> {
     }
 }
 
-/// A machine that is not this one.
+/// Returns a machine other than this one.
 fn described(
     args: &AdviseArgs,
     place: TrialPlace,
     guest: Option<BackendSpec>,
 ) -> Result<Target, Failure> {
-    // A guest is made small; a program takes what it touches.
+    // Guests are small by default; a program gets all the memory that it touches.
     let described = match (&args.machine.emulate_like, &guest) {
         (Some(_), None) => describe(&args.machine)?,
         _ => describe_guest(&args.machine)?,
     };
     described.findings.iter().for_each(note);
-    let machine = described.followed_memory(&args.costs)?;
-    // Linux balances by itself where it finds several nodes.
+    let machine = described.followed_memory(args.costs.given())?;
+    // Linux enables NUMA balancing by default on several nodes.
     let balancing = guest.is_some().then_some(1);
     let kernel = KernelNow { balancing, huge_always: false };
     let places = places(&machine);

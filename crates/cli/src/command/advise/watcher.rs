@@ -1,4 +1,4 @@
-//! Who watches while advice is made: remarks, and how far the trials are, on standard error.
+//! Shows remarks and the progress of trials on standard error while advice is made.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use numalab_study::Observer;
 use crate::output;
 use crate::progress::SampleProgress;
 
-/// Has a bar while trials run.
+/// Keeps a progress bar while trials run.
 #[derive(Default)]
 pub(super) struct Watcher {
     progress: Option<SampleProgress>,

@@ -11,8 +11,8 @@ use crate::args::{BindArgs, Weights};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Becomes `numalab knobs run` with the weights, which puts them back in the end, over this very
-/// command without them.
+/// Becomes `numalab knobs run` with the weights, which then runs this command without `--weights`
+/// and restores the old ones.
 pub(super) fn run(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failure> {
     if args.policy != PolicyKind::Weighted {
         return Err(Failure::bad_input("--weights: expected --policy weighted as well"));
@@ -30,7 +30,7 @@ pub(super) fn run(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failur
     become_command(&command)
 }
 
-/// A knob and its value for each node.
+/// Returns a knob and its value for each node.
 fn settings(machine: &Machine, weights: &Weights) -> Result<Vec<String>, Failure> {
     let nodes: Vec<NodeId> = machine.memory_nodes().iter().collect();
     let weights: Vec<(NodeId, u64)> = match weights {
@@ -56,7 +56,7 @@ fn settings(machine: &Machine, weights: &Weights) -> Result<Vec<String>, Failure
     Ok(weights.into_iter().map(setting).collect())
 }
 
-/// The words of this command, less the option and its value.
+/// Removes `--weights` and its value from the words of this command.
 fn without_weights(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.peekable();

@@ -1,4 +1,4 @@
-//! Two commands in turns: a study of its own.
+//! Two commands run alternately as a study.
 
 use numalab_record::study::{Counted, FactorKind, Rules, Setting, StudyDocument};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
@@ -9,7 +9,7 @@ use crate::args::{CompareArgs, StudyShow};
 use crate::command::study::run_given;
 use crate::failure::Failure;
 
-/// Runs both commands in random blocks, and says which is better.
+/// Runs both commands in random blocks, and reports which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = study(args, words);
     let text = study.to_toml().map_err(Failure::bad_input)?;
@@ -17,8 +17,7 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     run_given(&text, &args.output, args.dry_run, &show, times)
 }
 
-/// A line for each command: its median, and how far its runs spread, by those that the verdict
-/// counts.
+/// Prints a line for each command: its median and spread, over the runs that the verdict uses.
 fn times(document: &StudyDocument) -> String {
     let mut text = String::new();
     let counted = document.counted(Counted::Undisturbed);

@@ -1,4 +1,4 @@
-//! A machine file and a run, or another machine file, side by side.
+//! A machine file compared with a run or with another machine file.
 
 use std::path::Path;
 
@@ -8,29 +8,28 @@ use numalab_results::machine::MachineComparison;
 
 use super::{fail_if, refuse_metric, tolerance};
 use crate::args::CompareArgs;
-use crate::command::machine::figures::figures_of;
 use crate::failure::Failure;
 use crate::{input, output, source};
 
-/// Differences that count as none, in percent: what a replay is held to.
+/// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;
 
-/// Whether this names a machine file, or a machine that comes with numalab.
+/// Returns true if this is a machine file, or the name of a bundled one.
 pub(super) fn is_machine(path: &Path) -> bool {
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     let is_known = || path.to_str().is_some_and(|name| gallery::machine(name).is_some());
     is_toml || (!path.exists() && is_known())
 }
 
-/// Prints every figure that either has, and fails if asked to where the second is worse.
+/// Prints every figure that either side has, and with `--fail-if` fails if the second is worse.
 pub(super) fn run(args: &CompareArgs, file: &Path, result: &Path) -> Result<(), Failure> {
     refuse_metric(args)?;
     let margin = args.margin.unwrap_or(MARGIN);
     tolerance(margin)?;
     let name = file.display().to_string();
-    let expected = figures_of(input::machine_file(&name)?);
+    let expected = input::machine_file(&name)?;
     let found = match is_machine(result) {
-        true => figures_of(input::machine_file(&result.display().to_string())?),
+        true => input::machine_file(&result.display().to_string())?,
         false => capture(&source::run_document(result)?).figures,
     };
     let compared = MachineComparison::of(&expected, &found, margin);

@@ -1,4 +1,4 @@
-//! Measuring runs: one or several a side.
+//! Measuring runs, one or several on each side.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,8 @@ pub(crate) fn compare(
     Ok(numalab_results::compare::compare(baseline, candidate, &tolerance))
 }
 
-/// Reads result directories; one that holds runs and none itself stands for all of them.
+/// Reads result directories; a directory that is not a result but contains some is replaced by
+/// these.
 pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
     let mut runs = Vec::new();
     for path in paths {
@@ -54,7 +55,7 @@ pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
     Ok(runs)
 }
 
-/// The runs in a directory that is none itself, oldest first by name.
+/// Returns the runs inside a directory that is not a run, sorted by name: oldest first.
 fn runs_in(path: &Path) -> Vec<PathBuf> {
     let is_result = |path: &Path| Kind::of_directory(|name| path.join(name).is_file()).is_some();
     if is_result(path) {

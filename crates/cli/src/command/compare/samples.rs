@@ -31,7 +31,7 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     )
 }
 
-/// The values of a file: those that match the pattern, or all of its words.
+/// Returns the values of a file: those that match the pattern, or all of its words.
 fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
     let name = path.display();
     let text = read_input_text(path, MOST_RESULT_BYTES).map_err(|error| {
@@ -53,8 +53,8 @@ fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
     }
 }
 
-/// Every number between blanks and commas; what follows a `#` is left out. The error is
-/// the line and the word that is none.
+/// Returns every number between blanks and commas, without comments after `#`; the error has the
+/// line and the word that is not a number.
 fn numbers(text: &str) -> Result<Vec<f64>, (usize, String)> {
     let mut values = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! What `run` and `shell` share: from arguments to a guest that can be started.
+//! Shared by `run` and `shell`: makes a guest ready to start from the arguments.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::describe_guest;
 
-/// The tables which QEMU makes none of unless it is told of nodes. Its MADT is always there.
+/// Tables that QEMU generates only for a machine with nodes; it always generates a MADT.
 const TABLES: [&str; 3] = ["SRAT.bin", "SLIT.bin", "HMAT.bin"];
 
-/// A guest that can be started; everything it boots is in the cache.
+/// Returns a guest that is ready to start, with everything it boots in the cache.
 pub(super) fn prepare(
     args: &BootArgs,
     command: &[String],
@@ -50,8 +50,8 @@ pub(super) fn prepare(
     Ok(launch)
 }
 
-/// Prints the command line that [`prepare`] would lead to; writes and starts nothing, so
-/// files that are still to be made have names in capitals, and KVM is not tried.
+/// Prints the command line that [`prepare`] would lead to. Nothing is written or started, so files
+/// that do not exist yet have names in capitals, and KVM is not tried.
 pub(super) fn show(
     args: &BootArgs,
     command: &[String],
@@ -83,7 +83,7 @@ pub(super) fn show(
     output::print(&output::shell_lines(&launch.command_line()))
 }
 
-/// The kernel and the image for this machine, out of the cache or made now.
+/// Returns the kernel and the image for this machine, from the cache or newly built.
 pub(super) fn files(
     cache: &Cache,
     args: &ContentArgs,
@@ -116,7 +116,7 @@ pub(super) fn files(
     Ok((kernel, image))
 }
 
-/// What the guest's image has in it, `program` too.
+/// Lists the contents of the guest's image, including `program`.
 pub(super) fn contents(
     args: &ContentArgs,
     init: PathBuf,
@@ -134,7 +134,7 @@ pub(super) fn contents(
     Ok(contents)
 }
 
-/// The Linux that is to be booted.
+/// Returns the Linux kernel to boot.
 fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
         BootKernel::Linux(choice) => Ok(choice),
@@ -167,13 +167,13 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     Ok(guest)
 }
 
-/// A QEMU that can be this guest.
+/// Finds a QEMU that can run this guest.
 pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
     Ok(Qemu::find(cache, &guest.qemu_needs())?)
 }
 
-/// The accelerator of a guest that is no Linux of ours: KVM only where one really runs under it.
-/// For a command line that is only shown nothing is tried.
+/// Chooses the accelerator of a guest that is not our Linux: KVM only if one really runs under it.
+/// For a command line that is only shown, nothing is tried.
 pub(super) fn bare_accelerator(
     guest: &Guest,
     args: &BootArgs,
@@ -201,13 +201,14 @@ pub(super) fn bare_accelerator(
     }
 }
 
-/// Says which accelerator is used, and why.
+/// Reports which accelerator is used, and why.
 pub(super) fn say_accelerator(accelerator: &Accelerator) {
     let reason = accelerator_reason(&accelerator.reason);
     note(format_args!("accelerator {}: {reason}", accelerator.kind.name()));
 }
 
-/// Whether memory of which the guest may never touch most must not be set aside at once.
+/// Returns true if memory must not be reserved in advance, as the guest may have more than the
+/// host.
 fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
     let touched = args.prealloc || args.pages != HostPages::Normal;
     Ok(!touched && guest.memory_bytes() > host()?.memory_bytes())
@@ -215,11 +216,10 @@ fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
 
 fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
     let Some(plan) = &args.pin else { return Ok(None) };
-    let (plan, helpers) = (plan.clone(), args.pin_helpers.clone());
-    Ok(Some(Pins { plan, helpers, host: host()? }))
+    Ok(Some(Pins { plan: plan.clone(), host: host()? }))
 }
 
-/// This machine, which automatic pinning looks at.
+/// Reads this machine, for automatic pinning.
 pub(super) fn host() -> Result<Machine, Failure> {
     let reading = read_machine(&Root::live())?;
     Ok(reading.machine)

@@ -46,7 +46,7 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
     output::print(&listing(&cache)?)
 }
 
-/// What the arguments lead to, in words.
+/// Describes what the arguments would do.
 fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
     let root = cache.root().display();
     if !(args.clean || args.fetch_qemu || args.build) {
@@ -66,7 +66,7 @@ fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The entries, and what they take together.
+/// Lists the entries and their total size.
 fn listing(cache: &Cache) -> Result<String, Failure> {
     let entries = cache.entries()?;
     let mut text: String = entries.iter().map(line).collect();

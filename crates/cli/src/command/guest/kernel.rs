@@ -27,13 +27,13 @@ use crate::command::measuring::write_reports;
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// What nobody should conclude from runs of `test_numa` under plain TCG.
+/// Warning against conclusions from runs of `test_numa` under plain TCG.
 const EQUAL_COSTS: &str = "\
 Plain TCG: memory costs the same on every node, so these times do not tell alloc=numa from
 alloc=blind; --emulate-latency 100 (make run: ARGS='--emulate-latency 100') gives it costs.
 ";
 
-/// Boots the kernel and turns what it says into results.
+/// Boots the kernel and converts its output to results.
 pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     let line = args.command.join(" ");
     let command = Command::parse(&line).map_err(Failure::bad_input)?;
@@ -75,7 +75,7 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A kernel that can be started.
+/// A kernel that is ready to start.
 struct Planned {
     launch: Launch,
     qemu: Qemu,
@@ -87,7 +87,7 @@ impl Planned {
         self.launch.bare_command_line()
     }
 
-    /// Whether all memory costs the same: the translator's time, and nothing emulated.
+    /// Returns true if all memory costs the same: under plain TCG, without emulated memory.
     fn has_equal_costs(&self) -> bool {
         self.launch.accelerator().kind == AcceleratorKind::Tcg && !self.is_emulated
     }
@@ -151,7 +151,7 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
     output::print(&format!("{shown}\n"))
 }
 
-/// Runs the kernel; tells people what it says as it comes.
+/// Runs the kernel and reports its progress as it prints it.
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
     let runtime = Runtime::open()?;
     let interrupt = Interrupt::install()?;
@@ -171,7 +171,7 @@ fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Fai
     })
 }
 
-/// What is told when all is done.
+/// Prints the closing remarks of a run.
 fn closing(command: &Command, results: &Results, document: &Document) -> Result<String, Failure> {
     let mut text = results.average();
     if command.show_topology {

@@ -6,7 +6,7 @@ use numalab_guest::{RunningGuest, Runtime};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints the guests that run now.
+/// Prints the running guests.
 pub(super) fn run() -> Result<(), Failure> {
     let runtime = Runtime::open()?;
     let guests = runtime.guests()?;
@@ -16,7 +16,7 @@ pub(super) fn run() -> Result<(), Failure> {
     output::print(&guests.iter().map(lines).collect::<String>())
 }
 
-/// A line on the guest, and where to reach it.
+/// Describes the guest in one line, and the address to reach it.
 fn lines(guest: &RunningGuest) -> String {
     let record = &guest.record;
     let qemu = guest.qemu.map_or("QEMU not started yet".to_owned(), |id| format!("QEMU {id}"));

@@ -11,11 +11,11 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::Described;
 
-/// Counting instructions and accesses, a loaded host takes so long to boot a guest.
+/// Time limit of a guest's boot while instructions and accesses are counted, on a loaded host.
 pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// The memory system that the arguments ask for, if they do; emulated tiers cost what they
-/// were said to.
+/// Returns the memory system that the arguments ask for, if any; emulated tiers cost what the
+/// arguments give.
 pub(super) fn wanted(
     args: &MemoryEmulatorArgs,
     described: &Described,
@@ -25,12 +25,12 @@ pub(super) fn wanted(
         return Ok(None);
     }
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
-    let machine = described.emulated_memory(&args.costs)?;
+    let machine = described.emulated_memory(args.costs.given())?;
     let mode = args.emulate_mode.unwrap_or_default();
     Ok(Some(MemoryEmulator::find(mode, architecture, machine)?))
 }
 
-/// Refuses a report that could not be written when the guest has ended.
+/// Refuses a report file that could not be written after the guest has ended.
 fn expect_place(file: &Path) -> Result<(), Failure> {
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -45,7 +45,7 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Keeps what the emulator reported where the user wants it.
+/// Writes the emulator's report to the user's file.
 pub(super) fn keep_report(file: Option<&Path>, report: Option<&str>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let none = || Failure::new(Code::Failed, "the memory emulator left no report");

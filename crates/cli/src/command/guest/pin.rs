@@ -11,10 +11,10 @@ use crate::args::PinArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// A QEMU that is alive answers within this time.
+/// Time within which a running QEMU answers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Pins the threads of a QEMU that runs already.
+/// Pins the threads of a running QEMU.
 pub(super) fn run(args: &PinArgs) -> Result<(), Failure> {
     let plan = plan(args);
     let host = boot::host()?;
@@ -37,7 +37,7 @@ fn plan(args: &PinArgs) -> PinPlan {
     }
 }
 
-/// Where each virtual cpu would go.
+/// Shows where each virtual cpu would be pinned.
 fn foreseen(qemu: &mut QmpClient, plan: &PinPlan, host: &Machine) -> Result<String, PinError> {
     let placement = plan.placement(&vcpus(qemu)?, host)?;
     let line = |(vcpu, cpus): &(numalab_guest::qmp::Vcpu, _)| {

@@ -1,4 +1,4 @@
-//! `numalab guest run --raw`: somebody else's kernel, firmware or disk.
+//! `numalab guest run --raw`: any kernel, firmware or disk.
 
 use std::cell::Cell;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::args::{BootKernel, RunArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Boots the file and passes its console on; the exit code says how it ended.
+/// Boots the file and passes its console on; the exit code reports how it ended.
 pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
     let (launch, medium) = plan(args).map_err(Failure::of_wrapper)?;
     if args.guest.dry_run {
@@ -26,7 +26,7 @@ pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
     let task = RawTask { medium, patterns };
     let heard = listen(&launch, &task).map_err(Failure::of_wrapper)?;
     conclude(args, &heard.outcome).map_err(Failure::of_wrapper)?;
-    // Whoever read the output has what they wanted.
+    // A closed pipe means that the reader has what it wanted.
     if heard.unread {
         return Ok(ExitCode::SUCCESS);
     }
@@ -37,7 +37,7 @@ pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What a guest did, and what became of what it said.
+/// The outcome of a guest, and of passing its output on.
 struct Heard {
     outcome: RawOutcome,
     is_silent: bool,
@@ -91,7 +91,7 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
     Ok((launch, medium))
 }
 
-/// Firmware and disks take no words.
+/// Refuses words for firmware and disks, which have no command line.
 fn check_words(args: &RunArgs, medium: Medium) -> Result<(), Failure> {
     let is_kernel = matches!(medium, Medium::Linux | Medium::Multiboot | Medium::Pvh);
     if is_kernel || (args.command.is_empty() && args.raw.initrd.is_none()) {
@@ -107,7 +107,7 @@ fn medium_failure(error: MediumError) -> Failure {
     Failure::bad_input(format!("--kernel, --disk: {error}"))
 }
 
-/// Says how it ended, where it was, and what its memory emulator counted.
+/// Reports how the guest ended, where it ran, and what its memory emulator counted.
 fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
     if !output::quiet() {
         let is_placed = args.guest.pin.is_some() || args.guest.host_nodes.is_some();
@@ -128,8 +128,7 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
     memory_emulator::keep_report(file, outcome.memory_report.as_deref())
 }
 
-/// Patterns decide where there are any; else what the guest says by its exit port, or by
-/// powering off.
+/// Returns the exit code: patterns decide if given, otherwise the guest's exit port or power-off.
 fn exit_code(heard: &Heard, patterns: &Patterns) -> Result<ExitCode, Failure> {
     let end = &heard.outcome.end;
     let silence = if heard.is_silent { "; nothing came from its first serial port" } else { "" };

@@ -1,4 +1,4 @@
-//! What is said while a guest runs and when it has ended, and of pinned threads.
+//! Messages while a guest runs and when it has ended, also about pinned threads.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::args::BootArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints what came at once.
+/// Prints output as it arrives.
 pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match stream {
         Stream::Out => {
@@ -26,8 +26,8 @@ pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Says what the guest could not do and where it was, keeps what its memory emulator
-/// reported, and gives its command's exit code.
+/// Reports what the guest could not do and where it ran, keeps its memory emulator's report, and
+/// returns its command's exit code.
 pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, Failure> {
     outcome.complaints.iter().for_each(|complaint| note(format_args!("guest: {complaint}")));
     if !output::quiet() {
@@ -38,7 +38,7 @@ pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, F
     Ok(ExitCode::from(outcome.exit.code()))
 }
 
-/// Where the guest's threads and memory were.
+/// Reports where the guest's threads and memory were.
 pub(super) fn say_placement(pins: Option<&PinReport>, memory: Option<&[MemoryProof]>) {
     if let Some(pins) = pins {
         print_error(pin_lines(pins));
@@ -48,7 +48,7 @@ pub(super) fn say_placement(pins: Option<&PinReport>, memory: Option<&[MemoryPro
     }
 }
 
-/// Each thread with its cpus, as read back.
+/// Lists each thread with its cpus, as read back.
 pub(super) fn pin_lines(report: &PinReport) -> String {
     let mut text = String::new();
     for pinned in &report.vcpus {

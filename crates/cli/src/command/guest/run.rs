@@ -32,7 +32,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.format.is_some() || args.label.is_some() {
-        let message = "--format, --label: for --kernel numalab, a command's output is its own";
+        let message = "--format, --label: only with --kernel numalab; a command's output is \
+                       printed unchanged";
         return Err(Failure::bad_input(message));
     }
     if args.guest.dry_run {
@@ -56,7 +57,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
     };
     let asked = || interrupt.requested() || unread.get();
     match launch.run(&runtime, &task, &mut sink, &asked) {
-        // Whoever read the output has what they wanted.
+        // A closed pipe means that the reader has what it wanted.
         Err(GuestError::Stopped) if unread.get() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
     }

@@ -10,7 +10,7 @@ use super::{boot, report};
 use crate::args::ShellArgs;
 use crate::failure::Failure;
 
-/// Boots the guest and joins this terminal to its shell.
+/// Boots the guest and connects this terminal to its shell.
 pub(super) fn run(args: &ShellArgs) -> Result<ExitCode, Failure> {
     if args.guest.dry_run {
         return boot::show(&args.guest, &args.command, None).map(|()| ExitCode::SUCCESS);

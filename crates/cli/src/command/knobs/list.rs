@@ -8,7 +8,7 @@ use crate::args::KnobListArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints every knob, or those asked for.
+/// Prints every knob, or only the given ones.
 pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
     let root = args.root.root();
     let named = list(&root);
@@ -26,7 +26,7 @@ pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
     output::show(&KnobList { knobs }, args.format)
 }
 
-/// What a knob holds, in words.
+/// Describes the value of a knob.
 pub(super) fn state_words(state: FileState) -> String {
     let (state, value) = state.into_parts();
     knob_value(state, value.as_deref()).to_owned()

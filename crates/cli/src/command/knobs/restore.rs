@@ -6,20 +6,20 @@ use crate::args::KnobRestoreArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Puts back what a killed run left, and says what it was.
+/// Restores the settings that a killed run left behind, and reports them.
 pub(super) fn run(args: &KnobRestoreArgs) -> Result<(), Failure> {
     let root = args.root.root();
     if args.dry_run {
         let left = stale(&root)?;
-        let lines = left.iter().map(|(path, value)| format!("would put back /{path}: {value}\n"));
+        let lines = left.iter().map(|(path, value)| format!("would restore /{path}: {value}\n"));
         let lines: String = lines.collect();
-        return output::print(if lines.is_empty() { "nothing to put back\n" } else { &lines });
+        return output::print(if lines.is_empty() { "nothing to restore\n" } else { &lines });
     }
     let text = match restore_stale(&root)? {
-        Restored::Nothing => "nothing to put back\n".to_owned(),
+        Restored::Nothing => "nothing to restore\n".to_owned(),
         Restored::Restarted { count } => format!(
             "{count} settings of a run before this machine was restarted: the kernel has \
-             forgotten them, nothing to put back\n"
+             forgotten them, nothing to restore\n"
         ),
         Restored::Files(files) => files
             .iter()

@@ -16,11 +16,11 @@ use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// How long a command has after it was told to end, before it is killed.
+/// Steps for which a command may go on after it was asked to end; then it is killed.
 const GRACE_STEPS: u32 = 100;
 const STEP: Duration = Duration::from_millis(50);
 
-/// Sets the knobs, runs the command, puts the knobs back.
+/// Sets the knobs, runs the command, and restores the knobs.
 pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     let root = args.root.root();
     let knobs: Result<Vec<Knob>, _> =
@@ -30,7 +30,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
         return show(args, &root, &knobs).map(|()| ExitCode::SUCCESS);
     }
     let mut tuning = Tuning::new(&root).map_err(refused)?;
-    // From here on a signal ends the command, and the knobs are put back all the same.
+    // From here on a signal ends the command, and the knobs are still restored.
     let interrupt = Interrupt::install()?;
     for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
         if interrupt.requested() {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     Ok(wrapper::exit_code(status))
 }
 
-/// What is not permitted is said with the command that is.
+/// Adds the command with the needed permission to an error about a missing one.
 fn refused(error: KnobError) -> Failure {
     match &error {
         KnobError::Denied { .. } | KnobError::NoJournal { denied: true, .. } => {

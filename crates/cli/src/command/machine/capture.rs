@@ -2,25 +2,26 @@
 
 use std::path::Path;
 
-use numalab_formats::{machine_toml, mess};
+use numalab_formats::machine_toml::{self, LoadFigures};
+use numalab_formats::mess;
 use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
 use numalab_measure::MeasurePlan;
 use numalab_measure::kind::loaded::loaded_surface;
 use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
 use numalab_results::capture::page::sentences;
-use numalab_results::capture::{Captured, Load, Remark, capture};
+use numalab_results::capture::{Captured, Remark, capture};
+use numalab_topology::NodeSet;
 
-use super::figures::file_of;
 use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
 use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
 use crate::failure::{Code, Failure};
 use crate::{input, output, source};
 
-/// What loads memory in a quick capture: loads alone, and stores alone.
+/// Kernels that load memory in a quick capture: loads alone, and stores alone.
 const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
 
-/// Prints the machine file of a run, measured now unless `--from` says which.
+/// Prints the machine file of a run, measured now unless `--from` names one.
 pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     if let Some(directory) = args.output.as_deref().filter(|path| path.is_dir()) {
         return Err(Failure::bad_input(format!(
@@ -45,7 +46,7 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
         remarks.iter().for_each(note);
     }
     let head = head(&document, &remarks);
-    let file = machine_toml::write_file(&file_of(captured.figures));
+    let file = machine_toml::write_file(&captured.figures);
     let file = file.map_err(|error| Failure::bad_input(error.to_string()))?;
     let text = format!("{head}\n{file}");
     let Some(path) = &args.output else { return output::print(&text) };
@@ -54,7 +55,7 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     })
 }
 
-/// Measures everything that a machine file has; only shows the plan where that is asked for.
+/// Measures everything that a machine file has; with `--dry-run`, only shows the plan.
 fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     let target = Target::survey(&args.selection)?;
     let Target { machine, scope, pages } = &target;
@@ -93,7 +94,7 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     Ok(Some(document))
 }
 
-/// Load on every node's memory as Mess measured it.
+/// Takes the load curves of every node's memory from Mess.
 fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
     let failed = |file: &Path, error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("{}: {error}", file.display()))
@@ -119,13 +120,16 @@ fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
         return Err(failed(place, &"expected memory_curves.csv or files bwlat_PERCENT.txt"));
     }
     let nodes = captured.figures.machine.memory_nodes();
-    let load = |node| Load { node, from: None, peak_mb_s: None, curves: curves.clone() };
-    captured.figures.loads = nodes.iter().map(load).collect();
+    let load = |node| {
+        let nodes = NodeSet::from_iter([node]);
+        LoadFigures { nodes, from: None, peak_mb_s: None, curves: curves.clone() }
+    };
+    captured.figures.memory.load = nodes.iter().map(load).collect();
     captured.remarks.retain(|remark| !matches!(remark, Remark::NoLoad { .. }));
     Ok(())
 }
 
-/// What the file is of, in comments.
+/// Returns the comments at the start of the file: its origin and remarks.
 fn head(document: &Document, remarks: &[String]) -> String {
     let run = &document.run;
     let fact = |name| run.environment.facts.get(name).map(String::as_str);

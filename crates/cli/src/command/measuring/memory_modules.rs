@@ -1,11 +1,11 @@
-//! Facts about the memory modules, which the firmware lists for root alone.
+//! Facts about the memory modules, which only root may read from the firmware.
 
 use numalab_formats::smbios::{self, Channels};
 use numalab_host::Root;
 
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 
-/// What can be told of the modules; nothing where the table cannot be read.
+/// Returns facts about the modules; empty if the table cannot be read.
 pub(super) fn facts(root: &Root) -> Vec<(String, String)> {
     let slots = root.bytes(TABLE).ok().and_then(|bytes| smbios::read(&bytes).ok());
     let slots = slots.unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn facts(root: &Root) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    /// Two modules, one slower than the other can be, and an empty channel.
+    /// A table with two modules, one slower than the other could be, and an empty channel.
     fn table() -> Vec<u8> {
         let slot = |name: &str, gib: u16, speed: u16| {
             let mut head = vec![0; 0x28];

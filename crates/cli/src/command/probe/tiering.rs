@@ -9,14 +9,14 @@ use numalab_measure::{
 use numalab_membench::Line;
 use numalab_record::study::Quantity;
 use numalab_record::tiering::TieringProbed;
-use numalab_topology::{CpuId, Machine};
+use numalab_topology::Machine;
 
 use super::PRECISION;
 use crate::args::{HeatKind, TieringArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Of the working set is hot, where nothing says how much.
+/// Inverse of the hot part of the working set unless `--hot` gives its size.
 const USUAL_PART: u64 = 8;
 
 /// Runs the probe.
@@ -62,12 +62,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
     let on_fast = |cpu: &&numalab_topology::Cpu| {
         cpu.online && cpu.node.is_some_and(|node| fast.contains(node))
     };
-    let usual = machine.cpus.iter().find(on_fast).map(|cpu| cpu.id).unwrap_or_default();
-    let cpu = args.cpu.map_or(usual, CpuId);
-    let online = machine.online_cpus();
-    if !online.contains(cpu) {
-        return Err(Failure::bad_input(format!("--cpu {cpu}: online are {online}")));
-    }
+    let cpu = machine.cpus.iter().find(on_fast).map(|cpu| cpu.id).unwrap_or_default();
     Ok(TieringProbe {
         size_bytes: args.size,
         heat: match args.heat {
@@ -86,7 +81,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
     })
 }
 
-/// What is hot, in words.
+/// Describes the hot set.
 fn heat(probe: &TieringProbe) -> String {
     let heat = match probe.heat {
         Heat::Hot { bytes, percent } => {
@@ -112,7 +107,7 @@ fn placed(probe: &TieringProbe) -> &'static str {
     }
 }
 
-/// As studies have it.
+/// Converts the result to the form that studies record.
 fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
     let moved = found.moved;
     let mut readings = vec![

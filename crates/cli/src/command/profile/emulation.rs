@@ -1,4 +1,4 @@
-//! The program in QEMU's user mode, on this machine's description or another's.
+//! Runs the program in QEMU's user mode, on the description of this machine or another.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -23,13 +23,13 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// QEMU's command line.
+    /// Returns QEMU's command line.
     pub fn command_line(&self) -> Result<Vec<String>, Failure> {
         Ok(self.program.command_line(Path::new("DIRECTORY"))?)
     }
 }
 
-/// The program with its machine, or why it cannot be emulated.
+/// Returns the program with its machine, or the reason why it cannot be emulated.
 pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     if args.pid.is_some() {
         return Err(Hindrance::RunsAlready);
@@ -43,7 +43,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let prepared = || -> Result<Prepared, Failure> {
         let program = EmulatedProgram::new(
             plugin,
-            described.followed_memory(&args.costs)?,
+            described.followed_memory(args.costs.given())?,
             emulate::threads(&args.threads, &described.machine)?,
             args.command.clone(),
         );
@@ -51,13 +51,13 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     };
     let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
     match prepared.program.command_line(Path::new("DIRECTORY")) {
-        // Whoever starts it says so better.
+        // Starting the program reports this error better.
         Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(super) fn run(
     prepared: Prepared,
     passed_over: Vec<PassedOver>,

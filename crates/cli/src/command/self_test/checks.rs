@@ -1,4 +1,4 @@
-//! Each check of a self-test.
+//! The checks of a self-test.
 
 use numalab_host::base_pages;
 use numalab_host::knobs::ChangedSettings;
@@ -17,14 +17,14 @@ use crate::args::{Measuring, Rules, Selection, SelfTestArgs};
 use crate::command::measuring::{Target, context_for, new_run, run_plan};
 use crate::failure::{Code, Failure};
 
-/// Memory that is to follow its thread: the kernel marks up to 256 MiB in each of its rounds.
+/// Memory that should follow its thread: the kernel scans up to 256 MiB in each of its rounds.
 const FOLLOWING_BYTES: u64 = 32 << 20;
-/// Reserved huge pages that each node's pool gets more.
+/// Reserved huge pages added to the pool of each node.
 const RESERVED_PAGES: u64 = 2;
-/// Narrow enough to tell distances apart.
+/// Relative precision that is narrow enough to tell distances apart.
 const PRECISION: f64 = 0.02;
 
-/// What every check looks at.
+/// Context of every check.
 pub(super) struct Checks<'a> {
     pub args: &'a SelfTestArgs,
     pub target: &'a Target,
@@ -59,7 +59,7 @@ impl Checks<'_> {
         }
     }
 
-    /// A CPU of each node that has memory too.
+    /// Returns a CPU of each node that also has memory.
     fn cpus_with_memory(&self) -> Vec<CpuId> {
         let Target { machine, scope, .. } = self.target;
         let has_memory = |cpu: &CpuId| {
@@ -86,7 +86,7 @@ impl Checks<'_> {
         Ok(self_test::bound_to_each(nodes, Pages::HUGE_2M)?)
     }
 
-    /// The same probe without balancing and with it.
+    /// Runs the same probe without and with NUMA balancing.
     fn balancing(&self, settings: &mut ChangedSettings) -> Result<CheckFound, Failure> {
         self.two_nodes()?;
         let off = self.probe(settings, "0")?;

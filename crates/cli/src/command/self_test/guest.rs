@@ -1,4 +1,4 @@
-//! A guest with a node on each node of this machine.
+//! A guest with one node on each node of this machine.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use numalab_topology::{
 
 use crate::failure::{Code, Failure};
 
-/// Memory of each of its nodes.
+/// Memory of each guest node.
 const NODE_BYTES: u64 = 256 << 20;
-/// A command that does nothing ends within this time.
+/// Time limit of a guest with a command that does nothing.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-/// Boots a guest whose nodes are bound and pinned to those of the host that have CPUs.
+/// Boots a guest with nodes bound and pinned to those host nodes that have CPUs.
 pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Failure> {
     let online = host.online_cpus();
     let with_cpus = |node: &NodeId| {
@@ -56,7 +56,7 @@ fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, Failure>
     Ok(Launch::plan(guest(host, nodes)?, qemu, accelerator, image.boot_files())?)
 }
 
-/// A node with one virtual CPU for each of these nodes.
+/// Returns a guest machine with a node and one virtual CPU for each of these nodes.
 fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
     let base = UniformMachine::of_packages(count, count, NODE_BYTES * u64::from(count));
@@ -69,7 +69,7 @@ fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     };
     let lists = nodes.iter().map(|(_, cpus)| cpus.clone()).collect();
     let plan = PinPlan::NodeLists { vcpus: None, lists };
-    let pins = Pins { plan, helpers: None, host: host.clone() };
+    let pins = Pins { plan, host: host.clone() };
     Ok(Guest {
         machine: spec.emulate(&base).map_err(Failure::bad_input)?,
         memory,
@@ -79,7 +79,7 @@ fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     })
 }
 
-/// Where a node of the guest was while it ran.
+/// Returns where a node of the guest was while it ran.
 fn placed(outcome: &Outcome, index: usize, host: NodeId) -> GuestNode {
     let pins = outcome.pins.as_ref();
     let runs_on = pins.and_then(|pins| pins.vcpus.get(index)).and_then(|vcpu| vcpu.runs_on);

@@ -1,4 +1,4 @@
-//! A study's answers, printed and written.
+//! Prints and writes a study's answers.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// `numalab study report`.
+/// Runs `numalab study report`.
 pub(super) fn report_and_judge(args: &StudyReportArgs) -> Result<(), Failure> {
     report(&args.directory, args.format)?;
     let document = read(&args.directory)?;
     fail_if(args.fail_if, &StudySummary::of(&document))
 }
 
-/// Makes the reports of a study again, or prints one.
+/// Regenerates the reports of a study, or prints one.
 pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
@@ -30,7 +30,7 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
     output::print_paths(&write_reports(&summary, directory)?)
 }
 
-/// Writes the reports of a session that has ended, and prints the answers.
+/// Writes the reports of a session, and prints the answers.
 pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> Result<(), Failure> {
     let document: &StudyDocument = journal.document();
     let summary = StudySummary::of(document);
@@ -46,12 +46,12 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     fail_if(show.fail_if, &summary)
 }
 
-/// What the user should do about a study that did not come to its end.
+/// Explains how to continue a study that did not finish.
 fn interrupted(journal: &Journal) -> Failure {
     let directory = journal.directory().display();
     Failure::new(
         Code::Failed,
-        format!("interrupted; go on with:\n  numalab study resume {directory}"),
+        format!("interrupted; continue with:\n  numalab study resume {directory}"),
     )
 }
 

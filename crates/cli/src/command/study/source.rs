@@ -1,4 +1,4 @@
-//! Studies by name and by file.
+//! Finds studies by name and by file.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -18,20 +18,20 @@ use crate::args::{Format, StudyNewArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// A study with the text that it was read from.
+/// A study with its original text.
 pub(super) struct Source {
     pub study: Study,
     pub text: String,
 }
 
-/// Reads a study that comes with numalab, or else a file.
+/// Reads a bundled study, or else a file.
 pub(super) fn read(name: &str) -> Result<Source, Failure> {
     let text = text(name)?;
     let study = parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
     Ok(Source { study, text })
 }
 
-/// The text of a study that comes with numalab, or else of a file.
+/// Returns the text of a bundled study, or else of a file.
 pub(crate) fn text(name: &str) -> Result<String, Failure> {
     match bundled_text(name) {
         Some(text) => Ok(text.to_owned()),
@@ -43,15 +43,15 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
     }
 }
 
-/// Prints the studies that come with numalab.
+/// Prints the bundled studies.
 pub(super) fn list(format: Format) -> Result<(), Failure> {
     let studies = bundled().iter().map(|(name, _)| listed(read(name)?.study));
     output::show(&StudyList { studies: studies.collect::<Result<_, Failure>>()? }, format)
 }
 
-/// Writes a commented start for a study; a file that exists is left alone.
+/// Writes a commented template of a study; never overwrites a file.
 pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
-    // Who gives the file's name means the study in it.
+    // Accepts the file's name for the study in it.
     let name = args.name.strip_suffix(".toml").unwrap_or(&args.name);
     let path = match &args.output {
         Some(path) => path.clone(),
@@ -59,13 +59,13 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
     };
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
     let text = format!("{}{}", start(name), settings_comment());
-    // A name that makes no study is refused before anything is written.
+    // A name that is invalid for a study is refused before anything is written.
     parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
     write_new(&path, &text)?;
     output::print(&format!("{}\n", path.display()))
 }
 
-/// What every backend can be told, as the end of a start.
+/// Returns the settings of every backend as comments, for the end of a template.
 fn settings_comment() -> String {
     let listed = settings::listed(BACKENDS.kinds());
     let lines = listed.page().terminal(Style::Plain);
@@ -94,19 +94,19 @@ pub(super) fn show(name: &str, format: Format) -> Result<(), Failure> {
     output::show(&ShownStudy { line: listed(study)?, toml, study: value }, format)
 }
 
-/// The command lines of workloads that only name their tool, as comments.
+/// Returns the command lines of workloads that only name their tool, as comments.
 fn tool_commands(study: &Study) -> Result<String, Failure> {
     let workloads = study.resolved().map_err(Failure::bad_input)?;
     let of_tools = study.workloads.iter().zip(&workloads).filter(|(spec, _)| spec.tool.is_some());
     let line = |workload: &Workload| {
-        // One line, whatever is in its arguments: it stands in a comment.
+        // A comment must stay on one line, whatever the arguments contain.
         let command = command_line(&workload.command).replace('\n', " ");
         format!("#   {}: {command}\n", workload.name)
     };
     Ok(of_tools.map(|(_, workload)| line(workload)).collect())
 }
 
-/// A study in a line.
+/// Summarizes a study in one line.
 fn listed(study: Study) -> Result<ListedStudy, Failure> {
     let workloads = study.resolved().map_err(Failure::bad_input)?;
     let (name, question) = (study.name.clone(), study.question.clone());

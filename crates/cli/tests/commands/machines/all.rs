@@ -1,4 +1,4 @@
-//! Every machine that is at hand: our own shapes, what we recorded, and those of the corpus.
+//! All available machines: our own shapes, our recordings, and those of the corpus.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use numalab_topology::{
     HugePagePool, Machine, MemorySideCache, MemoryTier, NodeId, ProximityDomain, UniformMachine,
 };
 
-/// What the reader of trees never looks at, and what takes most of the time to unpack.
+/// Directories that the reader of trees never looks at, and that take most of the time to unpack.
 const LEFT_OUT: [&str; 10] = [
     "*/sys/block",
     "*/sys/bus",
@@ -28,7 +28,7 @@ const LEFT_OUT: [&str; 10] = [
     "*/power",
 ];
 
-/// All of them, by a name that says where each is from.
+/// Returns all machines, with names that give their origin.
 pub fn all() -> &'static [(String, Machine)] {
     static ALL: OnceLock<Vec<(String, Machine)>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -42,7 +42,7 @@ pub fn all() -> &'static [(String, Machine)] {
     })
 }
 
-/// The corpus of real machines, where it is.
+/// The corpus of real machines, if it is present.
 pub fn corpus() -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
@@ -110,7 +110,7 @@ fn without_a_home() -> Machine {
     machine
 }
 
-/// Devices of every kind, near a node and near none.
+/// Returns devices of every kind, some near a node and some not.
 fn devices_of_everything() -> Vec<Device> {
     use DeviceKind::{Accelerator, Gpu, Memory, Network, Storage};
     let kinds = [Gpu, Accelerator, Network, Storage, Memory, Network].into_iter().zip(0..);
@@ -125,7 +125,7 @@ fn devices_of_everything() -> Vec<Device> {
     kinds.map(device).collect()
 }
 
-/// A machine that has something of every feature.
+/// Returns a machine with every feature.
 fn rich() -> Machine {
     let shape = UniformMachine {
         cpus: 8,
@@ -186,7 +186,8 @@ fn rich() -> Machine {
     machine
 }
 
-/// Figures of cpus and of any initiator, of reads alone and of both, from nodes without cpus.
+/// Returns attributes for cpus and for any initiator, with reads only and with both, from nodes
+/// without cpus too.
 fn access_of_everything() -> Vec<AccessAttributes> {
     let mut access = Vec::new();
     for (initiator, target, class, ps) in [
@@ -210,7 +211,7 @@ fn access_of_everything() -> Vec<AccessAttributes> {
     access
 }
 
-/// The tree of a guest that we booted.
+/// Returns the machines from sysfs trees of guests that we booted.
 fn recorded() -> Vec<(String, Machine)> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../host/tests/fixtures/qemu-4-nodes/tree.tar.gz");
@@ -263,7 +264,7 @@ fn texts(folder: &Path, ending: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The machine of a packed copy of sysfs.
+/// Reads the machine from a packed copy of sysfs.
 fn of_tree(tarball: &Path, root: &str) -> Machine {
     let directory =
         tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
@@ -276,7 +277,7 @@ fn of_tree(tarball: &Path, root: &str) -> Machine {
     reading.unwrap_or_else(|error| panic!("{}: {error}", tarball.display())).machine
 }
 
-/// The machines of all sets of tables in which nothing is wrong.
+/// Returns the machines of all valid sets of tables.
 fn of_tables(folder: &Path) -> Vec<(String, Machine)> {
     let mut sets: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)

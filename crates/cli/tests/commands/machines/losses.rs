@@ -1,4 +1,4 @@
-//! What a format loses is what it says that it loses.
+//! Checks that a format loses exactly what it declares.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::all::all;
 
-/// A writer's text; `None` where it refuses the machine.
+/// Writes a machine; `None` if the format refuses it.
 type Write = fn(&Machine) -> Option<String>;
 
-/// Our own reader of a writer's text.
+/// Reads a writer's text with our own reader.
 type Read = fn(&str) -> Machine;
 
-/// Formats that numalab reads: what comes back is what is left.
+/// Formats that numalab reads; the remainder is what comes back.
 const READ: [(Carried, Write, Read); 2] = [
     (
         numactl::CARRIED,
@@ -34,7 +34,7 @@ const READ: [(Carried, Write, Read); 2] = [
     ),
 ];
 
-/// Formats that others read.
+/// Formats that only other tools read.
 const WRITTEN: [(Carried, Write); 8] = [
     (hwloc::SYNTHETIC_CARRIED, |machine| Some(write_synthetic(machine).ok()?.output)),
     (qemu::CARRIED, |machine| {
@@ -57,7 +57,7 @@ const WRITTEN: [(Carried, Write); 8] = [
     (svg::CARRIED, |machine| Some(svg::write(machine))),
 ];
 
-/// Where two machines differ first.
+/// Returns the first difference between two machines.
 pub fn difference(one: &Machine, other: &Machine) -> Option<String> {
     let json = |machine: &Machine| serde_json::to_value(machine).expect("JSON");
     let (mut one, mut other, mut path) = (json(one), json(other), String::new());
@@ -87,8 +87,8 @@ pub fn difference(one: &Machine, other: &Machine) -> Option<String> {
     None
 }
 
-/// A machine whose lists are in order, whose cores and L3 groups are numbered by their first cpus,
-/// and in which a process that may use everything is no limit.
+/// A machine with sorted lists, with cores and L3 groups numbered by their first cpus, and with all
+/// of it allowed to the process.
 fn in_order(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     renumber(&mut machine, |cpu| &mut cpu.core);

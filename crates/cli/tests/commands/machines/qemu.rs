@@ -1,4 +1,4 @@
-//! QEMU starts with what we write of every machine.
+//! QEMU accepts the arguments written for every machine.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use numalab_topology::Machine;
 
 use super::all::all;
 
-/// Memory of every node that has some, in bytes: shapes and not sizes are tried, since this machine
-/// has less memory than most.
+/// Bytes of memory on every node that has some: the test is about shapes, as this machine has less
+/// memory than most.
 const NODE_BYTES: u64 = 16 << 20;
 
-/// What QEMU's monitor says of the nodes, or why QEMU does not start.
+/// Returns QEMU's list of nodes, or the reason why QEMU does not start.
 fn start(arguments: &[String]) -> Result<String, String> {
     let mut qemu = Command::new("qemu-system-x86_64")
         .args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none", "-S"])
@@ -23,7 +23,7 @@ fn start(arguments: &[String]) -> Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .expect("qemu-system-x86_64: apt-get install qemu-system-x86");
-    // A QEMU that has refused its arguments does not read it.
+    // A QEMU that refused its arguments closes the pipe.
     let _ = qemu.stdin.take().expect("a pipe").write_all(b"info numa\nquit\n");
     let output = qemu.wait_with_output().expect("it is ours");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

@@ -23,8 +23,8 @@ fn read(bytes: &TableBytes) -> Machine {
     Machine::from_tables(&tables)
 }
 
-/// The machine with what tables have instead of what is not known: the ids of nodes and cpus for
-/// domains and APIC ids, distances of 10 and 20. A node without cpus and memory is not in them.
+/// Returns the machine with what tables assume for unknown values: ids of nodes and cpus for
+/// domains and APIC ids, distances of 10 and 20. Tables omit nodes without cpus and memory.
 fn assumed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let known = |from, to| machine.distance(from, to);
@@ -51,7 +51,7 @@ fn assumed(machine: &Machine) -> Machine {
     machine
 }
 
-/// The machine that came back with the numbers that its nodes and cpus had.
+/// Returns the machine read back with its original node and cpu numbers.
 fn numbered_as(before: &Machine, came: &Machine) -> Machine {
     let nodes: BTreeMap<NodeId, NodeId> = came
         .nodes
@@ -98,7 +98,7 @@ fn numbered_as(before: &Machine, came: &Machine) -> Machine {
     machine
 }
 
-/// Ranges of nodes that had none are made up: only their sum is the machine's.
+/// Nodes without ranges get made-up ones, of which only the sum is the machine's.
 fn forget_made_up_ranges(machine: &mut Machine, before: &Machine) {
     let known: NodeSet = before
         .ranges
@@ -109,7 +109,7 @@ fn forget_made_up_ranges(machine: &mut Machine, before: &Machine) {
     machine.ranges.retain(|range| known.contains(range.node) || range.hot_pluggable);
 }
 
-/// Takes figures for equal that are as near as 16 bits allow.
+/// Treats figures as equal if they agree within 16 bits.
 fn forget_digits(came: &mut [AccessAttributes], left: &mut [AccessAttributes]) {
     type Field = fn(&mut AccessAttributes) -> &mut Option<u64>;
     let fields: [Field; 4] = [
@@ -131,7 +131,7 @@ fn forget_digits(came: &mut [AccessAttributes], left: &mut [AccessAttributes]) {
     }
 }
 
-/// The machine as it is, and as what other tools print describes it.
+/// Returns the machine, and its descriptions in other tools' formats.
 fn as_told(machine: &Machine) -> [(&'static str, Option<Machine>); 3] {
     let xml = write_xml(machine, XmlVersion::V2).ok();
     [
@@ -141,7 +141,7 @@ fn as_told(machine: &Machine) -> [(&'static str, Option<Machine>); 3] {
     ]
 }
 
-/// Panics unless the machine comes back, or is refused for what is wrong with it.
+/// Panics unless the machine comes back, or is refused for its actual fault.
 fn survives(name: &str, machine: &Machine) -> Result<(), TableError> {
     let bytes = machine.to_tables().inspect_err(|error| match error {
         TableError::NoMemory => assert_eq!(machine.memory_bytes(), 0, "{name}"),

@@ -1,4 +1,5 @@
-//! Programs whose right placement is known on machines of the gallery: predictions beside trials.
+//! Compares predictions with trials for programs with a known right placement, on machines of the
+//! gallery.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use super::table::{Case, inside, markdown, no_gains, row, winners};
 use crate::programs::known::{REAL, SYNTHETIC};
 use crate::programs::lab::{Lab, lab, line_of};
 
-/// What numalab is told of a machine.
+/// A machine: its name, and the options that describe it.
 type Machine = (&'static str, &'static [&'static str]);
 
 /// Small caches, so that small programs use memory.
@@ -20,17 +21,17 @@ const SMALL: Machine = (
     &["--emulate", "2", "--cpus", "4", "--emulate-cache", "32K,256K", "--emulate-stages", STAGES],
 );
 const STAGES: &str = "core,owners";
-/// Those of the gallery that have nodes to choose from, but for the one of eight nodes, which takes
-/// hours.
+/// Gallery machines with several nodes, except the one of eight nodes, which takes hours.
 const GALLERY: [Machine; 3] = [
     ("xeon-8360y-2s", &["--emulate-like", "xeon-8360y-2s"]),
     ("x460", &["--emulate-like", "x460"]),
     ("epyc-7452-cxl", &["--emulate-like", "epyc-7452-cxl"]),
 ];
-/// Blocks: with so many each of four candidates can be told from chance; more are run for more.
+/// Blocks that suffice to tell each of four candidates from chance; for more candidates, more are
+/// run.
 const BLOCKS: &str = "8";
 
-/// Programs of `answers.c`, as its words.
+/// Programs of `answers.c`, by its arguments.
 const SHORT: [&str; 3] = ["table 1", "one-node 1", "compute 1"];
 
 fn case(lab: &Lab, program: &str, machine: Machine, command: &[String]) -> Option<Case> {
@@ -48,7 +49,7 @@ fn case(lab: &Lab, program: &str, machine: Machine, command: &[String]) -> Optio
     Some(Case::of(program, machine.0, &advice))
 }
 
-/// A bad first touch and false sharing are named by file and line wherever they are an option.
+/// Bad first touch and false sharing must be reported with file and line where they are an option.
 fn names_what_was_planted(program: &str, advice: &Value) {
     let options = advice["options"].as_array().expect("options");
     let candidates = || options.iter().map(|option| &option["candidate"]);
@@ -67,7 +68,7 @@ fn names_what_was_planted(program: &str, advice: &Value) {
     }
 }
 
-/// A program by its name, and how it is started.
+/// A program's name, and its command line.
 type Program = (&'static str, Vec<String>);
 
 fn synthetic(lab: &Lab, programs: &[&'static str]) -> Vec<Program> {
@@ -83,7 +84,7 @@ fn real() -> impl Iterator<Item = Program> {
     REAL.iter().map(|(name, script)| (*name, ["sh", "-c", script].map(str::to_owned).to_vec()))
 }
 
-/// As many at a time as there are CPUs: virtual time does not know how busy the host is.
+/// Runs one case per CPU at a time: virtual time does not depend on the host's load.
 fn cases(lab: &Lab, machine: Machine, programs: &[Program]) -> Vec<Case> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());

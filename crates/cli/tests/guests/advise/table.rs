@@ -1,27 +1,27 @@
-//! What was predicted beside what trials found, and how often the two agree.
+//! Compares predictions with trials, and counts how often they agree.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Points by which a prediction may miss the measured interval.
+/// Points by which a prediction may be outside the measured interval.
 const BESIDE: f64 = 3.0;
-/// The share of the measured change by which it may miss, if that is more.
+/// The share of the measured change by which it may be outside, if that is more.
 const BESIDE_SHARE: f64 = 0.1;
-/// Changes of this size are none, as for `numalab advise` itself.
+/// Changes up to this size count as none, as in `numalab advise`.
 const MARGIN: f64 = 2.0;
-/// What is tried unless another number is given.
+/// Default number of candidates tried.
 const TRIED: usize = 2;
 
 /// One candidate of one program on one machine.
 pub(crate) struct Row {
     pub candidate: String,
-    /// None where one run does not tell, and trials decide.
+    /// `None` if one run cannot predict it, and trials decide.
     pub predicted: Option<f64>,
     pub promises: bool,
     pub measured: f64,
     pub interval: (f64, f64),
-    /// By the verdict of the trials.
+    /// True by the verdict of the trials.
     pub is_better: bool,
 }
 
@@ -32,18 +32,18 @@ pub(crate) struct Case {
     pub rows: Vec<Row>,
 }
 
-/// What became of a choice among candidates and the program as it is.
+/// The outcome of a choice among candidates and the unchanged program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The best, or slower than it by less than what counts as a change.
+    /// The best, or slower than it by less than the margin.
     Right,
-    /// Its interval and that of the best meet: these trials cannot tell the two apart.
+    /// Its interval and the best one's overlap: the trials cannot distinguish them.
     Tie,
-    /// There was a better one.
+    /// Another one is better.
     Wrong,
 }
 
-/// How many of how many.
+/// A number of cases among a total.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rate {
     pub right: usize,
@@ -64,13 +64,13 @@ impl Rate {
 }
 
 impl Row {
-    /// Whether the interval says if there is a change, and which.
+    /// Returns true if the interval decides between better, worse and equivalent.
     fn is_decided(&self) -> bool {
         let (low, high) = self.interval;
         low > 0.0 || high < 0.0 || (low > -MARGIN && high < MARGIN)
     }
 
-    /// Whether the prediction, if there is one, agrees with the trials.
+    /// Returns true if the prediction agrees with the trials; `None` without a prediction.
     pub(crate) fn is_inside(&self) -> Option<bool> {
         let (low, high) = self.interval;
         let beside = BESIDE.max(BESIDE_SHARE * self.measured.abs());
@@ -88,7 +88,7 @@ impl Row {
 }
 
 impl Case {
-    /// Of the document that `numalab advise --format json` prints: what was tried.
+    /// Reads the candidates from the document of `numalab advise --format json`.
     pub(crate) fn of(program: &str, machine: &'static str, advice: &Value) -> Self {
         let number = |value: &Value| value.as_f64().expect("a number");
         let row = |option: &Value| {
@@ -118,15 +118,14 @@ impl Case {
         self.rows.iter().map(|row| row.measured).fold(0.0, f64::min)
     }
 
-    /// The best prediction, before any trial, among candidates that have one; the best first as it is
-    /// printed, whatever the interval.
+    /// Judges the best prediction before any trial, in the order printed, whatever the interval.
     pub(crate) fn predicted_best(&self) -> Choice {
         let predicted = || self.rows.iter().filter(|row| row.predicted.is_some());
         judged(predicted().find(|row| row.is_likely()), predicted())
     }
 
-    /// What is advised once the best predictions were tried, and then those without one; of nodes that
-    /// are predicted alike the first.
+    /// Returns what is advised after trying the best predictions, and then those without one; of
+    /// nodes with equal predictions, the first.
     pub(crate) fn advised(&self) -> Choice {
         let likely = self.rows.iter().filter(|row| row.is_likely());
         let unknown = self.rows.iter().filter(|row| row.predicted.is_none());
@@ -136,13 +135,13 @@ impl Case {
         judged(better.min_by(|one, other| one.measured.total_cmp(&other.measured)), &self.rows)
     }
 
-    /// Whether a gain was promised; asked where there is none.
+    /// Returns true if a gain was promised; asked where the trials found none.
     fn promises(&self) -> bool {
         self.rows.iter().any(|row| row.promises)
     }
 }
 
-/// A choice of a row among these, or of the program as it is.
+/// Judges a choice among these rows and the unchanged program.
 fn judged<'a>(chosen: Option<&Row>, among: impl IntoIterator<Item = &'a Row>) -> Choice {
     let best = among.into_iter().min_by(|one, other| one.measured.total_cmp(&other.measured));
     let best = best.filter(|row| row.measured < 0.0);
@@ -158,7 +157,7 @@ fn judged<'a>(chosen: Option<&Row>, among: impl IntoIterator<Item = &'a Row>) ->
     }
 }
 
-/// A candidate's name and its figure, if it has one.
+/// Returns a candidate's name and figure, if it has one.
 fn name(candidate: &Value) -> String {
     match candidate {
         Value::String(name) => name.clone(),
@@ -183,7 +182,7 @@ pub(crate) fn inside(cases: &[Case]) -> Rate {
     Rate::of(rows.filter(|row| row.is_decided()).filter_map(Row::is_inside))
 }
 
-/// How often a choice is not wrong.
+/// Returns how often a choice is not wrong.
 pub(crate) fn winners(cases: &[Case], choice: fn(&Case) -> Choice) -> Rate {
     Rate::of(cases.iter().map(|case| choice(case) != Choice::Wrong))
 }
@@ -193,7 +192,8 @@ pub(crate) fn no_gains(cases: &[Case]) -> Rate {
     Rate::of(without.map(|case| !case.promises()))
 }
 
-/// A row of the table: what was predicted and measured of each candidate, misses in bold.
+/// Formats a row of the table: predicted and measured changes of each candidate, with misses in
+/// bold.
 pub(crate) fn row(case: &Case) -> String {
     let mut cells: Vec<(String, String)> = Vec::new();
     for row in &case.rows {
@@ -204,7 +204,7 @@ pub(crate) fn row(case: &Case) -> String {
             (true, Some(false)) => figures = format!("**{figures}**"),
             (true, _) => {}
         }
-        // Nodes that are alike share their figures.
+        // Equivalent nodes share a cell.
         match cells.last_mut().filter(|(_, last)| *last == figures) {
             Some((names, _)) => {
                 *names += ", ";
@@ -221,7 +221,7 @@ pub(crate) fn row(case: &Case) -> String {
     format!("| {} | {} | {widest:.1} | {choice} |", case.program, cells.join("; "))
 }
 
-/// A table of each machine in Markdown, with the rates of all below.
+/// Formats a Markdown table for each machine, with the rates of all below.
 pub(crate) fn markdown(cases: &[Case]) -> String {
     let mut text = String::new();
     for of_machine in cases.chunk_by(|one, other| one.machine == other.machine) {

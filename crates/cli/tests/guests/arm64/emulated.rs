@@ -1,4 +1,4 @@
-//! A guest for aarch64 that boots through UEFI firmware, and whose memory costs what its HMAT says.
+//! A guest for aarch64 that boots through UEFI firmware, with memory costs from its HMAT.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::lab::{Lab, build, numalab, stderr, stdout, was_booted};
 use crate::schemas;
 
-/// From a cpu of each node to each node, by a phase of its own; then what numalab checks on a
-/// machine of several nodes.
+/// Measures from a cpu of each node to each node, in separate phases; then runs numalab's checks
+/// for machines of several nodes.
 const LOOK: &str = "set -e
 mkdir out
 numalab topology --source sysfs --format json > out/topology.json
 numalab mark --phase matrix -- \\
     numalab latency --size 256K --per node --pages 4k --precision 5% -q --format json > out/run.json
 numalab machine selftest --real-nodes --size 256K --time 3s -q --format json > out/selftest.json";
-/// Latencies that a device tree does not tell.
+/// Latencies that a device tree cannot express.
 const MACHINE: &str = r#"
 distances = [[10, 21], [21, 10]]
 access = [
@@ -37,12 +37,12 @@ id = 1
 cpus = "2,3"
 memory = "256M"
 "#;
-/// As the caches are for other processors' guests: what a program keeps on its stack stays there.
+/// The same caches as in other guests: they keep a program's stack out of memory.
 const COSTS: [&str; 4] = ["--emulate-latency", "hmat", "--emulate-cache", "32K"];
 /// Loads of a window in such a guest.
 const WINDOW: u64 = 4000;
 
-/// What the guest found, and what the emulator reported.
+/// The guest's findings and the emulator's report.
 struct Found {
     topology: Value,
     run: Value,
@@ -107,7 +107,7 @@ fn latencies_in_an_aarch64_guest_are_what_the_emulator_charges_and_it_counts_the
     }
 }
 
-/// Balancing too: the pages of a thread that moved follow it, and its loads become near ones.
+/// This includes balancing: the pages of a migrated thread follow it, and its loads become local.
 #[test]
 fn what_numalab_checks_on_several_nodes_holds_in_an_aarch64_guest() {
     let Some(Found { self_test, .. }) = found() else { return };
@@ -126,11 +126,11 @@ fn what_numalab_checks_on_several_nodes_holds_in_an_aarch64_guest() {
     }
     let balancing = checked("balancing");
     let ns = |name: &str| balancing[name].as_f64().expect("ns");
-    // Most of its memory is near in the end: below the middle of 100 and 210 ns.
+    // Most of its memory is local in the end: below the middle of 100 and 210 ns.
     assert!(ns("begin_ns") > 200.0 && ns("end_ns") < 155.0, "{balancing}");
 }
 
-/// The median of the windows from this cpu to this node.
+/// Returns the median of the windows from this cpu to this node.
 fn median_ns(record: &Value, cpu: usize, node: usize) -> f64 {
     let id = format!("latency/random/4k/cpu{cpu}/node{node}/256K");
     let cells = record["cells"].as_array().expect("cells");

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 pub const MACHINE: [&str; 8] =
     ["--arch", "aarch64", "--emulate", "512M,256M", "--cpus", "4", "--distances", "10,21;21,10"];
-/// What the guest finds out about itself, and its exit code.
+/// Script by which the guest examines itself.
 const LOOK: &str = "set -e
 echo up
 mkdir out
@@ -22,7 +22,7 @@ ls /dev/ram0 > out/modules.txt
 echo to errors >&2
 exit 7";
 
-/// What the guest brought back, and what numalab said of it.
+/// Files from the guest, and numalab's messages about it.
 pub struct Booted {
     pub kernel: String,
     pub topology: String,
@@ -32,7 +32,7 @@ pub struct Booted {
     pub errors: String,
 }
 
-/// A directory with numalab for aarch64 in it.
+/// A directory with numalab built for aarch64.
 pub struct Lab(TempDir);
 
 impl Lab {
@@ -52,7 +52,7 @@ impl Lab {
         self.0.path()
     }
 
-    /// As `scripts/test` builds it too, without what a small guest has no room for.
+    /// Builds numalab like `scripts/test`, without features that do not fit into a small guest.
     fn add_own_program(&self) {
         let linker = ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
         let is_static =
@@ -65,7 +65,7 @@ impl Lab {
     }
 }
 
-/// Builds with cargo, and gives the target directory.
+/// Builds with cargo, and returns the target directory.
 pub fn build(what: &[&str], variables: &[(&str, &str)]) -> PathBuf {
     let debug = Path::new(env!("CARGO_BIN_EXE_numalab")).parent().expect("a directory");
     let target = debug.parent().expect("the target directory").to_path_buf();
@@ -98,9 +98,9 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether there was a guest; loud words where none can be booted.
+/// Returns true if a guest was booted; prints a notice if none can be.
 pub fn was_booted(output: &Output) -> bool {
-    // As `guest run` and as a study says that something is lacking.
+    // The codes of `guest run` and of a study for a missing requirement.
     if ![Some(125), Some(3)].contains(&output.status.code()) {
         return true;
     }
@@ -111,7 +111,7 @@ pub fn was_booted(output: &Output) -> bool {
     false
 }
 
-/// Boots, and asks which guests run while this one does.
+/// Boots a guest, and lists the running guests meanwhile.
 fn boot() -> Option<Booted> {
     let lab = Lab::open();
     let results = lab.path().join("results");
@@ -130,7 +130,7 @@ fn boot() -> Option<Booted> {
     }
     let errors = stderr(&output);
     assert_eq!((output.status.code(), line.as_str()), (Some(7), "up\n"), "{errors}");
-    // What a static keeps is never dropped: the directory must not be in it.
+    // A static is never dropped, so it must not hold the directory.
     let read = |name: &str| {
         fs::read_to_string(lab.path().join("results/root/out").join(name)).expect(name)
     };

@@ -1,4 +1,4 @@
-//! A study in a guest for aarch64, and what of it such guests cannot be.
+//! Studies in guests for aarch64, and settings that such guests do not support.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ arguments = ["--size", "256K", "--time", "3s"]
 metrics = ["latency-end"]
 "#;
 
-/// One block shows that pages follow their thread; six, with `NUMALAB_LONG=1`, make a verdict.
+/// One block shows that pages follow their thread; six, with `NUMALAB_LONG=1`, give a verdict.
 #[test]
 fn a_study_of_balancing_runs_in_an_aarch64_guest_and_finds_memory_near_with_it() {
     let target = build(&["--release", "-p", "numalab-emulator"], &[]);

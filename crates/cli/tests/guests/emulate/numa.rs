@@ -30,7 +30,7 @@ fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
     let accesses = block_accesses(&lab.report_of(&turns));
     let of_memory = |node| of_nodes(&accesses, 0, node) + of_nodes(&accesses, 1, node);
     assert_eq!(of_memory(0), of_memory(1), "{accesses:?}");
-    // A shell that does not use libnuma starts one that does.
+    // A shell that does not use libnuma starts a program that does.
     let shell = ["sh", "-c", "numactl --preferred=1 numactl -s"];
     let text = String::from_utf8_lossy(&lab.run(&MACHINE, &shell).stdout).into_owned();
     assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");

@@ -1,4 +1,4 @@
-//! Programs as they are used: they write and return what they do without the emulator.
+//! Real programs: they write and return the same as without the emulator.
 
 use std::process::{Command, Output};
 
@@ -60,7 +60,7 @@ fn a_worker_bound_to_the_cpu_of_the_thread_that_waits_for_it_has_the_machines_ti
     let output = lab.run(&MACHINE, &[&lab.program("probes"), "chase", "16"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let ns: f64 = text.trim().parse().expect("ns of a load");
-    // A few instructions of a nanosecond each; the emulator takes a hundred for a load.
+    // A few instructions of a nanosecond each; the emulator needs a hundred for a load.
     assert!((1.0..10.0).contains(&ns), "{ns} ns");
 }
 

@@ -37,7 +37,7 @@ numalab knobs run numa_balancing=2 -- \\
     numalab study probe tiering --size 2M --hot 512K --time 4s --format json
 ";
 
-/// The guest, booted by the first test that asks.
+/// Returns the guest, booted by the first test that needs it.
 fn booted() -> Option<&'static Answer> {
     static BOOTED: LazyLock<Option<Answer>> =
         LazyLock::new(|| Lab::open().guest(&ARGUMENTS, SCRIPT));

@@ -1,4 +1,4 @@
-//! Domains of Xen on memory that costs what a machine file says.
+//! Xen domains on memory with the costs of a machine file.
 
 use serde_json::Value;
 

@@ -21,10 +21,10 @@ const MIB: u64 = 1 << 20;
 struct Guest {
     name: &'static str,
     file: MachineFile,
-    /// With the guest's cpus.
+    /// The file's machine, with the guest's cpus.
     machine: Machine,
     memory: String,
-    /// More than its caches hold: chased in one order, no line of it is in a cache when it comes round
+    /// A size beyond its caches: chased in one order, no line is still cached when its turn comes
     /// again.
     beyond: &'static str,
 }
@@ -48,7 +48,7 @@ impl Guest {
         pair.and_then(|of| of.read_latency_ps).expect("a latency") as f64 / 1000.0
     }
 
-    /// The curves of a memory, or of the link to it; a limit alone has the usual ones.
+    /// Returns the curves of a memory or of the link to it; a plain limit has the typical ones.
     fn curves(&self, from: Option<NodeId>, to: NodeId) -> Vec<Curve> {
         let loads = &self.file.memory.load;
         let load = loads.iter().find(|load| {
@@ -68,8 +68,8 @@ impl Guest {
         })
     }
 
-    /// What cores of a node get of a memory when nobody else asks: as many lines as they have under
-    /// way, in the time that one takes at this bandwidth, in 10^6 bytes a second.
+    /// Returns the bandwidth that cores of a node get from an idle memory, in 10^6 bytes per
+    /// second: the bytes of all lines under way, over the latency at this load.
     fn bandwidth_mb_s(&self, cores: usize, from: NodeId, to: NodeId) -> f64 {
         let core = self.file.memory.core.expect("a core");
         let under_way = cores as f64 * f64::from(core.misses) * LINE_BYTES * 1000.0;
@@ -89,7 +89,8 @@ impl Guest {
         least
     }
 
-    /// Whether all cores but the one that chases ask for more than a memory has, whatever they do.
+    /// Returns true if all cores but the chasing one demand more than a memory's bandwidth,
+    /// whatever they do.
     fn saturates(&self, to: NodeId) -> bool {
         let core = self.file.memory.core.expect("a core");
         let others = self.machine.cpus.iter().filter(|cpu| cpu.id != CpuId(0));
@@ -101,7 +102,7 @@ impl Guest {
         !curves.is_empty() && asked_mb_s > 3.0 * Surface { curves: &curves }.peak_mb_s(0.0)
     }
 
-    /// What a line takes from core to core, one way.
+    /// Returns the latency of a line from core to core, one way.
     fn transfer_ns(&self, from: u32, to: u32) -> f64 {
         let transfers = self.file.memory.transfers.as_ref().expect("transfers");
         let [a, b] = [from, to].map(|cpu| self.machine.cpu(CpuId(cpu)).expect("a cpu"));
@@ -115,7 +116,8 @@ impl Guest {
         }
     }
 
-    /// Sizes of the data caches and what a hit takes, nearest first; none where nobody knows that.
+    /// Returns sizes and hit latencies of the data caches, nearest first; `None` for unknown
+    /// latencies.
     fn caches(&self) -> Vec<(f64, f64)> {
         let hits = &self.file.memory.cache_latency_ns;
         let caches = &self.file.machine.caches;
@@ -126,14 +128,14 @@ impl Guest {
         hits.iter().enumerate().map(|(level, ns)| (size(level), *ns)).collect()
     }
 
-    /// For each of these caches a size that it holds and those nearer do not.
+    /// Returns for each cache a size that it holds but nearer ones do not.
     fn sizes_within(&self) -> Vec<f64> {
         let sizes: Vec<f64> = self.caches().iter().map(|(bytes, _)| *bytes).collect();
         let nearer = std::iter::once(f64::INFINITY).chain(sizes.iter().map(|bytes| bytes * 4.0));
         sizes.iter().zip(nearer).map(|(bytes, nearer)| nearer.min(bytes / 2.0)).collect()
     }
 
-    /// The first cpu of the last node that has any.
+    /// Returns the first cpu of the last node with cpus.
     fn far_cpu(&self) -> u32 {
         let last = self.machine.cpus.iter().filter_map(|cpu| cpu.node).max().expect("a node");
         let first = self.machine.cpus.iter().find(|cpu| cpu.node == Some(last));
@@ -148,7 +150,7 @@ impl Guest {
 const STREAM: &str = "bandwidth --kernel read";
 const HUGE: &str = "echo always > /sys/kernel/mm/transparent_hugepage/enabled\n";
 
-/// A part of the script: a command of numalab with its figures in CSV, and the guest's time for it.
+/// Returns a part of the script: a numalab command with CSV output, and its limit in guest time.
 fn part(name: &str, command: &str, budget: &str) -> String {
     format!(
         "echo '== {name}'\nnumalab {command} --pages thp --budget {budget} --seed 1 -q --format csv\n"
@@ -185,7 +187,7 @@ fn long_script(guest: &Guest) -> String {
     script += &part("sweep", &format!("latency --size 8K-{beyond} --cpus 0 --nodes 0"), "4s");
     let readers = format!("{STREAM} --size {beyond} --cpus {node} --nodes 0");
     script += &part("node", &readers, "500ms");
-    // What a copy reads is half of its buffer.
+    // A copy reads half of its buffer.
     for (kernel, size) in [("read", beyond.to_owned()), ("copy-nt", doubled(beyond))] {
         for NodeId(to) in loaded_nodes(guest) {
             let loaded = format!("loaded --kernel {kernel} --size {size} --cpus 0-{all}");
@@ -195,19 +197,19 @@ fn long_script(guest: &Guest) -> String {
     script
 }
 
-/// Twice so many MiB.
+/// Doubles a size in MiB.
 fn doubled(size: &str) -> String {
     let mib: u64 = size.trim_end_matches('M').parse().expect("MiB");
     format!("{}M", 2 * mib)
 }
 
-/// Node 0, and memory without cpus.
+/// Returns node 0, and nodes without cpus.
 fn loaded_nodes(guest: &Guest) -> impl Iterator<Item = NodeId> {
     let nodes = guest.machine.nodes.iter();
     nodes.filter(|node| node.id == NodeId(0) || node.cpus.is_empty()).map(|node| node.id)
 }
 
-/// Boots it, measures, compares.
+/// Boots the guest, measures, and compares.
 fn is_replayed(guest: &Guest) {
     let lab = Lab::open();
     let cpus = guest.machine.cpus.len().to_string();
@@ -231,14 +233,14 @@ fn is_replayed(guest: &Guest) {
     }
 }
 
-/// The same where there is time for it.
+/// Does the same if there is time for it.
 fn is_replayed_if_long(guest: &Guest) {
     if is_long_or_not_run(&format!("a guest like {}", guest.name)) {
         is_replayed(guest);
     }
 }
 
-/// Latencies of memory by cpu and node; the chase is a load by itself.
+/// Checks memory latencies by cpu and node, allowing for the load of the chase itself.
 fn memory(guest: &Guest, medians: &BTreeMap<(u32, u32), f64>) {
     assert!(medians.len() >= 2 || guest.machine.nodes.len() == 1, "{medians:?}");
     for (&(cpu, node), &median) in medians {
@@ -251,7 +253,7 @@ fn memory(guest: &Guest, medians: &BTreeMap<(u32, u32), f64>) {
     }
 }
 
-/// Latencies by size.
+/// Returns latencies by size.
 fn sizes(answer: &Answer, part: &str) -> Vec<(f64, f64)> {
     let rows = answer.rows(part);
     let figure = |row: &BTreeMap<&str, &str>, name| row[name].parse::<f64>().ok();
@@ -275,7 +277,8 @@ fn hits(guest: &Guest, answer: &Answer) {
     }
 }
 
-/// Where caches end: the largest size that is faster than the mean of a hit there and one beyond.
+/// Checks the ends of caches: the largest size that is faster than the mean of a hit there and one
+/// beyond.
 fn ends(guest: &Guest, answer: &Answer) {
     let found = sizes(answer, "sweep");
     let caches = guest.caches();
@@ -294,7 +297,7 @@ fn lines(guest: &Guest, answer: &Answer) {
         return;
     }
     let rows = answer.rows("lines");
-    // Of two in one node, and of two and two in different ones, with the line on either's.
+    // Pairs on one node, and on different nodes with the line on either of them.
     assert!(rows.len() >= 3, "{rows:?}");
     for row in rows {
         let cpus: Vec<u32> = row["cpu"].split(' ').map(|cpu| cpu.parse().expect("a cpu")).collect();
@@ -304,7 +307,7 @@ fn lines(guest: &Guest, answer: &Answer) {
     }
 }
 
-/// The chase is from node 0; what loads the memory comes from all nodes.
+/// Checks latency under load; the chase runs on node 0, and the load comes from all nodes.
 fn loads(guest: &Guest, answer: &Answer, to: NodeId) {
     let curves = guest.curves(None, to);
     let surface = Surface { curves: &curves };

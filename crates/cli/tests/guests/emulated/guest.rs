@@ -1,5 +1,5 @@
-//! One guest of four nodes, booted once and looked at by many tests: distances
-//! 10/12/20/22, local memory at 100 ns, 1 GB/s for each node's memory, an L1 of 32 KiB.
+//! A guest of four nodes, booted once for many tests: distances 10/12/20/22, local memory at 100
+//! ns, 1 GB/s for each node's memory, an L1 of 32 KiB.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::lab::{Answer, Lab};
 pub const DISTANCES: [[u32; 4]; 4] =
     [[10, 12, 20, 22], [12, 10, 22, 20], [20, 22, 10, 12], [22, 20, 12, 10]];
 pub const LOCAL_NS: f64 = 100.0;
-/// Bytes a nanosecond that each node's memory gives at most.
+/// Bandwidth of each node's memory, in bytes per nanosecond.
 pub const NODE_BANDWIDTH: f64 = 1.0;
 
 const SCRIPT: &str = include_str!("script.sh");
@@ -30,19 +30,19 @@ const ARGUMENTS: [&str; 14] = [
     "brd",
 ];
 
-/// What the guest found, and what the emulator reported of it.
+/// The guest's findings, and the emulator's report on it.
 pub struct Booted {
     pub answer: Answer,
     pub report: String,
 }
 
-/// The guest, booted by the first test that asks.
+/// Returns the guest, booted by the first test that needs it.
 pub fn booted() -> Option<&'static Booted> {
     static BOOTED: LazyLock<Option<Booted>> = LazyLock::new(|| boot(&[]));
     BOOTED.as_ref()
 }
 
-/// The guest with further arguments.
+/// Boots the guest with further arguments.
 pub fn boot(more: &[&str]) -> Option<Booted> {
     let lab = Lab::open();
     let file = lab.path("report.json").to_str().expect("UTF-8").to_owned();

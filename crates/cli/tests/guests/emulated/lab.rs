@@ -9,16 +9,17 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
-/// Guests use a core for a minute, and memory for GiB; in virtual time they do not disturb each other.
+/// Guests booted at a time: each uses a core for a minute, and gigabytes of memory; in virtual time
+/// they do not disturb each other.
 const AT_A_TIME: usize = 2;
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// What is built for guests, as `make measure` builds it: where every instruction takes a virtual
-/// nanosecond, measuring loops have to be those of a release, which takes minutes longer to build.
-/// Static, as `scripts/test` builds it too.
+/// Programs for guests, built as `make measure` builds them: where every instruction takes a
+/// virtual nanosecond, measuring loops must be optimised, and a release build takes minutes longer.
+/// Static, as `scripts/test` builds them too.
 struct Programs {
     numalab: PathBuf,
     placed_chase: PathBuf,
@@ -57,7 +58,7 @@ fn build(target: &Path, what: &[&str], flags: &str) {
     assert!(built.success(), "cargo build {what:?}: {built}");
 }
 
-/// One of the guests at a time.
+/// The turn of one guest.
 struct Turn;
 
 impl Turn {
@@ -76,12 +77,12 @@ impl Drop for Turn {
     }
 }
 
-/// `NUMALAB_LONG=1`
+/// Returns true with `NUMALAB_LONG=1`.
 pub fn is_long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
 }
 
-/// Whether it is; if not, that what only such a run does was not run.
+/// Returns true in a long run; otherwise prints that its additional checks were not run.
 pub fn is_long_or_not_run(what: &str) -> bool {
     if !is_long() {
         not_run(&format!("{what}, without NUMALAB_LONG=1"));
@@ -89,12 +90,12 @@ pub fn is_long_or_not_run(what: &str) -> bool {
     is_long()
 }
 
-/// How long a guest may take.
+/// Returns the time limit of a guest.
 fn limit() -> &'static str {
     if is_long() { "3h" } else { "15m" }
 }
 
-/// A directory of our own.
+/// A separate directory.
 pub struct Lab {
     pub directory: TempDir,
     _turn: Turn,
@@ -152,13 +153,13 @@ impl Lab {
     }
 }
 
-/// What a guest's script printed, in parts that begin with `== NAME`.
+/// Output of a guest's script, in parts that begin with `== NAME`.
 pub struct Answer {
     pub text: String,
 }
 
 impl Answer {
-    /// The lines of a part.
+    /// Returns the lines of a part.
     pub fn part(&self, name: &str) -> Vec<&str> {
         let heading = format!("== {name}");
         let lines = self.text.lines().skip_while(|line| *line != heading).skip(1);
@@ -167,7 +168,7 @@ impl Answer {
         part
     }
 
-    /// The rows of a part in numalab's CSV, each by the names of its columns.
+    /// Returns the rows of a part in numalab's CSV, by column name.
     pub fn rows(&self, name: &str) -> Vec<BTreeMap<&str, &str>> {
         let part = self.part(name);
         let mut lines = part.iter().skip_while(|line| !line.starts_with("cell,"));
@@ -176,7 +177,7 @@ impl Answer {
         whole.map(|row| header.iter().copied().zip(row).collect()).collect()
     }
 
-    /// The medians of a part in numalab's CSV, by cpu and node.
+    /// Returns the medians of a part in numalab's CSV, by cpu and node.
     pub fn medians(&self, name: &str) -> BTreeMap<(u32, u32), f64> {
         let median = |row: &BTreeMap<&str, &str>| {
             let place = (row["cpu"].parse().ok()?, row["node"].parse().ok()?);
@@ -186,7 +187,7 @@ impl Answer {
         self.rows(name).iter().filter_map(median).collect()
     }
 
-    /// The median of the last cell of a part in numalab's CSV.
+    /// Returns the median of the last cell of a part in numalab's CSV.
     pub fn last_median(&self, name: &str) -> f64 {
         let rows = self.rows(name);
         let last = rows.last().expect("a row");
@@ -194,7 +195,7 @@ impl Answer {
     }
 }
 
-/// The fields of a line of CSV, of which none has a quote in it.
+/// Splits a line of CSV without quotes into fields.
 fn fields(line: &str) -> Vec<&str> {
     let mut is_quoted = false;
     let comma = move |c: char| {
@@ -204,7 +205,7 @@ fn fields(line: &str) -> Vec<&str> {
     line.split(comma).map(|field| field.trim_matches('"')).collect()
 }
 
-/// The rounds of `placed_chase`: pages by node, and nanoseconds of a load.
+/// Returns the rounds of `placed_chase`: pages by node, and nanoseconds per load.
 pub fn rounds(lines: &[&str]) -> Vec<(BTreeMap<u32, u64>, f64)> {
     let round = |line: &&str| {
         let (pages, ns) = line.split_once(": ")?.1.rsplit_once(": ")?;
@@ -217,12 +218,12 @@ pub fn rounds(lines: &[&str]) -> Vec<(BTreeMap<u32, u64>, f64)> {
     lines.iter().filter(|line| line.starts_with("round ")).filter_map(round).collect()
 }
 
-/// Says it past the harness, which shows nothing of a test that passes.
+/// Prints a note past the test harness, which hides the output of passing tests.
 pub fn not_run(why: &str) {
     let _ = writeln!(std::io::stderr(), "NOT RUN: {why}");
 }
 
-/// Fails unless `found` is within this share of what was expected.
+/// Fails unless `found` is within this share of `expected`.
 pub fn assert_near(found: f64, expected: f64, share: f64, what: &str) {
     let off = (found / expected - 1.0).abs();
     assert!(off <= share, "{what}: {found}, expected {expected} within {} %", share * 100.0);

@@ -1,4 +1,4 @@
-//! A guest like a machine whose memory is known: what is measured in it is what its file says.
+//! A guest modelled on a known machine measures the figures of the machine's file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +9,9 @@ const LOCAL_NS: f64 = 108.0;
 const REMOTE_NS: f64 = 222.0;
 const NODE_GB_S: f64 = 10.66;
 const LINK_GB_S: f64 = 6.4;
-/// What a core has under way: eight lines of 64 bytes.
+/// Bytes that a core has under way: eight lines of 64 bytes.
 const CORE_BYTES: f64 = 512.0;
-/// How far latency rises by share of the peak: what the file's peaks stand for.
+/// Rise of latency by share of the peak: the peaks in the file imply it.
 const RISE: [(f64, f64); 6] = [
     (0.0, 1.0),
     (0.2737, 1.0582),
@@ -21,7 +21,7 @@ const RISE: [(f64, f64); 6] = [
     (0.8128, 1.4306),
 ];
 
-/// The part of the latency without load that is added by this much of the peak.
+/// Returns the rise of latency as a fraction of the unloaded one, at this share of the peak.
 fn rise(share: f64) -> f64 {
     let (below, above) = RISE
         .windows(2)
@@ -31,7 +31,7 @@ fn rise(share: f64) -> f64 {
     below.1 + (above.1 - below.1) * (share - below.0) / (above.0 - below.0) - 1.0
 }
 
-/// What a load takes from node 0's memory while all together ask for so much of it.
+/// Returns the latency of node 0's memory to node 0 at this total demand.
 fn local_ns(gb_s: f64) -> f64 {
     LOCAL_NS * (1.0 + rise(gb_s / NODE_GB_S))
 }
@@ -69,13 +69,13 @@ fn a_guest_like_the_x460_finds_the_figures_of_its_file() {
     assert!(surface.len() >= 4, "{surface:?}");
     assert!(surface.iter().any(|(gb_s, _)| *gb_s > 0.5 * NODE_GB_S), "{surface:?}");
     for (gb_s, ns) in surface {
-        // The chase moves a line for each load as well.
+        // The chase itself moves a line per load.
         let charged = local_ns(gb_s + 64.0 / ns);
         assert_near(ns, charged, 0.10, &format!("a load beside {gb_s} GB/s"));
     }
 }
 
-/// Bandwidth and latency of each rate of the streams.
+/// Returns bandwidth and latency for each rate of the streams.
 fn points(answer: &Answer) -> Vec<(f64, f64)> {
     let mut by_cell: BTreeMap<String, (Option<f64>, Option<f64>)> = BTreeMap::new();
     for row in answer.rows("loaded") {
@@ -106,7 +106,7 @@ cpus = \"1\"
 memory = \"256M\"
 ";
 
-/// 16 pages of 4 KiB at hand, and page tables on node 1.
+/// A TLB of 16 pages of 4 KiB, and page tables on node 1.
 const TLB: &str = "[memory.tlb]
 upper_entries = 64
 walkers = 1
@@ -129,7 +129,7 @@ fn a_page_walk_costs_what_the_node_of_its_tables_is_away() {
 numalab latency --size 8M --pages 4k --pattern random --cpus 0 --nodes 0 --seed 1 -q --format csv";
     let like = ["--emulate-like", file.to_str().expect("UTF-8")];
     let Some(answer) = lab.guest(&like, script) else { return };
-    // Of 2,048 pages in random order 16 are at hand; the others' entries come from node 1.
+    // Of 2,048 pages in random order, 16 are in the TLB; the others' entries come from node 1.
     let walk_ns = 250.0 * (1.0 - 16.0 / 2048.0);
     assert_near(answer.last_median("random"), 100.0 + walk_ns, 0.05, "a load and its walk");
 }

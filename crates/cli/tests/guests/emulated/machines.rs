@@ -1,5 +1,5 @@
-//! Other machines: eight nodes with latencies and bandwidths of the firmware, one of them
-//! without cpus, and the control experiment.
+//! Other machines: eight nodes with the firmware's latencies and bandwidths, one of them without
+//! cpus, and the control experiment.
 
 use std::fs;
 
@@ -14,14 +14,14 @@ echo '== readers'
 numalab bandwidth --kernel read --size 4M --pages 4k --cpus 0,1 --nodes 7 --seed 1 --format csv -q";
 
 const NODES: u32 = 8;
-/// The last node: memory alone, as that of a CXL device.
+/// The last node: memory only, like that of a CXL device.
 const WITHOUT_CPUS: u32 = NODES - 1;
-/// What its link to node 0 carries. More than one reader can take (64 bytes in 300 ns), less
-/// than two.
+/// Bandwidth of its link to node 0: more than one reader can use (64 bytes in 300 ns), less than
+/// two can.
 const FAR_LINK_MB_S: u32 = 300;
 
-/// Two groups of nodes with memory of 80 ns, 130 ns within a group, 210 ns between them, and
-/// far memory.
+/// Returns a latency: 80 ns locally, 130 ns within a group of nodes, 210 ns between the two groups,
+/// more for far memory.
 fn latency_ns(from: u32, to: u32) -> u32 {
     match to {
         WITHOUT_CPUS => 300,
@@ -89,7 +89,7 @@ fn where_every_access_costs_the_same_no_distance_shows() {
     }
 }
 
-/// On cpu 0 of node 0 and on cpu 3 of node 1, both with node 0's memory.
+/// Chases from cpu 0 of node 0 and from cpu 3 of node 1, both in node 0's memory.
 const NEAR_AND_FAR: &str = "
 echo '== near'; numalab mark --phase near -- numactl -C 0 -m 0 CHASE 0 0 1 4k 1 0
 echo '== far'; numalab mark --phase far -- numactl -C 3 -m 0 CHASE 3 3 1 4k 1 0";
@@ -107,7 +107,7 @@ fn near_and_far(mode: &str) -> Option<Vec<f64>> {
     for (name, cpu) in [("near", 0), ("far", 3)] {
         let phase = phases.iter().find(|phase| phase["name"] == name).expect(name);
         let loads = phase["vcpus"][cpu]["nodes"][0]["load_misses"].as_u64();
-        // Once round the lines of 1 MiB and 51 windows, but for what the cache holds.
+        // One round over the lines of 1 MiB and 51 windows, minus what the cache holds.
         assert!(loads >= Some(110_000), "{mode}, {name}: {loads:?} loads");
     }
     Some(["near", "far"].map(|name| rounds(&answer.part(name))[0].1).to_vec())
@@ -121,6 +121,6 @@ fn cpus_in_parallel_are_counted_apart_and_nothing_is_charged() {
 #[test]
 fn in_the_hosts_time_no_load_takes_less_than_it_is_charged() {
     let Some(found) = near_and_far("sleep") else { return };
-    // The rest is QEMU's own time, and what else runs on the host.
+    // The rest is QEMU's own time, and other load on the host.
     assert!(found[0] >= 2000.0 * 0.95 && found[1] >= 6000.0 * 0.95, "{found:?}");
 }

@@ -1,9 +1,9 @@
-//! Where memory lies, and what it costs there.
+//! Tests of memory placement and its cost.
 
 use super::guest::{DISTANCES, LOCAL_NS, NODE_BANDWIDTH, boot, booted};
 use super::lab::{assert_near, is_long_or_not_run, not_run, rounds};
 
-/// What a load from a node costs a cpu of node 0.
+/// Returns the latency from a cpu of node 0 to a node, in ns.
 fn from_node_0(node: usize) -> f64 {
     LOCAL_NS * f64::from(DISTANCES[0][node]) / 10.0
 }
@@ -48,7 +48,7 @@ fn numactl_binds_memory_where_it_costs_what_its_distance_says() {
 #[test]
 fn policies_place_memory_as_they_promise() {
     let Some(booted) = booted() else { return };
-    // Whoever touches first, by cpu 6 of node 3; then nodes that were asked for.
+    // First touch by cpu 6 of node 3; then the nodes named in policies.
     for (policy, node) in [("first touch", 3), ("bind", 2), ("preferred", 1)] {
         let (pages, ns) = &rounds(&booted.answer.part(policy))[0];
         assert_eq!(pages.clone().into_iter().collect::<Vec<_>>(), [(node, 512)], "{policy}");
@@ -56,7 +56,7 @@ fn policies_place_memory_as_they_promise() {
     }
     let (pages, ns) = &rounds(&booted.answer.part("interleave"))[0];
     assert_eq!(pages.values().copied().collect::<Vec<_>>(), [128; 4], "{pages:?}");
-    // A random walk spends as many loads on each node.
+    // A random walk makes equally many loads to each node.
     assert_near(*ns, (0..4).map(from_node_0).sum::<f64>() / 4.0, 0.02, "interleave");
 }
 
@@ -113,8 +113,8 @@ fn numa_balancing_brings_memory_to_its_user_and_without_it_memory_stays() {
 #[test]
 fn zone_reclaim_drops_what_was_read_of_a_disk_before_memory_of_another_node_is_taken() {
     let Some(booted) = booted() else { return };
-    // Node 3 is full of what was read of a disk: memory comes from the next node, unless
-    // that is dropped for it. A little is free in either case.
+    // Cached file pages fill node 3: memory comes from the next node unless they are reclaimed. A
+    // little is free in either case.
     for (mode, node) in [("reclaim 0", 2), ("reclaim 1", 3)] {
         let (pages, ns) = &rounds(&booted.answer.part(mode))[0];
         let there = pages.get(&node).copied().unwrap_or_default();
@@ -128,7 +128,7 @@ fn zone_reclaim_drops_what_was_read_of_a_disk_before_memory_of_another_node_is_t
 #[test]
 fn two_readers_of_one_node_share_its_bandwidth() {
     let Some(booted) = booted() else { return };
-    // One waits for a line at a time: 64 bytes in 100 ns.
+    // A reader waits for one line at a time: 64 bytes in 100 ns.
     assert_near(booted.answer.last_median("one reader"), 64.0 / LOCAL_NS, 0.05, "one reader");
     assert_near(booted.answer.last_median("two readers"), NODE_BANDWIDTH, 0.10, "two readers");
 }

@@ -1,5 +1,5 @@
-//! A machine file, a guest like it, and the machine file that `numalab machine capture` makes in
-//! there: both say the same.
+//! A machine file, a guest like it, and the file that `numalab machine capture` writes in the
+//! guest: both must agree.
 
 use numalab_formats::machine_toml::{MachineFile, read_file};
 use numalab_formats::memory_emulator::Curve;
@@ -8,10 +8,10 @@ use numalab_topology::{CacheKind, Machine, NodeId};
 use super::lab::{Lab, assert_near, is_long_or_not_run};
 use super::surface::{FILE as GIVEN, Point, Surface};
 
-/// Sizes that a sweep steps over: a cache ends within one of them.
+/// Factor between the sizes of a sweep: a cache ends within one of them.
 const STEP: f64 = 2.0;
 
-/// What a guest is to do, and how long it may take, in its own time.
+/// Returns the script of a guest, with its time limit in virtual time.
 fn script(budget: &str) -> String {
     format!(
         "echo always > /sys/kernel/mm/transparent_hugepage/enabled
@@ -42,7 +42,7 @@ fn this_machine_captured_is_the_one_that_a_guest_like_it_captures() {
     if !is_long_or_not_run("this machine, replayed") {
         return;
     }
-    // Both turns: no guest disturbs what is measured.
+    // Holds both turns, so that no other guest disturbs the measurement.
     let (lab, alone) = (Lab::open(), Lab::open());
     let captured = lab.numalab(&["machine", "capture", "--seed", "1"]);
     drop(alone);
@@ -60,12 +60,13 @@ fn this_machine_captured_is_the_one_that_a_guest_like_it_captures() {
     let like = ["--emulate-like", file, "--cpus", &cpus, "--memory", &memory];
     let Some(answer) = lab.guest(&like, &script("8s")) else { return };
     println!("{}", answer.text);
-    // A core has as many outstanding lines for non-temporal stores as for loads: alone it may not
-    // reach the peak of these stores.
+    // A core has as many outstanding lines for non-temporal stores as for loads, so alone it may
+    // not reach the peak of these stores.
     is_the_same(&given, &read_file(&answer.text).expect("a machine file"), 0.25);
 }
 
-/// But for the peak of stores past the caches, all within 5 % or a step of the sweep.
+/// Compares all figures, within 5 % or a step of the sweep, except the peak of stores past the
+/// caches.
 fn is_the_same(given: &MachineFile, found: &MachineFile, stores: f64) {
     latencies(given, found);
     caches(given, found);
@@ -73,7 +74,7 @@ fn is_the_same(given: &MachineFile, found: &MachineFile, stores: f64) {
     loads(given, found, stores);
 }
 
-/// The curves of a node's memory.
+/// Returns the curves of a node's memory.
 fn curves(file: &MachineFile, to: NodeId) -> &[Curve] {
     let mut loads = file.memory.load.iter();
     let load = loads.find(|load| load.from.is_none() && load.nodes.contains(to));
@@ -89,7 +90,7 @@ fn latencies(given: &MachineFile, found: &MachineFile) {
     for access in &given.machine.access {
         let (from, to) = (access.initiator, access.target);
         let [idle, found] = [given, found].map(|of| latency_ns(&of.machine, from, to));
-        // What a chase itself asks of memory, a line each time: on a narrow one it shows.
+        // The chase's own demand matters on a narrow memory: one line per latency.
         let surface = Surface { curves: curves(given, to) };
         let rise_ns = surface.rise_to_peak_ns(64_000.0 / found).expect("one chase");
         assert_near(found, idle + rise_ns, 0.05, &format!("latency of node {from} to {to}"));
@@ -122,8 +123,8 @@ fn transfers(given: &MachineFile, found: &MachineFile) {
     }
 }
 
-/// Every curve that was found: its peak, and every point before that is on the file's surface. The
-/// chase is on node 0.
+/// Checks every captured curve: its peak, and that every earlier point is on the file's surface.
+/// The chase runs on node 0.
 fn loads(given: &MachineFile, found: &MachineFile, stores_share: f64) {
     for load in &found.memory.load {
         let [loads, stores] = &load.curves[..] else { panic!("of loads and stores: {load:?}") };

@@ -1,4 +1,4 @@
-//! What the emulator reports, and what is said where it cannot run.
+//! Reports of the emulator, and errors where it cannot run.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn a_marked_program_is_a_phase_of_its_own() {
     let phases = report["phases"].as_array().expect("phases");
     let marked = phases.iter().find(|phase| phase["name"] == "walk").expect("the phase");
     let on_own_node = &marked["vcpus"][0]["nodes"][0]["load_misses"];
-    // It walks once round the lines of 1 MiB, and takes 51 windows.
+    // One round over the lines of 1 MiB, and 51 windows.
     let loads = (1 << 14) + 51 * 2_000;
     assert!(on_own_node.as_u64() >= Some(loads), "{on_own_node} of at least {loads}");
 }

@@ -1,5 +1,5 @@
-//! What a machine file's curves say of memory under load, and what `numalab loaded` finds of it in a
-//! guest like that machine.
+//! Compares a machine file's load curves with the results of `numalab loaded` in a guest like that
+//! machine.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,26 @@ use numalab_formats::memory_emulator::Curve;
 
 use super::lab::{Answer, Lab, assert_near, is_long_or_not_run};
 
-/// From this part of the peak on, latency hangs on who asks for more, and only the peak is judged.
+/// Above this share of the peak, latency depends on which core demands more, and only the peak is
+/// judged.
 const SATURATED: f64 = 0.97;
 
-/// Latency over bandwidth and the share of writes.
+/// Latency by bandwidth and share of writes.
 pub struct Surface<'a> {
-    /// By rising share of writes.
+    /// Curves by rising share of writes.
     pub curves: &'a [Curve],
 }
 
 impl Surface<'_> {
-    /// The most that memory moves with this share of writes, in 10^6 bytes a second. What a byte takes
-    /// lies between what it takes by two curves.
+    /// Returns the peak bandwidth for this share of writes, in 10^6 bytes per second; the time per
+    /// byte is interpolated between two curves.
     pub fn peak_mb_s(&self, writes_percent: f64) -> f64 {
         1.0 / self.between(writes_percent, |curve| 1.0 / peak_mb_s(curve))
     }
 
-    /// How far latency has risen when so many 10^6 bytes a second are read and written; `None` where
-    /// memory saturates. Between curves by the share of writes, each at the same part of its peak.
+    /// Returns the rise of latency while these 10^6 bytes per second are read and written; `None`
+    /// if memory is saturated. Interpolates between curves by the share of writes, at the same part
+    /// of each peak.
     pub fn rise_ns(&self, read_mb_s: f64, written_mb_s: f64) -> Option<f64> {
         if self.curves.is_empty() {
             return Some(0.0);
@@ -36,8 +38,8 @@ impl Surface<'_> {
         (part < SATURATED).then(|| self.between(writes_percent, |curve| risen_ns(curve, part)))
     }
 
-    /// How far latency has risen when so many 10^6 bytes a second are read, up to the peak; `None`
-    /// beyond. Without curves there is no limit.
+    /// Returns the rise of latency while these 10^6 bytes per second are read, up to the peak;
+    /// `None` beyond. Without curves there is no limit.
     pub fn rise_to_peak_ns(&self, read_mb_s: f64) -> Option<f64> {
         let Some(curve) = self.curves.first() else { return Some(0.0) };
         let part = read_mb_s / peak_mb_s(curve);
@@ -61,7 +63,7 @@ fn peak_mb_s(curve: &Curve) -> f64 {
     curve.points.last().expect("points").0
 }
 
-/// How far latency has risen at a part of a curve's peak.
+/// Returns the rise of latency at a part of a curve's peak.
 fn risen_ns(curve: &Curve, part: f64) -> f64 {
     let points = &curve.points;
     let mb_s = part * peak_mb_s(curve);
@@ -70,7 +72,7 @@ fn risen_ns(curve: &Curve, part: f64) -> f64 {
     below.1 + (mb_s - below.0) / (above.0 - below.0) * (above.1 - below.1) - points[0].1
 }
 
-/// What moves for each byte that a kernel asks for: read, and written.
+/// Returns the bytes read and written for each byte that a kernel asks for.
 fn moved_by(kernel: &str) -> [f64; 2] {
     match kernel {
         "read" => [1.0, 0.0],
@@ -87,23 +89,23 @@ fn moved_by(kernel: &str) -> [f64; 2] {
 #[derive(Clone, Debug)]
 pub struct Point {
     pub kernel: String,
-    /// What memory moves for the streams and for the chase beside them, in 10^6 bytes a second.
+    /// Read traffic of the streams and the chase, in 10^6 bytes per second.
     pub read_mb_s: f64,
     pub written_mb_s: f64,
     pub ns: f64,
 }
 
 impl Point {
-    /// Beside streams of a kernel that ask for so much.
+    /// Creates a point under streams of a kernel with this demand.
     pub fn new(kernel: &str, asked_gb_s: f64, ns: f64) -> Self {
         let [read, written] = moved_by(kernel).map(|share| share * asked_gb_s * 1000.0);
-        // The chase moves a line for each load.
+        // The chase moves a line per load.
         let read_mb_s = read + 64_000.0 / ns;
         Self { kernel: kernel.to_owned(), read_mb_s, written_mb_s: written, ns }
     }
 
-    /// Fails if it lies beside the surface, by a tenth of the latency; whether it was below the
-    /// peak, where latency is judged.
+    /// Fails if the point is off the surface by a tenth of the latency; returns true if it was
+    /// below the peak, where latency is judged.
     pub fn is_on(&self, surface: &Surface<'_>, idle_ns: f64) -> bool {
         let Some(rise_ns) = surface.rise_ns(self.read_mb_s, self.written_mb_s) else {
             return false;
@@ -114,14 +116,14 @@ impl Point {
         true
     }
 
-    /// What moves of the most that there is with its share of writes.
+    /// Returns the traffic as a part of the peak for its share of writes.
     pub fn of_peak(&self, surface: &Surface<'_>) -> f64 {
         let moved = self.read_mb_s + self.written_mb_s;
         moved / surface.peak_mb_s(100.0 * self.written_mb_s / moved)
     }
 }
 
-/// The points in a part of what a guest printed, in numalab's CSV.
+/// Returns the points in a part of the guest's output, in numalab's CSV.
 pub fn points(answer: &Answer, part: &str) -> Vec<Point> {
     let mut by_cell: BTreeMap<String, (f64, Option<f64>)> = BTreeMap::new();
     for row in answer.rows(part) {
@@ -138,11 +140,11 @@ pub fn points(answer: &Answer, part: &str) -> Vec<Point> {
     by_cell.into_iter().filter_map(point).collect()
 }
 
-/// A memory with which three cores are done, and its file.
+/// The file of a memory that three cores saturate.
 pub const FILE: &str = include_str!("replay.toml");
 const IDLE_NS: f64 = 100.0;
 
-/// Loads node 0 of that memory by each of these kernels in turn.
+/// Loads node 0 of that memory with each of these kernels in turn.
 fn every_point_is_on_the_surface(kernels: &[&str]) {
     let lab = Lab::open();
     let file = lab.path("machine.toml");
@@ -195,7 +197,7 @@ fn a_surface_is_its_curves_and_what_lies_between_them() {
     near(surface.rise_ns(750.0, 0.0), 10.0);
     near(surface.rise_ns(500.0, 500.0), 20.0);
     near(surface.rise_ns(0.0, 500.0), 10.0);
-    // A quarter are writes: half of a peak of 2400.
+    // A quarter are writes: half of the peak of 2400.
     near(surface.rise_ns(900.0, 300.0), 20.0);
     assert_eq!(surface.rise_ns(2950.0, 0.0), None, "saturated");
 }

@@ -1,4 +1,4 @@
-//! A guest with a fast and a slow tier, booted once: Linux makes its tiers of what HMAT says.
+//! A guest with a fast and a slow tier, booted once: Linux builds its tiers from HMAT.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use super::lab::{Answer, Lab, assert_near, is_long_or_not_run, rounds};
 const FAST_NS: f64 = 100.0;
 const SLOW_NS: f64 = 300.0;
 
-/// Caches keep what the kernel itself does from costing as much as the memory that it moves.
+/// Caches keep most of the kernel's own accesses from costing as much as those to memory.
 const ARGUMENTS: [&str; 8] = [
     "--kernel",
     "backports",
@@ -59,7 +59,7 @@ echo '== weights afterwards'
 cat /sys/kernel/mm/mempolicy/weighted_interleave/*
 ";
 
-/// The guest, booted by the first test that asks.
+/// Returns the guest, booted by the first test that needs it.
 fn booted() -> Option<&'static Answer> {
     static BOOTED: LazyLock<Option<Answer>> =
         LazyLock::new(|| Lab::open().guest(&ARGUMENTS, SCRIPT));
@@ -96,7 +96,7 @@ fn memory_of_the_slow_tier_costs_what_it_was_said_to() {
     assert!(*ns > FAST_NS);
 }
 
-/// Debian's kernels tick every 4 ms on a CPU that is busy.
+/// Debian's kernels tick every 4 ms on a busy CPU.
 #[test]
 fn timers_are_on_time_while_every_load_is_charged() {
     let Some(answer) = booted() else { return };
@@ -105,12 +105,12 @@ fn timers_are_on_time_while_every_load_is_charged() {
     assert_near(after - before, (ended_s - begun_s) * 250.0, 0.02, "ticks");
 }
 
-/// The figures of a probe in a part.
+/// Returns the figures of a probe in a part.
 pub fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
     figures(serde_json::from_str(&answer.part(part).join("\n")).expect("JSON"))
 }
 
-/// The figures of a probe or a sample by their names.
+/// Returns the figures of a probe or a sample by name.
 fn figures(value: serde_json::Value) -> impl Fn(&str) -> f64 {
     move |name| {
         let mut of = value["readings"].as_array().expect("readings").iter();
@@ -163,7 +163,7 @@ fn damon_moves_memory_that_is_not_used_away_from_the_fast_tier_and_leaves_what_i
     let pages = |look: &serde_json::Value, of: &str| look[of].as_u64().expect("pages");
     let (first, last) = (looks.first().expect("a look"), looks.last().expect("a look"));
     assert_eq!(pages(first, "slow_pages"), 0, "all of it was placed on the fast tier");
-    // Of 16384 pages 4096 are used.
+    // 4096 of 16384 pages are used.
     assert!(pages(last, "slow_pages") >= 6144, "{last}");
     let cold = figures(cold.clone());
     assert!(cold("hot-fast") >= 75.0, "{} % of the hot pages", cold("hot-fast"));
@@ -177,7 +177,7 @@ fn weights_by_bandwidth_are_set_for_a_command_and_put_back() {
     assert_eq!(answer.part("weights afterwards"), ["1", "1"]);
 }
 
-/// Tiers whose bandwidth a core with many loads under way uses up.
+/// Tiers with so little bandwidth that a core with many loads in flight uses it up.
 const NARROW: [&str; 2] = ["256M@80ns,2G/s,256M@90ns,1G/s", "--emulate-stages=load,core"];
 
 const INDEPENDENT: &str = "
@@ -201,7 +201,7 @@ fn independent_accesses_reach_the_bandwidth_of_one_tier_and_interleaved_that_of_
     }
 }
 
-/// The kernels of `tiering-kernels`, a block of it: Linux before 6.10 makes no tiers of HMAT.
+/// One block with the kernels of `tiering-kernels`: Linux before 6.10 builds no tiers from HMAT.
 #[test]
 fn a_kernel_without_tiers_is_compared_with_one_that_makes_them() {
     if !is_long_or_not_run("a block of a study of two kernels") {
@@ -227,7 +227,7 @@ fn a_kernel_without_tiers_is_compared_with_one_that_makes_them() {
     }
 }
 
-/// The fast tier has no room for the working set beside what the system needs.
+/// The fast tier has no room for the working set in addition to the system's memory.
 const FULL: &str = "128M@100ns,256M@300ns";
 
 const DEMOTION: &str = "

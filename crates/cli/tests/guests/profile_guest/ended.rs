@@ -1,5 +1,5 @@
-//! Where the pages of programs lie as these end: by the profile, and by `move_pages(2)`, which
-//! `programs/pages.c` asks before a program has ended.
+//! Compares the final placement of programs' pages in the profile with `move_pages(2)`, which
+//! `programs/pages.c` calls before a program has ended.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{list, number, seen};
 use crate::programs::known::{REAL, SYNTHETIC};
 
-/// Programs of the host, as the guest has none of them.
+/// Programs of the host, which the guest lacks.
 const OF_HOST: [&str; 7] = [
     "/usr/bin/gcc",
     "/usr/bin/gzip",
@@ -19,27 +19,27 @@ const OF_HOST: [&str; 7] = [
     "/usr/bin/xz",
     "/usr/bin/zstd",
 ];
-/// Programs that a guest is given by name.
+/// Programs that the guest gets by name.
 const BY_NAME: [&str; 5] =
     ["sysbench", "stress-ng", "redis-server", "redis-cli", "redis-benchmark"];
-/// What python3 reads before it begins, by its own name of the module.
+/// Modules that python3 reads before it starts, by its own names.
 const MODULES: [&str; 3] = ["encodings", "encodings.aliases", "encodings.utf_8"];
 
-/// A name that a file can have, and what a shell is to run.
+/// A name that is valid for a file, and a shell command.
 type Program = (String, String);
 
-/// `NUMALAB_LONG=1`
+/// Returns true with `NUMALAB_LONG=1`.
 fn is_long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
 }
 
-/// The limit for the guest, of which there are two at most in the limit of `scripts/runner.py`: it
-/// needs about 60 s on a free cpu, and with all programs an hour.
+/// Returns the guest's limit, so that two guests fit into the limit of `scripts/runner.py`: it
+/// needs about 60 s on a free cpu, and an hour with all programs.
 pub(crate) fn limit() -> &'static str {
     if is_long() { "3h" } else { "10m" }
 }
 
-/// All of them, or without `NUMALAB_LONG=1` two.
+/// Returns all programs, or two without `NUMALAB_LONG=1`.
 fn programs() -> Vec<Program> {
     let file = |name: &str| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
     let synthetic =
@@ -50,7 +50,7 @@ fn programs() -> Vec<Program> {
     synthetic.chain(real).filter(is_meant).collect()
 }
 
-/// What the guest is to have for that: files of this machine, or names.
+/// Returns the additional contents of the guest: files of this machine, or names.
 pub(crate) fn contents(programs: &Path, directory: &Path) -> Vec<String> {
     let pages = directory.join("pages.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/pages.c");
@@ -87,7 +87,7 @@ pub(crate) fn script(built: &Path, directory: &Path) -> String {
     format!("export LAB={}\n{runs}", built.display())
 }
 
-/// Pages on both nodes.
+/// Returns the pages on both nodes.
 fn resident(profile: &Value) -> [u64; 2] {
     let regions = list(&profile["program"], "regions").iter();
     regions.flat_map(|region| list(region, "resident")).fold([0; 2], |mut sum, of| {
@@ -96,7 +96,7 @@ fn resident(profile: &Value) -> [u64; 2] {
     })
 }
 
-/// The same by the lines of `programs/pages.c`.
+/// Returns the same from the output of `programs/pages.c`.
 fn told(text: &str) -> [u64; 2] {
     text.lines().fold([0; 2], |sum, line| {
         let mut words = line.split(' ').map(|word| word.parse::<u64>().unwrap_or(0));
@@ -113,8 +113,8 @@ fn pages_by_node_are_those_that_each_program_has_as_it_ends() {
         let told = told(&seen.text(&format!("{name}.{process}")));
         let resident = resident(&profile);
         println!("{name}: {resident:?} by the profile, {told:?} by move_pages");
-        // The last look is before the end, the longer before the busier the host is: 4 % of
-        // sysbench's pages came after it at a load of 7. On the wrong node they would all differ.
+        // The last look is before the end, and the earlier the busier the host is: 4 % of
+        // sysbench's pages came after it at a load of 7. Pages on the wrong node would all differ.
         let all: u64 = told.iter().sum();
         let differ = resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 4);
         assert!(all > 100 && !differ, "{name}: {resident:?}, {told:?}");

@@ -1,10 +1,10 @@
-//! The programs of this directory, and what others work on.
+//! The programs of this directory, and input files of others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where they are, of the build, or what is missing for that.
+/// Returns the directory of the built programs, or the reason why they cannot be built.
 pub(crate) fn built() -> Result<PathBuf, String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
@@ -40,8 +40,8 @@ pub(crate) fn built() -> Result<PathBuf, String> {
     Ok(directory)
 }
 
-/// What was built; where something is missing for it that is printed, or with
-/// `NUMALAB_REQUIRE_TOOLS` a failure.
+/// Returns the built programs; if a tool is missing, prints that, or fails with
+/// `NUMALAB_REQUIRE_TOOLS`.
 pub(crate) fn or_not_run<T>(built: Result<T, String>) -> Option<T> {
     match built {
         Ok(built) => Some(built),
@@ -53,7 +53,7 @@ pub(crate) fn or_not_run<T>(built: Result<T, String>) -> Option<T> {
     }
 }
 
-/// What programs of the distribution work on.
+/// Writes input files for programs of the distribution.
 fn inputs(directory: &Path) {
     let write = |name: &str, text: &str| {
         fs::write(directory.join(name), text).expect("it can be written");

@@ -1,6 +1,6 @@
-//! Programs for which predictions are tried and profiles checked.
+//! Programs for tests of predictions and profiles.
 
-/// Words of `answers.c`, which has programs whose right placement is known.
+/// Arguments of `answers.c` for programs with a known right placement.
 pub(crate) const SYNTHETIC: [&str; 14] = [
     "first-touch 8",
     "false-sharing 2",
@@ -18,8 +18,8 @@ pub(crate) const SYNTHETIC: [&str; 14] = [
     "mixed 8",
 ];
 
-/// Programs of the distribution: a name, and what a shell is to run. Paths are whole where a guest's
-/// shell has a program of that name itself, or a user may have another version.
+/// Programs of the distribution: a name, and a shell command. Paths are absolute if a guest's shell
+/// has a built-in of that name, or a user may have another version.
 pub(crate) const REAL: [(&str, &str); 12] = [
     ("stream (OpenMP)", "OMP_NUM_THREADS=4 exec $LAB/stream"),
     ("sysbench memory", "exec sysbench memory --threads=4 --memory-total-size=16M --time=0 run"),

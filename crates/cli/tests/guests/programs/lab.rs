@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use crate::programs::built::{built, or_not_run};
 
 pub(crate) struct Lab {
-    /// Where the programs are, of the build: a static is never dropped.
+    /// Directory of the built programs; a static is never dropped.
     pub directory: PathBuf,
     pub plugin: PathBuf,
 }
 
-/// The plugin, and the programs of `programs`; once for all tests.
+/// Builds the plugin and the programs of `programs`, once for all tests.
 pub(crate) fn lab() -> Option<&'static Lab> {
     static LAB: OnceLock<Option<Lab>> = OnceLock::new();
     LAB.get_or_init(|| or_not_run(build())).as_ref()
@@ -36,13 +36,13 @@ fn build() -> Result<Lab, String> {
 }
 
 impl Lab {
-    /// A program's file.
+    /// Returns the path of a program.
     pub(crate) fn program(&self, name: &str) -> String {
         self.directory.join(name).to_string_lossy().into_owned()
     }
 }
 
-/// The line of `programs/answers.c` that ends in a comment with this word.
+/// Returns the line of `programs/answers.c` that ends in a comment with this word.
 pub(crate) fn line_of(word: &str) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/answers.c");
     let text = fs::read_to_string(source).expect("the source");

@@ -1,19 +1,19 @@
 //! The OSTD kernel of `integrations/ostd`, booted by `numalab guest run --raw`.
 //!
-//! Building it takes a toolchain of its own and minutes: with `NUMALAB_LONG=1` only, or where it
-//! has been built already.
+//! Building it takes a separate toolchain and minutes, so it is built only with `NUMALAB_LONG=1`;
+//! an existing build is always used.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kernel_lab::{Lab, text};
 
-/// The kernel, built now with `NUMALAB_LONG=1`. `None`, and loud words, where there is none.
+/// Returns the kernel, built now with `NUMALAB_LONG=1`; `None`, after printing why, if there is none.
 fn kernel() -> Option<PathBuf> {
     let integration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations/ostd");
     let elf = integration.join("target/numalab-ostd.elf");
     if std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1") {
-        // Not the toolchain and the target that cargo has set for this test.
+        // Removes the toolchain and target that cargo has set for this test.
         let mut build = Command::new(integration.join("build"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos(&name.to_string_lossy()))
         {
@@ -33,7 +33,7 @@ fn is_cargos(name: &str) -> bool {
     name.starts_with("RUSTUP_TOOLCHAIN") || (name.starts_with("CARGO") && name != "CARGO_HOME")
 }
 
-/// The console of a boot that ended well.
+/// Returns the console of a boot that succeeded.
 fn console(lab: &Lab, elf: &Path, machine: &[&str], words: &[&str]) -> String {
     let elf = elf.display().to_string();
     let raw = ["guest", "run", "--raw", "--accel", "tcg", "--quiet", "--timeout", "300s"];
@@ -44,7 +44,7 @@ fn console(lab: &Lab, elf: &Path, machine: &[&str], words: &[&str]) -> String {
     text(&output, 0)
 }
 
-/// The number behind a text.
+/// Returns the number after a text.
 fn figure(console: &str, before: &str) -> f64 {
     let rest = console.split(before).nth(1).unwrap_or_else(|| panic!("{before}: {console}"));
     let number: String =

@@ -1,4 +1,4 @@
-//! Calls that make processes and wait for them.
+//! Calls that create processes and wait for them.
 
 use super::super::family;
 use super::super::syscalls::Call;
@@ -6,12 +6,13 @@ use super::super::turns::Order;
 use super::{Program, THREAD};
 use crate::plugin::Plugin;
 
-/// What a child does before it is reported again while it runs: this, and a part of what it did.
+/// A child reports again while it runs after this much busy time and a fraction of what it did
+/// before.
 const REPORTED_PS: u64 = 1_000_000_000;
 const REPORTED_PART: u64 = 50;
 
 impl Program {
-    /// fork(2) or its like gave this: the number of a child, or in that 0.
+    /// Follows the return from fork(2) or the like: the child's id in the parent, 0 in the child.
     pub(super) fn forked(&self, order: &mut Order, seat: usize, value: i64) {
         if value == 0 {
             order.schedule.is_child(seat);
@@ -21,8 +22,8 @@ impl Program {
         }
     }
 
-    /// A child that waits may be killed there, as workers of a pool are: what it did is reported before,
-    /// if that is much since the last time.
+    /// Writes a child's report before it waits, as it may be killed there like a pool's worker;
+    /// skipped if little happened since the last report.
     pub(super) fn reports_before_waiting(&self, seat: usize) {
         let place = self.turns.order().schedule.began(None).place;
         let Some(world) = self.in_turn(seat).filter(|_| place > 0) else { return };
@@ -36,14 +37,14 @@ impl Program {
         }
     }
 
-    /// When the child of this number ended, which was waited for.
+    /// Returns the time at which the child that was waited for ended.
     pub(super) fn child_ended_ps(&self, order: &mut Order, child: i64) -> u64 {
         order.schedule.children.ended(child);
         let report = self.engine.get().and_then(|engine| engine.arguments.report.as_deref());
         family::ended_ps(report, child).unwrap_or(0)
     }
 
-    /// This process is a child, which has done nothing yet.
+    /// Marks this process as a child that has done nothing yet.
     pub(super) fn is_child(&self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };
         world.starts_over(seat);
@@ -52,14 +53,14 @@ impl Program {
     }
 }
 
-/// Whether a call makes a process.
+/// Returns true for a call that creates a process.
 pub(super) fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
     call == Call::Fork || call == Call::Clone && flags & THREAD == 0
 }
 
-/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
-/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
-/// thread may be meanwhile.
+/// Returns true if the thread keeps its turn during the call: it uses the world once more to report
+/// (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), so that no other thread
+/// may touch it.
 pub(super) fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
     matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
 }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
+    fn calls_that_end_report_or_fork_keep_the_turn_and_waits_give_it_away() {
         let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
         let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
         assert!(ends.into_iter().all(|call| keeps(call, 0)));

@@ -1,4 +1,4 @@
-//! Which calls wait, for what, and until when at the latest.
+//! Decides which calls wait, for what, and until when at the latest.
 
 use std::mem::MaybeUninit;
 
@@ -8,19 +8,19 @@ use super::super::syscalls::Call;
 use super::super::turns::Leave;
 use super::{Program, guest_memory};
 
-/// `TIMER_ABSTIME`
+/// `TIMER_ABSTIME`.
 const ABSOLUTE: u64 = 1;
-/// `FUTEX_WAIT_BITSET`, whose time limit is one on a clock, and `FUTEX_CLOCK_REALTIME`.
+/// `FUTEX_WAIT_BITSET`, with an absolute timeout, and `FUTEX_CLOCK_REALTIME`.
 const WAIT_BITSET: u64 = 9;
 const ON_REAL_TIME: u64 = 0x100;
 const REAL_TIME: u64 = 0;
 const MONOTONIC: u64 = 1;
-/// `ETIMEDOUT`
+/// `ETIMEDOUT`, negated.
 const TIMED_OUT: i64 = -110;
 const MICROSECONDS: i64 = 1_000_000;
 
 impl Program {
-    /// When a call ends at the latest that begins at a time; `None` where it has no limit.
+    /// Returns the deadline of a call that begins at a time; `None` if it has none.
     pub(super) fn until_ps(&self, call: Call, arguments: &[u64; 6], now_ps: u64) -> Option<u64> {
         let [first, second, third, fourth, fifth, _] = *arguments;
         let span = |address: u64, per_second: i64| {
@@ -32,7 +32,7 @@ impl Program {
             Some(self.clocks.passed_ns(clock, nanoseconds(words, NS))?.saturating_mul(1000))
         };
         let milliseconds = |value: u64| {
-            // An `int`, of which negative ones are no limit.
+            // An `int`; negative values mean no timeout.
             #[expect(clippy::cast_possible_truncation, reason = "the kernel takes 32 bits")]
             let value = u64::try_from(value as i32).ok()?;
             Some(value * 1_000_000)
@@ -60,13 +60,13 @@ impl Program {
     }
 }
 
-/// How a call gives the turn away that ends then at the latest; `None` if it does not.
+/// Returns how a call with this deadline gives the turn away; `None` if it keeps it.
 pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Option<Leave> {
     let [first, second, third, ..] = *arguments;
     match call {
         Call::Sleep | Call::ClockSleep => until_ps.map(Leave::Sleeps),
         Call::Futex if Futex::of(second) == Futex::Wait => {
-            // Else it returns at once.
+            // A futex with another value returns at once.
             #[expect(clippy::cast_possible_truncation, reason = "a futex has 32 bits")]
             let expected = third as u32;
             (guest_memory::word(first) == Some(expected)).then_some(Leave::Waits)
@@ -83,7 +83,7 @@ pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Op
     }
 }
 
-/// Whether a call that gave this came to its limit.
+/// Returns true if this return value means that the call timed out.
 pub(super) fn timed_out(call: Call, value: i64) -> bool {
     match call {
         Call::Futex => value == TIMED_OUT,
@@ -92,12 +92,12 @@ pub(super) fn timed_out(call: Call, value: i64) -> bool {
     }
 }
 
-/// Whether a call ends at its limit, whenever the host has it do so.
+/// Returns true for a call that always ends at its deadline.
 pub(super) fn sleeps(call: Call) -> bool {
     matches!(call, Call::Sleep | Call::ClockSleep)
 }
 
-/// Whether reading from a descriptor or writing there may wait for somebody else: it is a pipe, a
+/// Returns true if a read or write on a descriptor may wait for another process: it is a pipe, a
 /// socket or a terminal.
 fn waits_on(descriptor: u64) -> bool {
     let Ok(descriptor) = i32::try_from(descriptor) else { return false };
@@ -109,7 +109,7 @@ fn waits_on(descriptor: u64) -> bool {
         }
         about.assume_init().st_mode & libc::S_IFMT
     };
-    // SAFETY: takes a number.
+    // SAFETY: takes only a number.
     let terminal = || unsafe { libc::isatty(descriptor) } == 1;
     match mode {
         libc::S_IFIFO | libc::S_IFSOCK => true,
@@ -127,7 +127,7 @@ mod tests {
         Program::new(&[0], &[0], "x86_64", Began::default()).unwrap()
     }
 
-    /// A time as the system takes it, and its address.
+    /// Returns the address of a time in the kernel's layout.
     fn time(words: [i64; 2]) -> u64 {
         Box::leak(Box::new(words)).as_ptr() as u64
     }
@@ -136,7 +136,7 @@ mod tests {
     const MS_PS: u64 = 1_000_000_000;
 
     #[test]
-    fn a_call_ends_when_its_time_is_over_on_the_programs_clocks() {
+    fn a_call_times_out_on_the_programs_clocks() {
         let program = program();
         let until = |call, arguments: [u64; 6]| program.until_ps(call, &arguments, NOW_PS);
         let two_ms = time([0, 2_000_000]);

@@ -2,13 +2,12 @@ use super::*;
 
 const MS: u64 = 1_000_000_000;
 
-/// Two nodes of two cpus, which threads take in turn.
+/// Returns two nodes of two cpus, which threads take in turn.
 fn schedule() -> Schedule {
     Schedule::new(&[0, 0, 1, 1], &[0, 2, 1, 3])
 }
 
-/// Lets threads that do nothing but run do so until all cpus have come to a time; how long each has
-/// run.
+/// Runs compute-only threads until all cpus have come to a time; returns each thread's run time.
 fn run(schedule: &mut Schedule, until_ps: u64) -> Vec<u64> {
     let mut ran = vec![0; schedule.seats()];
     while let Some(turn) = schedule.next().filter(|turn| turn.now_ps < until_ps) {
@@ -20,7 +19,7 @@ fn run(schedule: &mut Schedule, until_ps: u64) -> Vec<u64> {
 }
 
 #[test]
-fn threads_take_cpus_in_the_order_that_was_named_and_free_seats_again() {
+fn threads_take_cpus_in_the_given_order_and_reuse_free_seats() {
     let mut schedule = schedule();
     let seats: Vec<usize> = (0..5).map(|_| schedule.begins(0)).collect();
     assert_eq!(seats, [0, 1, 2, 3, 4]);
@@ -45,7 +44,7 @@ fn the_cpu_that_is_furthest_behind_runs_and_no_further_than_a_quantum_ahead() {
 }
 
 #[test]
-fn a_thread_alone_runs_without_an_end() {
+fn a_single_thread_runs_without_limit() {
     let mut schedule = schedule();
     schedule.begins(5);
     let turn = schedule.next().unwrap();
@@ -69,7 +68,7 @@ fn threads_of_one_cpu_share_its_time_until_another_one_of_the_node_is_idle() {
 }
 
 #[test]
-fn who_sleeps_goes_on_when_all_have_come_to_that_time() {
+fn a_sleeper_goes_on_when_all_cpus_have_come_to_its_time() {
     let mut schedule = schedule();
     (0..2).for_each(|_| _ = schedule.begins(0));
     schedule.sleeps(0, 10, 4 * MS);
@@ -84,7 +83,7 @@ fn who_sleeps_goes_on_when_all_have_come_to_that_time() {
 }
 
 #[test]
-fn who_is_woken_goes_on_at_that_time_on_its_own_cpu_or_an_idle_one_of_its_node() {
+fn a_woken_thread_goes_on_then_on_its_cpu_or_an_idle_one_of_its_node() {
     let mut schedule = Schedule::new(&[0, 0], &[0, 1]);
     (0..3).for_each(|_| _ = schedule.begins(0));
     schedule.waits(0, 20);
@@ -94,13 +93,13 @@ fn who_is_woken_goes_on_at_that_time_on_its_own_cpu_or_an_idle_one_of_its_node()
     schedule.waits(2, 30);
     schedule.goes_on(2, 400);
     schedule.waits(1, 600);
-    // Its cpu has seat 2 and seat 0 in some order; the idle one takes the one that waits.
+    // Its cpu has seats 2 and 0 in some order; the idle cpu takes the queued one.
     let cpus = [0, 2].map(|seat| schedule.seats[seat].cpu);
     assert_ne!(cpus[0], cpus[1]);
 }
 
 #[test]
-fn who_spins_does_so_until_the_next_one_that_runs_has_come_there_or_its_slice_is_over() {
+fn a_spin_ends_when_the_next_runner_has_come_there_or_the_slice_is_over() {
     let mut schedule = schedule();
     (0..2).for_each(|_| _ = schedule.begins(0));
     schedule.yields(1, 3_000);
@@ -118,7 +117,7 @@ fn who_spins_does_so_until_the_next_one_that_runs_has_come_there_or_its_slice_is
 }
 
 #[test]
-fn a_thread_runs_where_it_may_alone() {
+fn a_thread_runs_only_on_allowed_cpus() {
     let mut schedule = schedule();
     schedule.begins(0);
     schedule.allows(0, &[3], 70);
@@ -134,7 +133,7 @@ fn a_thread_runs_where_it_may_alone() {
 }
 
 #[test]
-fn after_fork_the_one_that_forked_is_alone() {
+fn after_fork_only_the_forking_thread_remains() {
     let mut schedule = schedule();
     (0..3).for_each(|_| _ = schedule.begins(0));
     schedule.yields(1, 40);

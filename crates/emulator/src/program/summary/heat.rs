@@ -1,4 +1,4 @@
-//! Which of a region's pages are hot, and where they lie.
+//! Finds a region's hot pages, and their nodes.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use numalab_record::{NodePages, RegionPart};
 
 use crate::program::page_use::Seen;
 
-/// Of a region's accesses, its hot pages take this part.
+/// Hot pages take this percentage of a region's accesses.
 const HOT_PERCENT: u64 = 90;
-/// Parts of a region that are told apart.
+/// Parts into which a region is divided.
 const PARTS: u64 = 64;
 
-/// The fewest pages that take most of the accesses.
+/// Returns the fewest pages that take [`HOT_PERCENT`] of the accesses.
 pub fn hot_pages(pages: &BTreeMap<u64, Seen>) -> u64 {
     let mut heat: Vec<u64> = pages.values().map(accesses).collect();
     heat.sort_unstable_by(|one, other| other.cmp(one));
@@ -27,7 +27,7 @@ pub fn hot_pages(pages: &BTreeMap<u64, Seen>) -> u64 {
     heat.iter().take_while(cold).count() as u64
 }
 
-/// Pages by node.
+/// Counts pages by node.
 pub fn resident(pages: &BTreeMap<u64, Seen>, machine: &Machine) -> Vec<NodePages> {
     let on = |node: usize| pages.values().filter(|page| page.node == node).count() as u64;
     let nodes = machine.nodes.iter().enumerate();
@@ -35,7 +35,7 @@ pub fn resident(pages: &BTreeMap<u64, Seen>, machine: &Machine) -> Vec<NodePages
     counts.filter(|of| of.pages > 0).collect()
 }
 
-/// Accesses by parts of a range, each of which has the node of its page that is accessed most.
+/// Sums accesses by parts of a range; each part has the node of its most accessed page.
 pub fn parts(
     (start, end): (u64, u64),
     pages: &BTreeMap<u64, Seen>,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_all_accesses_and_nodes_all_pages() {
+    fn parts_add_up_to_all_accesses_and_nodes_to_all_pages() {
         let words = ["cpus=0.1", "memory=1G.1G", "distances=10.20/20.10"];
         let machine = Arguments::parse(words, |_| unreachable!()).expect("a machine").machine;
         let pages = pages(&[(0, [5, 1]), (1, [2, 7]), (1, [0, 0]), (0, [0, 3])]);

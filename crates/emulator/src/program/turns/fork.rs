@@ -1,4 +1,4 @@
-//! A process that forks goes on twice: in the child the one thread that forked is there alone.
+//! Follows a process through fork(2): in the child, only the thread that forked exists.
 
 use std::cell::RefCell;
 use std::sync::MutexGuard;
@@ -11,20 +11,20 @@ use super::{Order, Turns, own_tid};
 static TURNS: OnceLock<&'static Turns> = OnceLock::new();
 
 thread_local! {
-    /// Held over fork(2), so that the child finds the order whole and its lock free.
+    /// The lock, held over fork(2) so that the child finds the order consistent and can unlock it.
     static HELD: RefCell<Option<MutexGuard<'static, Order>>> = const { RefCell::new(None) };
 }
 
 impl Turns {
-    /// Follows the process through fork(2).
+    /// Registers handlers for fork(2).
     pub fn follow_forks(&'static self) {
         if TURNS.set(self).is_ok() {
-            // SAFETY: the functions take nothing, and live as long as the process.
+            // SAFETY: the functions take no arguments, and live as long as the process.
             unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         }
     }
 
-    /// The calling thread is the only one that is left.
+    /// Makes the calling thread the only one.
     fn is_alone(&self, order: &mut Order) {
         let own = thread::current().id();
         let is_own =

@@ -1,10 +1,10 @@
-//! Who waits at an address until another thread wakes it (futex(2)): it goes on at the time of that one,
-//! whichever of the two the host lets out of the kernel first.
+//! Threads that wait at an address until another wakes them (futex(2)): they go on at the waker's
+//! time, whichever of the two the host lets out of the kernel first.
 
 use super::{Order, watch};
 
 impl Order {
-    /// The thread of a seat begins to wait at an address, after those before it.
+    /// Adds the seat's thread to the end of an address's queue.
     pub fn waits_at(&mut self, seat: usize, address: u64) {
         self.futexes.waits(seat, address);
         if let Some(host) = &mut self.hosts[seat] {
@@ -12,7 +12,7 @@ impl Order {
         }
     }
 
-    /// The thread of a seat no longer waits at an address.
+    /// Removes the seat's thread from its queue.
     pub fn stops_waiting(&mut self, seat: usize) {
         let waited_at = self.hosts[seat].as_mut().and_then(|host| host.futex.take());
         if let Some((address, _)) = waited_at {
@@ -20,8 +20,8 @@ impl Order {
         }
     }
 
-    /// Waits until the host has all asleep that wait at an address: else it might see there what is
-    /// stored from now on, and would not wake them in the order of their turns.
+    /// Waits until the host threads of all waiters are asleep: otherwise one might see a value that
+    /// is stored later, and the host would not wake them in the order of their turns.
     pub(super) fn settle(&mut self) {
         for host in self.hosts.iter_mut().flatten() {
             if let Some((_, asleep @ false)) = &mut host.futex {
@@ -31,13 +31,13 @@ impl Order {
         }
     }
 
-    /// A thread goes into the kernel to wake others.
+    /// Records that a thread enters the kernel to wake others.
     pub fn goes_to_wake(&mut self) {
         self.waking += 1;
     }
 
-    /// Whether the thread of a seat, which no longer waits at its address, is to wait until the one
-    /// that woke it is out of the kernel too: only that one's time tells when it goes on.
+    /// Returns true if the seat's thread, which no longer waits at its address, must wait until its
+    /// waker is out of the kernel too: only the waker's time determines when it goes on.
     pub fn is_early(&mut self, seat: usize) -> bool {
         let waits = self.hosts[seat].as_ref().is_some_and(|host| host.futex.is_some());
         let is_early = waits && self.waking > 0;
@@ -47,7 +47,7 @@ impl Order {
         is_early
     }
 
-    /// A thread that went into the kernel to wake others is out of it, and those it woke are known.
+    /// Records that a waker is out of the kernel, and that those it woke are known.
     pub fn has_woken(&mut self, now_ps: u64) {
         self.waking = self.waking.saturating_sub(1);
         for seat in std::mem::take(&mut self.early) {
@@ -56,8 +56,8 @@ impl Order {
         }
     }
 
-    /// The thread of a seat came out of the kernel because its time ran out there, which runs faster than
-    /// the machine's: it waits on until then, unless it is woken.
+    /// Keeps a thread waiting until `until_ps` or a wakeup: it timed out on the host, where time
+    /// passes faster than on the machine.
     pub fn waits_on(&mut self, seat: usize, until_ps: u64) {
         let waited_at = self.hosts[seat].as_ref().and_then(|host| host.futex);
         self.stops_waiting(seat);
@@ -65,12 +65,13 @@ impl Order {
         self.out.extend(waited_at.map(|(address, _)| (address, seat)));
     }
 
-    /// The thread of a seat goes on, woken or not.
+    /// Removes the seat's thread from those that timed out, woken or not.
     pub(super) fn is_back(&mut self, seat: usize) {
         self.out.retain(|(_, of)| *of != seat);
     }
 
-    /// So many are woken at a time of those who wait on at an address, of whom the host does not know.
+    /// Wakes up to `count` of the threads that timed out only on the host, which does not know of
+    /// them.
     pub fn wakes_out(&mut self, address: u64, count: usize, at_ps: u64) {
         let waiting = self.out.iter().filter(|(of, _)| *of == address).take(count);
         let woken: Vec<usize> = waiting.map(|(_, seat)| *seat).collect();
@@ -80,7 +81,7 @@ impl Order {
         }
     }
 
-    /// The first so many who wait at an address are woken at a time.
+    /// Wakes the first `count` waiters at an address; returns how many there were.
     pub fn wakes(&mut self, address: u64, count: usize, at_ps: u64) -> usize {
         let woken = self.futexes.take(address, count);
         for &seat in &woken {

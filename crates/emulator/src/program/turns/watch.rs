@@ -1,4 +1,4 @@
-//! Sees to it that the turn goes on: what its holder waits for may be one of those who wait for it.
+//! Keeps the turn moving: its holder may wait in the kernel for a thread that waits for the turn.
 
 use std::fs;
 use std::io;
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use super::{NOBODY, Turns};
 
-/// Time between two looks, on the host's clock.
+/// Interval between checks, in host time.
 const LOOK: Duration = Duration::from_millis(1);
-/// A thread that has the turn and sleeps in the kernel for so long waits for another one.
+/// A holder that sleeps in the kernel for this long waits for another thread.
 const LONGEST_CALL: Duration = Duration::from_millis(10);
-/// A thread that was given the turn and does not come to take it, for which others do not wait longer.
+/// The longest wait for a thread that got the turn and does not take it.
 const LONGEST_WAY: Duration = Duration::from_secs(1);
-/// A thread that begins to wait is asleep sooner, even where many others want the host's cpus.
+/// Longest time for a thread to fall asleep, even on a busy host.
 const LONGEST_FALL: Duration = Duration::from_secs(2);
 
-/// What the holder of the turn does, on the host.
+/// The state of the holder's host thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Runs,
     Sleeps,
     Gone,
-    /// The host does not tell: the program may have used up its descriptors.
+    /// The host cannot say: the program may have used up its descriptors.
     Unknown,
 }
 
 impl Turns {
-    /// Has a thread of its own watch the turn, once.
+    /// Starts a thread that watches the turn, once.
     pub(super) fn watch(&'static self) {
         if self.watched.swap(true, Relaxed) {
             return;
@@ -54,12 +54,12 @@ impl Turns {
         }
     }
 
-    /// The turn has been with its holder for so long.
+    /// Checks a holder that has had the turn for this long.
     fn look_at_holder(&self, held: Duration) {
         let given = self.given.load(Relaxed);
         let seat = self.holder.load(Relaxed);
         let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
-        // The order is free meanwhile: the holder may ask for it, and would be seen to wait for us.
+        // Not under the lock: the holder may want it, and would be seen to wait for us.
         let does = tid.map_or(Doing::Unknown, doing);
         if seat == NOBODY || matches!(does, Doing::Runs | Doing::Unknown) {
             return;
@@ -73,7 +73,8 @@ impl Turns {
         self.let_go.fetch_add(1, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };
-        // Else it may be changing what all share: the host has it wait there for memory, say.
+        // Otherwise it may be changing shared state, for example while the host has it wait for
+        // memory.
         let is_elsewhere = host.in_call || !order.taken || does == Doing::Gone;
         if held > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
@@ -91,7 +92,7 @@ pub(super) fn await_sleep(tid: i32) {
     }
 }
 
-/// What a thread of this process does (proc_pid_stat(5), the word behind its name).
+/// Returns the state of a thread of this process (proc_pid_stat(5), the field after its name).
 fn doing(tid: i32) -> Doing {
     said(fs::read_to_string(format!("/proc/self/task/{tid}/stat")))
 }
@@ -99,7 +100,7 @@ fn doing(tid: i32) -> Doing {
 fn said(of_thread: io::Result<String>) -> Doing {
     let text = match of_thread {
         Ok(text) => text,
-        // Between opening and reading it ends with ESRCH.
+        // A thread that ends between open and read gives ESRCH.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Doing::Gone,
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Doing::Gone,
         Err(_) => return Doing::Unknown,
@@ -111,8 +112,8 @@ fn said(of_thread: io::Result<String>) -> Doing {
     }
 }
 
-/// The calling thread, and those that it makes, receive no signals meanwhile: those of the program
-/// are for its own threads.
+/// Blocks signals in the calling thread and those that it creates, until dropped: the program's
+/// signals are for its own threads.
 struct BlockedSignals(libc::sigset_t);
 
 impl BlockedSignals {
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_sleeps_is_told_from_one_that_runs() {
+    fn distinguishes_a_sleeping_thread_from_a_running_one() {
         assert_eq!(doing(own_tid()), Doing::Runs);
         let (tell, told) = std::sync::mpsc::channel();
         let sleeper = thread::spawn(move || {
@@ -158,7 +159,7 @@ mod tests {
         assert_ne!(doing(tid), Doing::Sleeps);
     }
 
-    /// A thread that has come for its turn, and sleeps until it has it no more: its number.
+    /// Starts a thread that takes its turn and sleeps until it loses it; returns its id.
     fn sleeper(turns: &'static Turns) -> (i32, thread::JoinHandle<()>) {
         let (tell, told) = std::sync::mpsc::channel();
         let sleeper = thread::spawn(move || {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_come_for_its_turn_loses_it_in_the_kernel_alone() {
+    fn a_thread_that_took_its_turn_loses_it_only_in_the_kernel() {
         let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
         let (tid, sleeper) = sleeper(turns);
         let loses = |_| {
@@ -181,7 +182,7 @@ mod tests {
             turns.look_at_holder(LONGEST_WAY * 2);
             !turns.is_holder(0)
         };
-        // It may be about to use what all share, and was put to sleep there by the host.
+        // It may be about to use shared state when the host puts it to sleep.
         assert!(!(0..9).any(loses), "it does not know that it lost its turn");
         turns.order().is_in_call(0, true);
         assert!((0..99).any(loses));
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_of_which_the_host_does_not_tell_is_not_taken_for_one_that_is_gone() {
+    fn a_thread_in_an_unknown_state_does_not_count_as_ended() {
         let failed = |error| said(Err(io::Error::from_raw_os_error(error)));
         assert_eq!([libc::ENOENT, libc::ESRCH].map(failed), [Doing::Gone; 2]);
         assert_eq!([libc::EMFILE, libc::ENFILE, libc::ENOMEM].map(failed), [Doing::Unknown; 3]);
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_a_turn_any_more_when_the_program_has_ended() {
+    fn no_thread_takes_a_turn_after_the_program_has_ended() {
         let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
         let seat = turns.arrives(0);
         assert!(turns.is_holder(seat));

@@ -106,7 +106,7 @@ impl Agent<'_> {
             index += 1;
         }
         if result.number != number || sha256(&output) != result.checksum {
-            return Ok(Err("the checksum does not agree with the output".to_owned()));
+            return Ok(Err("the checksum does not match the output".to_owned()));
         }
         Ok(Ok(DomainAnswer {
             domain: domain.name.clone(),

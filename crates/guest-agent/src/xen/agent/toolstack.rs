@@ -54,13 +54,11 @@ pub(super) fn check_dom0(root: &Path) -> Result<(), AgentError> {
     let capabilities = root.join("proc/xen/capabilities");
     let found = match fs::read_to_string(&capabilities) {
         Ok(text) if text.contains("control_d") => return Ok(()),
-        Ok(_) => {
-            "it is a domain of Xen, but not the first (no control_d in /proc/xen/capabilities)"
-        }
+        Ok(_) => "it is a Xen domain, but not dom0 (no control_d in /proc/xen/capabilities)",
         Err(_) if root.join("sys/hypervisor/type").exists() => {
             "no /proc/xen/capabilities (is xenfs mounted?)"
         }
-        Err(_) => "neither /proc/xen/capabilities nor /sys/hypervisor/type are there",
+        Err(_) => "neither /proc/xen/capabilities nor /sys/hypervisor/type exists",
     };
     Err(AgentError::NoDom0 { found: found.to_owned() })
 }
@@ -127,7 +125,7 @@ mod tests {
         let capabilities = root.path().join("proc/xen/capabilities");
         fs::write(&capabilities, "").unwrap();
         let error = check_dom0(root.path()).unwrap_err().to_string();
-        assert!(error.contains("not the first"), "{error}");
+        assert!(error.contains("not dom0 ("), "{error}");
         fs::write(&capabilities, "control_d\n").unwrap();
         check_dom0(root.path()).unwrap();
     }

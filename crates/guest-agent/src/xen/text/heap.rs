@@ -78,8 +78,8 @@ impl XenDump {
     }
 
     /// Reads a console that may have several outputs of the key `u`, as before and after guests
-    /// were destroyed: of the last one that lists guests, else of the last, with its number and
-    /// how many there are.
+    /// were destroyed. Returns the last one that lists guests, or else the last; its position; and
+    /// the number of outputs.
     #[must_use]
     pub fn read_with_guests(text: &str) -> (Self, usize, usize) {
         let begins = |line: &&str| line.contains("dumping numa info");

@@ -44,16 +44,16 @@ impl fmt::Display for RawEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expected { line } => {
-                write!(f, "the console shows what was expected: {}", line.trim())
+                write!(f, "the console shows the expected line: {}", line.trim())
             }
             Self::Failed { line } => write!(f, "the console shows a failure: {}", line.trim()),
             Self::Port { value } => write!(f, "the guest wrote {value} to its exit port"),
             Self::PoweredOff => f.write_str("the guest powered off"),
             Self::Reset => f.write_str("the guest reset"),
-            Self::TripleFault => f.write_str("the guest ended by a triple fault"),
+            Self::TripleFault => f.write_str("the guest ended with a triple fault"),
             Self::Panicked => f.write_str("the guest panicked"),
             Self::Suspended { state } => write!(f, "QEMU stopped the guest: {state}"),
-            Self::Late { limit } => write!(f, "the guest had not ended after {limit:?}"),
+            Self::Late { limit } => write!(f, "the guest did not end within {limit:?}"),
             Self::Stopped => f.write_str("the guest was stopped"),
         }
     }

@@ -113,8 +113,8 @@ fn hardware_events_and_page_faults_are_parsed_by_their_own_layouts() {
 }
 
 #[test]
-fn records_that_go_round_the_rings_are_all_read() {
-    let test = "records_that_go_round_the_rings_are_all_read";
+fn records_that_wrap_around_the_rings_are_all_read() {
+    let test = "records_that_wrap_around_the_rings_are_all_read";
     let Some(mut recording) = alone(test) else { return };
     let mut seen = 0;
     let mut bytes = 0;

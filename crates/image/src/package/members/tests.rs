@@ -4,7 +4,7 @@ use tar::{Builder, Header};
 
 use super::*;
 
-/// A package that is made here, of members that no honest tool would write.
+/// A package made for tests, with members that no honest tool would write.
 pub(crate) struct Package(Builder<Vec<u8>>);
 
 impl Package {
@@ -12,7 +12,7 @@ impl Package {
         Self(Builder::new(Vec::new()))
     }
 
-    /// A member with this name as it is, and what a link points to or a file has in it.
+    /// Adds a member with this exact name; `text` is a link's target or a file's content.
     pub(crate) fn with(self, kind: EntryType, name: &str, text: impl AsRef<[u8]>) -> Self {
         let text = text.as_ref();
         let size = if matches!(kind, EntryType::Regular) { text.len() as u64 } else { 0 };
@@ -35,13 +35,13 @@ impl Package {
         self
     }
 
-    /// A member with a name that a header has no room for.
+    /// Adds a member with a name that is too long for a header.
     fn with_long_name(mut self, name: &[u8]) -> Self {
         self.0.append_pax_extensions([("path", name)]).unwrap();
         self.with(EntryType::Regular, "short", "x")
     }
 
-    /// The package's bytes: deb(5), an archive of ar(5).
+    /// Returns the package's bytes: deb(5), an archive of ar(5).
     pub(crate) fn bytes(self) -> Vec<u8> {
         let control = Builder::new(Vec::new()).into_inner().unwrap();
         let data = self.0.into_inner().unwrap();
@@ -62,7 +62,7 @@ impl Package {
     }
 }
 
-/// A directory with a place to unpack into, and one outside with a file that is not to be touched.
+/// A directory with a target to unpack into, and one outside with a file that must stay unchanged.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -145,7 +145,7 @@ fn nothing_is_written_through_a_link_of_an_earlier_member() {
     }
     let dangling = Package::new().with(EntryType::Symlink, "gone", "../made");
     place.refused(dangling.with(EntryType::Directory, "gone/", ""));
-    // A file takes the place of a link, and does not go through it.
+    // A file replaces a link instead of following it.
     let file = outside.join("file");
     let over = Package::new().with(EntryType::Symlink, "f", file.to_str().unwrap());
     place.unpack(&over.with(EntryType::Regular, "f", "new").bytes()).unwrap();
@@ -175,7 +175,7 @@ fn devices_pipes_and_files_of_numalab_are_refused() {
     }
     for name in ["./.numalab-closure", ".numalab-closure"] {
         let said = place.refused(Package::new().with(EntryType::Regular, name, "../../x"));
-        assert!(said.contains("numalab's own"), "{said}");
+        assert!(said.contains("reserved for numalab"), "{said}");
     }
     assert_eq!(fs::read_dir(place.path("inside")).unwrap().count(), 0);
 }

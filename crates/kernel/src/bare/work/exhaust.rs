@@ -40,7 +40,7 @@ fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(),
     }
     if refill.after != refill.before {
         return Err(format!(
-            "{} frames free after all were freed, {} before",
+            "{} frames free after freeing all, {} before",
             refill.after, refill.before
         ));
     }
@@ -52,7 +52,7 @@ fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(),
     let ordered = fills.windows(2).all(nearest);
     match lab.command.alloc == Alloc::Blind || (exact && ordered) {
         true => Ok(()),
-        false => Err("memory did not come nearest first: see the fills".into()),
+        false => Err("memory was not allocated nearest first: see the fills".into()),
     }
 }
 

@@ -15,7 +15,7 @@ struct Step {
     vcpu: usize,
     line: u64,
     kind: Kind,
-    /// Whether it is neither a load that depends on its own address nor a store that bypasses
+    /// True if it is neither a load that depends on its own address nor a store that bypasses
     /// caches.
     free: bool,
 }
@@ -58,7 +58,7 @@ fn run(machine: &str, steps: &[Step], way: Way) -> (Vec<[u64; 5]>, usize) {
         if !quickly || !active.begin_quickly(flow.instructions, Some(flow)) {
             active.begin(flow.instructions, Some(flow), None);
         }
-        // Frames are where pages cannot be huge ones.
+        // The frame's offset in 2 MiB differs from the page's, which rules out huge pages.
         let address = step.line * 64;
         let access = Access { virtual_address: address + 4096, ..access(step.kind, address, 0) };
         if way == Way::Near {

@@ -1,4 +1,4 @@
-//! What threads would wait with pages on other nodes, beside what they do.
+//! Waits of threads with pages on other nodes, compared with the actual ones.
 
 use super::*;
 
@@ -37,7 +37,8 @@ impl Followed {
         self.waited_ps[thread] += begun.waited_ps + outcome.waited_ps;
     }
 
-    /// What a thread has waited when nothing of it is under way, and what longer elsewhere, in ps.
+    /// Returns the wait of a thread once nothing is in flight, and the additional wait elsewhere,
+    /// in ps.
     fn waited(&mut self, thread: usize) -> (u64, i64) {
         let fence = block_of(&[FENCE]);
         let mut active = self.engine.enter_as(thread, thread);
@@ -48,11 +49,11 @@ impl Followed {
     }
 }
 
-/// What thread 0 waits for a line of each 64 bytes at an address, and what longer if they were on the
-/// node that is named, in ps.
+/// Returns the wait of thread 0 for a line every 64 bytes at an address, and the additional wait
+/// with pages on node `elsewhere`, in ps.
 fn waits(kind: Kind, code: &[u8], address: u64, elsewhere: usize) -> (u64, i64) {
     let mut followed = Followed::new(CORE, &format!("interleave.{elsewhere}"));
-    // Seven instructions beside the access.
+    // Seven instructions besides the access.
     let mut block: Vec<&[u8]> = vec![code];
     block.extend([[0x90].as_slice(); 7]);
     for line in 0..4096 {
@@ -146,8 +147,8 @@ fn neighbours_that_are_packed_find_near_what_the_other_wrote_or_read() {
     assert!((longer - 240_000).abs() <= 1_000, "{longer}: thread 1 has it, on the other node then");
 }
 
-/// What thread 0 waits for a load of each of 32 MiB's pages, from frames that leave room for huge
-/// pages or do not, and what longer if all that could be were huge pages, in ps.
+/// Returns the wait of thread 0 for one load per page of 32 MiB, from frames that allow huge pages
+/// or not, and the additional wait with all possible huge pages, in ps.
 fn waits_for_pages(frames: u64) -> (u64, i64) {
     let mut followed = Followed::new(
         &format!("{MACHINE},mode=count,stages=core+tlb,caches=1:4K:4:64:cpu:1"),

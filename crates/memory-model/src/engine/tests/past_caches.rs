@@ -7,7 +7,7 @@ const SFENCE: &[u8] = &[0x0f, 0xae, 0xf8];
 const CORE: &str = "mode=virtual,stages=core";
 const CACHES: &str = "caches=1:32K:8:64:cpu:1+2:1M:16:64:group:4";
 
-/// Stores of half a line by this instruction, a block each.
+/// Stores half lines by this instruction, one per block.
 fn stores(engine: &Engine, instruction: &[u8], halves: impl Iterator<Item = u64>) {
     let flow = block_of(&[instruction, STEP, COUNT, AGAIN]);
     for half in halves {
@@ -20,7 +20,8 @@ fn written(engine: &Engine) -> u64 {
     engine.counters.of(0, 0).nodes[0].misses[1].get()
 }
 
-/// How many of so many lines from 0 on a load of another vCPU of the group finds in its caches.
+/// Returns the number of lines, from 0 to `lines`, that a load of another vCPU of the group finds
+/// in its caches.
 fn in_caches(engine: &Engine, lines: u64) -> u64 {
     for line in 0..lines {
         engine.block_of(1, block_of(&[READ]));
@@ -54,7 +55,7 @@ fn a_line_that_caches_have_leaves_them_when_it_is_written_past_them() {
     assert_eq!([misses(), misses()], [1, 1]);
     stores(&engine, STREAM, 0..1);
     assert_eq!(misses(), 2);
-    // What is read has left the buffers, too.
+    // Lines that are read have left the buffers, too.
     stores(&engine, STREAM, 1..2);
     assert_eq!(written(&engine), 2);
 }
@@ -74,19 +75,20 @@ fn a_line_leaves_the_caches_of_all_vcpus_that_are_known_to_have_it() {
     assert_eq!([1, 2, 1, 2].map(misses), [1, 0, 1, 0]);
     stores(&engine, STREAM, 0..2);
     assert_eq!([1, 2].map(misses), [2, 0], "from memory, and the cache that both share");
-    // Nobody is its owner: another store takes it from no cache.
+    // It has no owner: another store takes it from no cache.
     stores(&engine, WRITE, 0..1);
     assert_eq!(written(&engine), 2);
 }
 
-/// A model of the machine of such a file.
+/// Returns an engine for a machine file of this text.
 pub fn engine_of_file(machine: &str) -> Engine {
     let arguments = ["mode=virtual", "machine=it"];
     let arguments = Arguments::parse(arguments, |_| Ok(machine.to_owned())).unwrap();
     Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
 }
 
-/// What a vCPU writes in 10^6 bytes a second by this instruction, on memory with curves.
+/// Returns the bandwidth of a vCPU's writes by this instruction in 10^6 bytes per second, on memory
+/// with curves.
 fn written_mb_s(instruction: &[u8], writes: &str) -> f64 {
     let machine = format!(
         r#"{{"schema":"numalab-emulator-machine/1","nodes":[{{"id":0,"ranges":[[0,67108864]]}}],

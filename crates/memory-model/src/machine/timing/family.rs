@@ -1,4 +1,4 @@
-//! Families of cores: what published tables say of them.
+//! Families of cores, with their published figures.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub(crate) type Units = (&'static [&'static [Class]], u32);
 
 const FP_MULTIPLIES: &[Class] =
     &[Class::FpMultiply, Class::FpFused, Class::FpCompare, Class::FpDivide, Class::FpRoot];
-/// Classes on the multipliers of Intel, but not on those of Zen.
+/// Classes on the multipliers of Intel's cores, but not on those of Zen.
 const CONVERSIONS: &[Class] = &[Class::FpConvert, Class::VectorMultiply];
 const OTHER_VECTORS: &[Class] = &[Class::FpAdd, Class::VectorInteger, Class::Shuffle];
 const INTEGERS: &[Class] = &[
@@ -41,13 +41,13 @@ const INTEGERS: &[Class] = &[
     Class::BitCount,
     Class::Multiply,
 ];
-/// Classes on the units of Intel that also branch.
+/// Classes on the units of Intel's cores that also execute branches.
 const BRANCHERS: &[Class] = &[Class::Shift, Class::TwoFlags, Class::Branch];
 const ACCESSES: &[Class] = &[Class::Load, Class::Store];
 
 const MULTIPLIERS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS];
 const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
-/// Groups on any computing unit of Intel.
+/// Groups that run on any arithmetic unit of Intel's cores.
 const COMPUTING: &[&[Class]] =
     &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
 
@@ -56,9 +56,9 @@ const COMPUTING: &[&[Class]] =
 type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 2], [(f64, f64); 3], (f64, f64));
 
 impl Family {
-    /// Returns the family of a vendor's cores (as CPUID names it) with an L2 of so many bytes, which
-    /// hypervisors show where they hide the model, and with instructions that prefetch code
-    /// (PREFETCHIT0, which came with Granite Rapids); of Arm's, none.
+    /// Returns the family of a vendor's cores, by the vendor's name in CPUID, the size of the L2,
+    /// which hypervisors show even if they hide the model, and support for code prefetches
+    /// (PREFETCHIT0, new in Granite Rapids); `None` for Arm.
     pub fn of(vendor: &str, l2_bytes: u64, prefetches_code: bool) -> Option<Self> {
         let kib = l2_bytes >> 10;
         match vendor {
@@ -72,7 +72,7 @@ impl Family {
         }
     }
 
-    /// Returns its name in machine files.
+    /// Returns the name used in machine files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Skylake => "skylake",
@@ -115,12 +115,12 @@ impl Family {
                 (0.5, 0.5),
             ),
             Self::GoldenCove | Self::RedwoodCove => {
-                // A chain of MULSD on a Granite Rapids, measured.
+                // Measured: a chain of MULSD on a Granite Rapids.
                 let multiply = if self == Self::RedwoodCove { 3.0 } else { 4.0 };
                 (
                     6,
                     [(1.0, fifth), (1.0, 0.5), (3.0, 1.0), (14.0, 6.0)],
-                    // An addition behind another one takes two cycles, else three.
+                    // An addition after another one takes two cycles, otherwise three.
                     [(2.0, 0.5), (multiply, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
                     [(14.0, 4.0), (18.0, 6.0)],
                     [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
@@ -146,7 +146,7 @@ impl Family {
         }
     }
 
-    /// Returns what an instruction of a class takes.
+    /// Returns the timing of a class.
     pub(super) fn takes(self, class: Class) -> Takes {
         let (_, [integer, shift, multiply, divide], floats, slow, vectors, (load, store)) =
             self.table();
@@ -158,14 +158,14 @@ impl Family {
             Class::Move => (0.0, 0.0),
             Class::Integer => integer,
             // M. A. Ertl, "Zero-cycle constant adds" (complang.tuwien.ac.at/anton/additions): up to
-            // four a cycle, of Golden Cove.
+            // four per cycle on Golden Cove.
             Class::Constant if is_golden => (0.0, 0.25),
             Class::Constant => integer,
-            // uops.info, and LLVM's "slow LEA" of Zen.
+            // uops.info, and LLVM's "slow LEA" for Zen.
             Class::Scaled if is_golden || is_zen => (2.0, integer.1),
             Class::Scaled => integer,
             Class::Shift => shift,
-            // Two micro-operations of Intel's, each of which waits for flags.
+            // Intel splits them into two micro-operations, each of which waits for flags.
             Class::TwoFlags if is_zen => shift,
             Class::TwoFlags => (2.0, 1.0),
             Class::BitCount if is_zen => integer,
@@ -188,7 +188,7 @@ impl Family {
         })
     }
 
-    /// Returns what instructions of the family take at a cycle of so many ns.
+    /// Returns the family's timing at this length of a cycle.
     pub fn timing(self, cycle_ns: f64) -> Timing {
         let of = |class| self.takes(class);
         Timing {
@@ -216,8 +216,8 @@ impl Family {
         }
     }
 
-    /// Returns the units that classes share, by the ports in LLVM's models; those of
-    /// Skylake and Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td.
+    /// Returns the units that classes share, from the ports in LLVM's models; those of Skylake and
+    /// Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td.
     pub(crate) fn units(self) -> &'static [Units] {
         match self {
             Self::Skylake | Self::SunnyCove => {
@@ -233,26 +233,26 @@ impl Family {
         }
     }
 
-    /// Returns whether a store and a load whose addresses are a register and a constant each pass a
-    /// value on when they are renamed, without a cache's latency. Golden Cove does, of general registers
-    /// (measured on a Granite Rapids: such a pair adds nothing to a chain).
+    /// Returns true if a store forwards its value to a load at renaming, without the latency of a
+    /// cache, when both addresses are a register plus a constant. Golden Cove does so for general
+    /// registers (measured on a Granite Rapids: such a pair adds nothing to a chain).
     pub(crate) fn renames_memory(self) -> bool {
         matches!(self, Self::GoldenCove | Self::RedwoodCove)
     }
 
-    /// Returns whether what changes memory takes two places of the width.
+    /// Returns true if a read-modify-write of memory takes two slots of the width.
     pub(crate) fn splits_changes(self) -> bool {
         !matches!(self, Self::Zen3 | Self::Zen4)
     }
 
-    /// Returns how many cycles a load of a vector takes longer than one of a general register (the
-    /// `LoadLatency` of LLVM's models, and uops.info).
+    /// Returns the extra cycles of a vector load over a load of a general register (`LoadLatency`
+    /// in LLVM's models, and uops.info).
     pub(crate) fn vector_load_cycles(self) -> f64 {
         if matches!(self, Self::Zen3 | Self::Zen4) { 3.0 } else { 1.0 }
     }
 
-    /// Returns the cycles from one line to the next from the L2: Intel's Optimization Reference Manual
-    /// has 48 bytes a cycle sustained (table "Cache Parameters"), AMD's guide for family 19h and Arm's
+    /// Returns the cycles between lines from the L2: Intel's Optimization Reference Manual gives 48
+    /// bytes per cycle sustained (table "Cache Parameters"), AMD's guide for family 19h and Arm's
     /// for Neoverse N1 32.
     pub(crate) fn line_cycles(self) -> f64 {
         match self {
@@ -261,8 +261,8 @@ impl Family {
         }
     }
 
-    /// Returns the walks of page tables that a core makes at a time: Intel's Optimization Reference
-    /// Manual has two of Skylake and Sunny Cove and four of Golden Cove, AMD's guide for family 19h six.
+    /// Returns the number of concurrent page walks: Intel's Optimization Reference Manual gives two
+    /// for Skylake and Sunny Cove and four for Golden Cove, AMD's guide for family 19h six.
     pub fn walkers(self) -> u32 {
         match self {
             Self::Skylake | Self::SunnyCove => 2,
@@ -271,9 +271,9 @@ impl Family {
         }
     }
 
-    /// Returns the fill buffers of the nearest cache: Intel's Optimization Reference Manual, 2.3 to 2.6,
-    /// AMD's "Software Optimization Guide" for family 19h, 2.12, and Arm's "Neoverse N1 Technical
-    /// Reference Manual".
+    /// Returns the number of fill buffers of the nearest cache: Intel's Optimization Reference
+    /// Manual, 2.3 to 2.6, AMD's "Software Optimization Guide" for family 19h, 2.12, and Arm's
+    /// "Neoverse N1 Technical Reference Manual".
     pub fn fill_buffers(self) -> u32 {
         match self {
             Self::Skylake | Self::SunnyCove => 12,

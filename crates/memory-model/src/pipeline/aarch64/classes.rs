@@ -1,4 +1,4 @@
-//! What kind of instruction of A64 it is (Architecture Reference Manual for A-profile, C4.1).
+//! Classifies A64 instructions (Architecture Reference Manual for A-profile, C4.1).
 
 use super::Word;
 use crate::machine::Class;
@@ -25,7 +25,7 @@ impl Word {
         match self.bit(28) {
             true if self.bit(24) => Class::Multiply,
             true if divides => Class::Divide,
-            // MOV is ORR of the zero register.
+            // MOV is ORR with the zero register.
             false if self.field(24, 5) == 0b01010 && self.field(29, 2) == 1 => {
                 if self.field(5, 5) == 31 { Class::Move } else { Class::Integer }
             }
@@ -34,7 +34,7 @@ impl Word {
     }
 
     fn vector_class(self) -> Class {
-        // Scalar floating point, of which three operands are one more bit.
+        // Scalar floating point; one bit more marks three operands.
         if self.field(24, 5) == 0b11111 && !self.bit(30) {
             return Class::FpFused;
         }
@@ -56,7 +56,7 @@ impl Word {
         match (self.field(10, 2), self.field(12, 4)) {
             (0b10, 0b0000 | 0b1000) => Class::FpMultiply,
             (0b10, 0b0001) => Class::FpDivide,
-            // One source, of which a move is the first and a root the fourth.
+            // One source: the first opcode is a move, the fourth a square root.
             (0b00, low) if low & 0b0100 != 0 => match self.field(15, 6) {
                 0 => Class::Move,
                 3 => Class::FpRoot,

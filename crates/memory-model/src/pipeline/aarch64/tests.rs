@@ -1,4 +1,4 @@
-//! Words are those that GNU as makes of the instructions beside them.
+//! The words are the output of GNU as for the instructions in the comments.
 
 use proptest::prelude::*;
 
@@ -12,13 +12,13 @@ fn v(numbers: &[u8]) -> Registers {
     numbers.iter().fold(NONE, |all, &number| all | Registers::vector(number))
 }
 
-/// Address, registers read, registers written.
+/// Returns the registers of the address, those read, and those written.
 fn of(word: u32) -> (Registers, Registers, Registers) {
     let known = decode(&word.to_le_bytes());
     (known.address, known.reads, known.writes)
 }
 
-/// The same of an instruction that accesses no memory.
+/// Returns the same for an instruction without memory access.
 fn plain_of(word: u32) -> (Registers, Registers) {
     let known = decode(&word.to_le_bytes());
     assert!(!known.memory && known.order == Order::Free, "{word:#x}: {known:?}");

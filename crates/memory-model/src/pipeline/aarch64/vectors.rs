@@ -1,9 +1,9 @@
-//! Instructions on floating point and Advanced SIMD registers.
+//! Decodes instructions on floating-point and Advanced SIMD registers.
 
 use super::{FLAGS, NONE, Operands, Registers, Word, plain};
 
 impl Word {
-    /// Scalar floating point and Advanced SIMD.
+    /// Decodes scalar floating point and Advanced SIMD.
     pub(super) fn vectors(self) -> Operands {
         match self.field(24, 5) {
             0b11110 if !self.bit(30) => self.scalar(),
@@ -16,7 +16,7 @@ impl Word {
         self.vector(5) | self.vector(16)
     }
 
-    /// Scalar floating point.
+    /// Decodes scalar floating point.
     fn scalar(self) -> Operands {
         let (to, from) = (self.vector(0), self.vector(5));
         if !self.bit(21) || self.field(10, 6) == 0 {
@@ -32,7 +32,7 @@ impl Word {
         }
     }
 
-    /// Between general registers and those of floating point.
+    /// Decodes moves and conversions between general and floating-point registers.
     fn conversion(self) -> Operands {
         match self.field(16, 3) {
             0b010 | 0b011 | 0b111 => plain(self.general(5), self.vector(0)),
@@ -40,7 +40,7 @@ impl Word {
         }
     }
 
-    /// Advanced SIMD, of vectors and of one element.
+    /// Decodes Advanced SIMD on vectors and on single elements.
     fn elements(self) -> Operands {
         let (to, from) = (self.vector(0), self.vector(5));
         let own = if self.accumulates() { to } else { NONE };
@@ -64,7 +64,7 @@ impl Word {
         }
     }
 
-    /// DUP, INS, SMOV and UMOV.
+    /// Decodes DUP, INS, SMOV and UMOV.
     fn copy(self) -> Operands {
         let (to, from) = (self.vector(0), self.vector(5));
         match self.field(11, 4) {
@@ -76,7 +76,7 @@ impl Word {
         }
     }
 
-    /// Whether the result's register is a source as well.
+    /// Returns true if the result's register is also a source.
     fn accumulates(self) -> bool {
         let (high, unsigned) = (self.field(12, 4), self.bit(29));
         match (self.bit(24), self.field(10, 2)) {

@@ -1,10 +1,10 @@
-//! What kind of instruction of x86 it is, by its place in Intel's maps of opcodes (SDM 2, appendix A).
+//! Classifies x86 instructions by their place in Intel's opcode maps (SDM 2, appendix A).
 
 use super::Code;
 use crate::machine::Class;
 
 impl Code<'_> {
-    /// The class of an instruction of a map, from 0 on, which stands at its ModRM byte.
+    /// Returns the class of an opcode in a map, numbered from 0; the code is at its ModRM byte.
     pub(super) fn class(&self, map: u8, opcode: u8) -> Class {
         let in_memory = self.bytes.first().is_some_and(|byte| byte >> 6 < 3);
         let class = match map {
@@ -13,7 +13,7 @@ impl Code<'_> {
             2 => self.third_class(opcode),
             _ => fourth_class(opcode),
         };
-        // What extends or repeats what it loads does so on the way.
+        // Extending or broadcasting a loaded value costs nothing extra.
         let extends = match map {
             0 => opcode == 0x63,
             1 => matches!(opcode, 0x12 | 0x16 | 0x6e | 0x7e | 0xb6 | 0xb7 | 0xbe | 0xbf | 0xd6),
@@ -42,7 +42,7 @@ impl Code<'_> {
         }
     }
 
-    /// The class of a LEA: the addition of a constant, of a register, or of a scaled one.
+    /// Returns the class of a LEA: the addition of a constant, of a register, or of a scaled one.
     fn address_class(&self) -> Class {
         let Some(fields) = self.mod_rm() else { return Class::Integer };
         let has_index = fields.rm & 7 == 4;

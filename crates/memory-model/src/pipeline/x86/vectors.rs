@@ -1,9 +1,9 @@
-//! Instructions of vectors.
+//! Decodes vector instructions.
 
 use super::{Code, FLAGS, Form, Operands, RDI, Registers, general};
 
 impl Code<'_> {
-    /// Instructions of vectors, and those that VEX encodes.
+    /// Decodes vector instructions, and those encoded with VEX.
     pub(super) fn vector(&self, map: u8, opcode: u8) -> Option<Operands> {
         if (map, opcode) == (1, 0xf7) {
             return self.masked_store();
@@ -17,7 +17,7 @@ impl Code<'_> {
             let fields = self.mod_rm()?;
             known = known.without(FLAGS);
             if let Some(third) = self.third {
-                // The result's register is a source only where the product is added to it.
+                // The result's register is a source only if the product is added to it.
                 let adds = map == 2 && (0x96..=0xbf).contains(&opcode);
                 let own = if adds { reg(fields.reg) } else { Registers::NONE };
                 let other = if fields.is_memory { Registers::NONE } else { rm(fields.rm) };
@@ -32,15 +32,16 @@ impl Code<'_> {
         Some(known)
     }
 
-    /// MASKMOVDQU and MASKMOVQ, which store bytes of one vector where another one says so.
+    /// Decodes MASKMOVDQU and MASKMOVQ, which store the bytes of one vector that another one
+    /// selects.
     fn masked_store(&self) -> Option<Operands> {
         let fields = self.mod_rm()?;
         let vectors = Registers::vector(fields.reg) | Registers::vector(fields.rm);
         Some(Self::memory(RDI, vectors, Registers::NONE).non_temporal(1))
     }
 
-    /// What MOVNTPS, MOVNTDQ and their like store: a vector, of MMX with MOVNTQ, or its lowest
-    /// element with SSE4A's MOVNTSS and MOVNTSD.
+    /// Returns the bytes that MOVNTPS, MOVNTDQ and the like store: a vector, an MMX register with
+    /// MOVNTQ, or the lowest element with SSE4A's MOVNTSS and MOVNTSD.
     fn non_temporal_bytes(&self, opcode: u8) -> u8 {
         match (opcode, self.repeat) {
             (0x2b, Some(0xf3)) => 4,
@@ -53,7 +54,7 @@ impl Code<'_> {
 
 pub(super) type Kind = fn(u8) -> Registers;
 
-/// What an instruction of vectors does, and of which kind its registers are.
+/// Returns the form of a vector instruction, and the kinds of its registers.
 fn vector_form(map: u8, opcode: u8, repeat: Option<u8>) -> Option<(Form, Kind, Kind)> {
     let vector: Kind = Registers::vector;
     Some(match (map, opcode) {

@@ -25,7 +25,7 @@ fn refused(settings: Value, treatments: &[&[(&str, Setting)]]) -> String {
 }
 
 #[test]
-fn settings_that_have_no_meaning_together_are_refused_with_what_has() {
+fn contradictory_settings_are_refused_with_the_allowed_ones() {
     let (on, off) = ([("numa", text("on"))], [("numa", text("off"))]);
     assert_eq!(
         refused(json!({ "on-this-dom0": true }), &[&on, &off]),
@@ -52,7 +52,7 @@ fn settings_that_have_no_meaning_together_are_refused_with_what_has() {
 }
 
 #[test]
-fn what_has_a_meaning_is_taken() {
+fn consistent_settings_are_accepted() {
     for settings in [
         json!({}),
         json!({ "hypervisor": "qemu" }),
@@ -89,7 +89,7 @@ fn guests_of_qemu_take_their_own_memory_and_those_of_xen_that_of_their_machine()
 }
 
 #[test]
-fn a_reader_is_told_what_the_figures_of_guests_do_not_show() {
+fn notices_say_what_the_figures_of_guests_do_not_show() {
     use numalab_record::study::Notice;
     let told = |settings: Value, treatment: &[(&str, Setting)]| {
         let inputs = inputs(settings);

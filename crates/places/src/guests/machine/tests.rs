@@ -7,7 +7,7 @@ fn refused(name: &str) -> String {
 }
 
 #[test]
-fn machines_that_come_with_numalab_are_known_by_name() {
+fn bundled_machines_are_known_by_name() {
     let nodes = |name| read(name).unwrap().nodes.len();
     assert_eq!((nodes("x460"), nodes("two-sockets"), nodes("four-sockets")), (4, 2, 4));
     assert_eq!(nodes("xeon-8360y-2s"), 2, "one of the gallery");
@@ -17,7 +17,7 @@ fn machines_that_come_with_numalab_are_known_by_name() {
 }
 
 #[test]
-fn a_name_that_is_no_machine_is_refused_with_those_that_there_are() {
+fn an_unknown_machine_is_refused_with_the_known_ones() {
     let message = refused("mainframe");
     assert!(message.starts_with("setting machine: mainframe: No such file"), "{message}");
     let end = ": expected x460, two-sockets, four-sockets, one of `numalab machine list`, or a file in TOML";
@@ -25,7 +25,7 @@ fn a_name_that_is_no_machine_is_refused_with_those_that_there_are() {
 }
 
 #[test]
-fn a_file_that_is_no_machine_is_refused_by_its_path() {
+fn an_invalid_machine_file_is_refused_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("m.toml");
     fs::write(&path, "what = 1\n").unwrap();

@@ -16,7 +16,7 @@ fn refused(settings: Value) -> String {
 }
 
 #[test]
-fn a_kernel_boots_on_two_nodes_with_a_local_latency_of_100_ns_unless_it_is_said() {
+fn a_kernel_boots_on_two_nodes_with_a_local_latency_of_100_ns_by_default() {
     let shape = shape(json!({})).unwrap();
     let machine = shape.machine().unwrap();
     assert_eq!((machine.nodes.len(), machine.cpus.len()), (2, 2));
@@ -40,7 +40,7 @@ fn nodes_cpus_memory_and_distances_make_the_machine() {
 }
 
 #[test]
-fn each_place_has_a_word() {
+fn each_place_has_a_name() {
     let place = |word: &str| shape(json!({ "where": word })).unwrap().place;
     let places = ["auto", "real", "emulator", "plain"].map(place);
     assert_eq!(places, [Wanted::Auto, Wanted::Real, Wanted::Emulator, Wanted::Plain]);
@@ -51,13 +51,13 @@ fn each_place_has_a_word() {
 }
 
 #[test]
-fn what_makes_no_machine_is_refused_by_its_setting() {
+fn an_impossible_machine_is_refused_with_its_setting() {
     for (settings, start) in [
-        (json!({ "memory": "much" }), "backend.kernel.memory: much: expected "),
-        (json!({ "emulate": "0" }), "backend.kernel.emulate: 0: expected "),
-        (json!({ "emulate": "x" }), "backend.kernel.emulate: x: expected "),
-        (json!({ "emulate": "8G" }), "backend.kernel.emulate: 8G: expected "),
-        (json!({ "distances": "10" }), "backend.kernel.emulate: 2: expected "),
+        (json!({ "memory": "much" }), "backend.kernel.memory: \"much\": expected "),
+        (json!({ "emulate": "0" }), "backend.kernel.emulate: \"0\": expected "),
+        (json!({ "emulate": "x" }), "backend.kernel.emulate: \"x\": expected "),
+        (json!({ "emulate": "8G" }), "backend.kernel.emulate: \"8G\": expected "),
+        (json!({ "distances": "10" }), "backend.kernel.emulate: \"2\": expected "),
         (json!({ "cpus": 0 }), "backend.kernel.cpus: 0: expected 1 to 4096"),
         (json!({ "cpus": 4097 }), "backend.kernel.cpus: 4097: expected 1 to 4096"),
         (json!({ "emulate-latency": "x" }), "backend.kernel.emulate-latency: \"x\": expected "),

@@ -8,7 +8,7 @@ fn variables(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn variables_are_parted_by_blanks_and_a_value_may_have_more_equal_signs() {
+fn variables_are_separated_by_spaces_and_values_may_contain_equal_signs() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(variables(""), []);
     assert_eq!(variables("A=1"), [pair("A", "1")]);
@@ -17,11 +17,11 @@ fn variables_are_parted_by_blanks_and_a_value_may_have_more_equal_signs() {
 }
 
 #[test]
-fn what_is_no_variable_is_refused_and_quoted() {
+fn an_invalid_variable_is_quoted() {
     for (text, found) in [("A", "A"), ("A=1 B", "B"), ("=1", "=1")] {
         let message = Environment::of(text).unwrap_err().to_string();
         let expected =
-            format!("setting environment: {found}: expected NAME=VALUE, separated by blanks");
+            format!("setting environment: {found}: expected NAME=VALUE, separated by spaces");
         assert_eq!(message, expected);
     }
 }

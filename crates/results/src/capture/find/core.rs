@@ -1,11 +1,12 @@
 //! The resources of a core for memory accesses.
 
+use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
 use numalab_memory_model::machine::{Core, Family, Timing};
 use numalab_record::{AccessPattern, StreamKernel};
 use numalab_topology::Machine;
 
-use super::{Load, Remark};
+use super::Remark;
 use crate::run::Summary;
 
 const LINE_BYTES: f64 = 64.0;
@@ -28,7 +29,7 @@ impl Alone {
     fn of(
         summary: &Summary<'_>,
         machine: &Machine,
-        loads: &[Load],
+        loads: &[LoadFigures],
         kernel: StreamKernel,
     ) -> Option<Self> {
         summary.bandwidth.local_with(1).into_iter().find_map(|row| {
@@ -39,7 +40,8 @@ impl Alone {
             let access = machine.access.iter().find(|one| (one.initiator, one.target) == pair)?;
             let idle_ns = access.read_latency_ps? as f64 / 1000.0;
             let clock_ghz = summary.clock_ghz(worker.cpu)?;
-            let load = loads.iter().find(|load| (load.node, load.from) == (worker.node, None));
+            let load =
+                loads.iter().find(|load| load.from.is_none() && load.nodes.contains(worker.node));
             let curves = load.map_or(&[][..], |load| &load.curves);
             // Curves are ordered by share of writes, lowest first.
             let curve = if kernel == StreamKernel::Read { curves.first() } else { curves.last() };
@@ -61,7 +63,7 @@ impl Alone {
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
-    (loads, cache_latency_ns): (&[Load], &[f64]),
+    (loads, cache_latency_ns): (&[LoadFigures], &[f64]),
     remarks: &mut Vec<Remark>,
 ) -> Option<Core> {
     let alone = |kernel| Alone::of(summary, machine, loads, kernel);

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
 use numalab_topology::{Machine, NodeId, NodeSet};
 
-use super::{Load, NoLoad, Remark};
+use super::{NoLoad, Remark};
 use crate::run::{LoadedCurve, Summary};
 
 /// The memory's node, and the cpus' node if a link was loaded.
@@ -17,7 +18,7 @@ pub(super) fn loads(
     summary: &Summary<'_>,
     machine: &Machine,
     remarks: &mut Vec<Remark>,
-) -> Vec<Load> {
+) -> Vec<LoadFigures> {
     let mut ways: BTreeMap<Way, Vec<Curve>> = BTreeMap::new();
     let mut without: BTreeMap<NodeId, NoLoad> = BTreeMap::new();
     for node in machine.nodes.iter().filter(|node| node.online && node.memory_bytes > 0) {
@@ -35,9 +36,14 @@ pub(super) fn loads(
     }
     let unmeasured = without.into_iter().filter(|&(node, _)| !ways.contains_key(&(node, None)));
     remarks.extend(unmeasured.map(|(node, why)| Remark::NoLoad { node, why }));
-    ways.into_iter()
-        .map(|((node, from), curves)| Load { node, from, peak_mb_s: None, curves })
-        .collect()
+    let one = |node| NodeSet::from_iter([node]);
+    let load = |((node, from), curves): (Way, Vec<Curve>)| LoadFigures {
+        nodes: one(node),
+        from: from.map(one),
+        peak_mb_s: None,
+        curves,
+    };
+    ways.into_iter().map(load).collect()
 }
 
 /// The curves of one chaser with one team of load workers, ordered by share of writes.

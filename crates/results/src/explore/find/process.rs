@@ -70,11 +70,11 @@ pub enum ProcessProblem {
     },
     /// Shared memory fills the nodes where it was first touched, while others have room.
     SegmentCrowds {
-        /// What it is called.
+        /// The name of the segment.
         segment: String,
         /// Its size in memory.
         bytes: u64,
-        /// The nodes that it lies on.
+        /// The nodes that hold it.
         nodes: NodeSet,
         /// The largest share of memory that one of them has left.
         share: f64,

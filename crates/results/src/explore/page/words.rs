@@ -60,8 +60,8 @@ fn of_nodes(problem: &NodesProblem) -> String {
             )
         }
         NodesProblem::NoReservedPages { node, page_bytes, elsewhere } => format!(
-            "all {elsewhere} reserved huge pages of {} are on other nodes than node {node}: who \
-             runs there gets remote ones or none",
+            "all {elsewhere} reserved huge pages of {} are on nodes other than {node}: programs on \
+             node {node} get remote ones or none",
             size_words(*page_bytes)
         ),
     }
@@ -95,7 +95,7 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
             )
         }
         ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy } => format!(
-            "shared memory {segment} of {} lies on nodes {nodes}, where it was first touched and \
+            "shared memory {segment} of {} is on nodes {nodes}, where it was first touched and \
              which have at most {} left, while nodes {roomy} have room",
             size_words(*bytes),
             share_words(*share)

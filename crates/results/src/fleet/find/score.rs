@@ -10,8 +10,8 @@ use super::{FigureKey, HostRun};
 
 /// Probability, over all claims together, that chance alone confirms one in a second run.
 const AGAIN: f64 = 0.02;
-/// Smallest standard deviation assumed: of log figures 0.1 %, of combined scores this multiple of
-/// their own. Without it nearly identical hosts would make tiny deviations look significant.
+/// Smallest standard deviation assumed: 0.1 % of log figures, and this multiple of combined scores'
+/// own scale. Without it nearly identical hosts would make tiny deviations look significant.
 const LEAST_SCALE: f64 = 1e-3;
 
 /// A host's medians with their key's index.

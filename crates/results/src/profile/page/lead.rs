@@ -70,7 +70,7 @@ fn too_little(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let text = match profile.watched_ns {
         short if short < SHORT_NS => {
             format!(
-                "It ended after {} ms: this shows little but its start.",
+                "It ended after {} ms, so this shows little more than its start.",
                 figure(short as f64 / 1e6)
             )
         }
@@ -102,14 +102,14 @@ fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
         }
         Some(share) if share >= WORTH_SHARE => (
             format!(
-                "{} of the {counted} are remote: to memory of another node than the cpu's.",
+                "{} of the {counted} are remote: to memory on a node other than the cpu's.",
                 percent(share)
             ),
             Mood::Odd,
         ),
         Some(share) => (
             format!(
-                "{} of the {counted} are local: to memory of the cpu's own node.",
+                "{} of the {counted} are local: to memory on the cpu's own node.",
                 percent(1.0 - share)
             ),
             Mood::Fine,

@@ -98,7 +98,7 @@ fn joined(text: &str) -> String {
 fn the_lead_says_which_region_is_used_from_afar_who_touched_it_and_what_the_source_is() {
     let text = joined(&profile().page().terminal(Style::Plain));
     for expected in [
-        "70 % of the page faults are remote: to memory of another node than the cpu's.",
+        "70 % of the page faults are remote: to memory on a node other than the cpu's.",
         "[anonymous] at 0x100000 (8M) takes 100 % of these: it is on node 0, but threads on node 1",
         "touched first by thread 7 on node 0 at solver.c:42.",
         "Page faults: 2048 first touches, and 6500 on present pages, most of them unmapped by NUMA \

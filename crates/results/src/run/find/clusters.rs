@@ -1,6 +1,7 @@
 //! Groups of cpus that exchange cache lines faster with each other than with the rest.
 
 use numalab_record::{C2cCell, CellId, Experiment, Metric};
+use numalab_stats::median;
 use numalab_topology::{CpuId, CpuSet};
 
 use super::oddity::{Oddity, RunFinding};
@@ -45,8 +46,8 @@ pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     let what = Oddity::HiddenNodes {
         groups: sets.len(),
         cpus: cpus.join(" | "),
-        within_ns: median(&within).exp(),
-        across_ns: median(&across).exp(),
+        within_ns: median(&within)?.exp(),
+        across_ns: median(&across)?.exp(),
     };
     Some(Finding::new(what).over(APART).shown_by(times.cells))
 }
@@ -152,8 +153,9 @@ impl Times {
             return false;
         }
         let (within, across) = self.split(groups);
-        if median(&across) - median(&within) < APART.ln() {
-            return false;
+        match median(&across).zip(median(&within)) {
+            Some((across, within)) if across - within >= APART.ln() => {}
+            _ => return false,
         }
         let longer = |ln: &f64| across.len() - across.partition_point(|other| other <= ln);
         let ordered: usize = within.iter().map(longer).sum();
@@ -161,11 +163,6 @@ impl Times {
         let share = ordered as f64 / (within.len() * across.len()) as f64;
         share >= ORDERED_SHARE
     }
-}
-
-/// Returns the middle element of sorted values.
-fn median(sorted: &[f64]) -> f64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ const LEAST_POINTS: usize = 3;
 const SAME_REACH_RATIO: f64 = 1.25;
 /// Largest ratio between a found and a reported capacity for the two to be the same cache.
 const SAME_CACHE_RATIO: f64 = 4.0;
+/// Least ratio between the latency of the largest size and the last plateau for that size to lie
+/// beyond it. It is a single size, which may be disturbed.
+const BEYOND_RATIO: f64 = 2.0;
 
 /// One buffer size of a curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,11 +149,16 @@ fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>, reaches: &[Reach]
         .collect();
     let found = plateaus(&size_points).unwrap_or_default();
     let largest = reported.iter().map(|&(_, bytes)| bytes).max();
+    let ended_at_ns = points.last().map_or(0.0, |point| point.figure.median);
     let mut levels = Vec::new();
     for (index, level) in found.iter().enumerate() {
         let (name, reported_bytes) = match level.capacity_bytes {
             Some(capacity) => name_reach(capacity, &reported, reaches)
                 .unwrap_or_else(|| name_cache(capacity, &mut reported)),
+            // A cache not found yet, and a largest size that is not on the plateau: no memory.
+            None if !reported.is_empty() && ended_at_ns >= BEYOND_RATIO * level.latency_ns => {
+                name_cache(level.to_bytes as f64, &mut reported)
+            }
             None => name_last(index, level.to_bytes, largest),
         };
         levels.push(Level {

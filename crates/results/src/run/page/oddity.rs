@@ -2,12 +2,14 @@
 
 use numalab_page::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 use numalab_record::{Metric, is_shared};
+use numalab_topology::NodeId;
 
 use crate::run::{Oddity, Progress, RunFinding, Target};
 
 /// Returns a finding as a sentence without its full stop.
 pub(super) fn sentence(finding: &RunFinding) -> String {
     let cells = finding.evidence.len();
+    let of = |all: usize| format!("{cells} of {}", count(all, "cell"));
     match &finding.what {
         Oddity::Misplaced { workers, misplaced, pinned, on_node } => format!(
             "{misplaced} of {} were not where they should be: {pinned} pinned, {on_node} with all \
@@ -17,118 +19,119 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
         Oddity::Unproven { cells } => {
             format!("{} with figures but without proof of placement", count(*cells, "cell"))
         }
-        Oddity::Failed { planned, reason } => format!(
-            "{cells} of {} could not be measured, the first `{}`: {reason}",
-            count(*planned, "cell"),
-            finding.evidence.first().map_or("", |cell| cell.0.as_str())
-        ),
+        Oddity::Failed { planned, reason } => failed(finding, &of(*planned), reason),
         Oddity::Unmeasured { planned } => {
-            format!("the run ended early: {cells} of {} not measured", count(*planned, "cell"))
+            format!("the run ended early: {} not measured", of(*planned))
         }
         Oddity::HugePagesMissing { asked, missing } => format!(
             "huge pages are missing: {missing} of {} that requested them got smaller ones",
             count(*asked, "cell")
         ),
         Oddity::HugePagesSplit { lines, huge_ns, small_ns, walk_ns } => {
-            let walk = walk_ns.map(|ns| format!("; random access costs {} ns more", figure(ns)));
-            format!(
-                "this guest's huge pages are backed by small ones on its host: over {lines} lines \
-                 4K apart, translating an address takes {} ns, and {} ns on 4k pages{}",
-                figure(*huge_ns),
-                figure(*small_ns),
-                walk.unwrap_or_default()
-            )
+            split_pages(*lines, [*huge_ns, *small_ns], *walk_ns)
         }
         Oddity::EmulatedTime { time } => {
             format!("time is {time}: this machine's memory is emulated")
         }
         Oddity::ClockNotInvariant => "the clock is not invariant: times may be off".to_owned(),
-        Oddity::Disturbed { windows, disturbed } => {
-            let share = share(*disturbed, *windows);
-            let taken = count(*windows, "window");
-            match is_shared(*windows, *disturbed) {
-                true => format!(
-                    "this machine is shared: other load disturbed {share} of {taken}; cells with \
-                     few clean windows use all of theirs, and their intervals are wider"
-                ),
-                false => format!("{share} of {taken} were disturbed by other load"),
-            }
+        Oddity::Disturbed { windows, disturbed } => disturbances(*windows, *disturbed),
+        Oddity::Bursty { cells: all, too_short } => bursts(&of(*all), *too_short),
+        Oddity::NotPrecise { planned, precision } => {
+            let (cells, percent) = (of(*planned), trimmed(precision * 100.0));
+            format!("{cells} had not reached {percent} % when the budget ended")
         }
-        Oddity::Bursty { cells: all, too_short } => format!(
-            "bursty: in {cells} of {} windows come in bursts, and intervals are too short by \
-             up to about {}",
-            count(*all, "cell"),
-            ratio(*too_short)
-        ),
-        Oddity::NotPrecise { planned, precision } => format!(
-            "{cells} of {} had not reached {} % when the budget ended",
-            count(*planned, "cell"),
-            trimmed(precision * 100.0)
-        ),
-        machine => of_machine(machine),
-    }
-}
-
-/// Describes anomalies of the machine rather than of the run.
-fn of_machine(oddity: &Oddity) -> String {
-    match oddity {
-        Oddity::DistanceOrder { from, near, far, pairs } => {
-            let one = |target: &Target| {
-                let Target { node, distance, latency_ns } = target;
-                format!("node {node} (distance {distance}) takes {} ns", figure(*latency_ns))
-            };
-            let more = if *pairs > 1 { format!(" ({pairs} such pairs)") } else { String::new() };
+        Oddity::DistanceOrder { from, near, far, pairs } => order(*from, [near, far], *pairs),
+        Oddity::DistanceRatio { from, to, promised, measured } => {
+            distance_ratio([*from, *to], [*promised, *measured])
+        }
+        Oddity::SlowNode { node, metric, value, peers } => {
+            slow_node(*node, *metric, [*value, *peers])
+        }
+        Oddity::HiddenNodes { groups, cpus, within_ns, across_ns } => {
+            hidden_nodes(*groups, cpus, [*within_ns, *across_ns])
+        }
+        Oddity::CacheSize { level, found_bytes, reported_bytes } => {
+            let reported = size(*reported_bytes);
             format!(
-                "distances are out of order: from node {from}, {} but {}{more}",
-                one(near),
-                one(far)
+                "L{level} ends at {}, the system reports {reported}",
+                approximate_size(*found_bytes)
             )
         }
-        Oddity::DistanceRatio { from, to, promised, measured } => format!(
-            "the distance from node {from} to node {to} promises {}, but {} was measured",
-            ratio(*promised),
-            ratio(*measured)
-        ),
-        Oddity::SlowNode { node, metric, value, peers } => format!(
-            "node {node} is slower than the other nodes: {} {}, theirs {}",
-            figure(*value),
-            match metric {
-                Metric::Bandwidth => "GB/s from its own memory",
-                _ => "ns to its own memory",
-            },
-            figure(*peers)
-        ),
-        Oddity::HiddenNodes { groups, cpus, within_ns, across_ns } => format!(
-            "this guest sees one node, but its host seems to have {groups} nodes, or caches that \
-             the guest cannot see: cpus {cpus} are {} ns from each other and {} ns from the rest \
-             (round trip)",
-            figure(*within_ns),
-            figure(*across_ns)
-        ),
-        Oddity::CacheSize { level, found_bytes, reported_bytes } => format!(
-            "L{level} ends at {}, the system reports {}",
-            approximate_size(*found_bytes),
-            size(*reported_bytes)
-        ),
         Oddity::ChannelsEmpty { channels } => {
             format!("memory channels without a module: {channels}")
         }
         Oddity::ModulesSlow { modules } => {
             format!("memory modules run slower than they or the others could: {modules}")
         }
-        // `sentence` describes those of the run.
-        Oddity::Misplaced { .. }
-        | Oddity::Unproven { .. }
-        | Oddity::Failed { .. }
-        | Oddity::Unmeasured { .. }
-        | Oddity::HugePagesMissing { .. }
-        | Oddity::HugePagesSplit { .. }
-        | Oddity::EmulatedTime { .. }
-        | Oddity::ClockNotInvariant
-        | Oddity::Disturbed { .. }
-        | Oddity::Bursty { .. }
-        | Oddity::NotPrecise { .. } => String::new(),
     }
+}
+
+fn failed(finding: &RunFinding, cells: &str, reason: &str) -> String {
+    let first = finding.evidence.first().map_or("", |cell| cell.0.as_str());
+    format!("{cells} could not be measured, the first `{first}`: {reason}")
+}
+
+fn bursts(cells: &str, too_short: f64) -> String {
+    format!(
+        "bursty: in {cells} windows come in bursts, and intervals are too short by up to about {}",
+        ratio(too_short)
+    )
+}
+
+fn split_pages(lines: u64, [huge_ns, small_ns]: [f64; 2], walk_ns: Option<f64>) -> String {
+    let walk = walk_ns.map(|ns| format!("; random access costs {} ns more", figure(ns)));
+    format!(
+        "this guest's huge pages are backed by small ones on its host: over {lines} lines 4K apart, \
+         translating an address takes {} ns, and {} ns on 4k pages{}",
+        figure(huge_ns),
+        figure(small_ns),
+        walk.unwrap_or_default()
+    )
+}
+
+fn disturbances(windows: usize, disturbed: usize) -> String {
+    let (share, taken) = (share(disturbed, windows), count(windows, "window"));
+    match is_shared(windows, disturbed) {
+        true => format!(
+            "this machine is shared: other load disturbed {share} of {taken}; cells with few clean \
+             windows use all of theirs, and their intervals are wider"
+        ),
+        false => format!("{share} of {taken} were disturbed by other load"),
+    }
+}
+
+fn order(from: NodeId, targets: [&Target; 2], pairs: usize) -> String {
+    let [near, far] = targets.map(|Target { node, distance, latency_ns }| {
+        format!("node {node} (distance {distance}) takes {} ns", figure(*latency_ns))
+    });
+    let more = if pairs > 1 { format!(" ({pairs} such pairs)") } else { String::new() };
+    format!("distances are out of order: from node {from}, {near} but {far}{more}")
+}
+
+fn distance_ratio([from, to]: [NodeId; 2], ratios: [f64; 2]) -> String {
+    let [promised, measured] = ratios.map(ratio);
+    format!(
+        "the distance from node {from} to node {to} promises {promised}, but {measured} was measured"
+    )
+}
+
+fn slow_node(node: NodeId, metric: Metric, values: [f64; 2]) -> String {
+    let [value, peers] = values.map(figure);
+    let unit = match metric {
+        Metric::Bandwidth => "GB/s from its own memory",
+        _ => "ns to its own memory",
+    };
+    format!("node {node} is slower than the other nodes: {value} {unit}, theirs {peers}")
+}
+
+fn hidden_nodes(groups: usize, cpus: &str, [within_ns, across_ns]: [f64; 2]) -> String {
+    format!(
+        "this guest sees one node, but its host seems to have {groups} nodes, or caches that the \
+         guest cannot see: cpus {cpus} are {} ns from each other and {} ns from the rest (round \
+         trip)",
+        figure(within_ns),
+        figure(across_ns)
+    )
 }
 
 /// Returns the sentence for a run without anomalies.

@@ -140,8 +140,8 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
             count(progress.windows, "window")
         ),
         format!(
-            "Requested: intervals within {} % and at most {}. Of {}, {} got there, {} did not, {} \
-             failed, {} were not reached. Seed {}.",
+            "Requested: intervals within {} % in at most {}. Of {}, {} reached this precision, {} \
+             did not, {} failed, {} were not reached. Seed {}.",
             trimmed(run.precision * 100.0),
             duration(run.budget_ns),
             count(progress.planned, "cell"),

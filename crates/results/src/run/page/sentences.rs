@@ -145,15 +145,23 @@ fn end_text(level: &Level) -> Option<String> {
 }
 
 fn beyond_text(curve: &Curve) -> String {
-    match curve.levels.last() {
-        Some(last) if last.name == LevelName::Memory => {
+    match (curve.levels.last(), curve.points.last()) {
+        (Some(last), _) if last.name == LevelName::Memory => {
             format!("memory takes {} ns", figure(last.latency_ns))
         }
-        Some(last) => format!(
+        (Some(last), Some(largest)) if last.to_bytes < largest.size_bytes => format!(
+            "{} takes {} ns up to {} at least; the largest size takes {} ns, and one size does not \
+             show what memory takes",
+            last.name,
+            figure(last.latency_ns),
+            size(last.to_bytes),
+            figure(largest.figure.median)
+        ),
+        (Some(last), _) => format!(
             "the sweep ended at {} ns, possibly before it reached memory",
             figure(last.latency_ns)
         ),
-        None => "nothing is known beyond".to_owned(),
+        _ => "nothing is known beyond".to_owned(),
     }
 }
 

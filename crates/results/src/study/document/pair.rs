@@ -1,31 +1,40 @@
 //! The JSON document of two runs of a study compared.
 
-use serde::Serialize;
+use numalab_stats::Comparison;
+use serde::{Deserialize, Serialize};
 
-use crate::compare::FactDifference;
+use crate::VerdictWord;
+use crate::compare::{AnswerWord, FactDifference};
 use crate::document::{Bounds, bounds};
-use crate::label::answer_word;
+use crate::label::change_words;
 use crate::shape::FarEnd;
-use crate::study::{PairRow, StudyPair};
+use crate::study::page::words::own_words;
+use crate::study::{Effect, PairRow, StudyPair, Subject};
 
 /// Two runs of a study compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StudyComparison<'a> {
+pub struct StudyComparison {
+    /// The study's question.
+    #[serde(default)]
+    pub question: String,
     /// True if there are verdicts, which need several sessions per side.
     pub judged: bool,
     /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
     /// All metrics under all treatments that both runs have.
     pub values: Vec<PairedValue>,
+    /// What each run found by itself.
+    #[serde(default)]
+    pub answers: Vec<PairedAnswer>,
     /// Facts that differ between the two systems.
-    pub environment: &'a [FactDifference],
+    pub environment: Vec<FactDifference>,
     /// True if anything is worse by more than the margin.
     pub any_worse: bool,
 }
 
 /// One metric under one treatment, in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairedValue {
     /// The workload and the metric.
@@ -44,13 +53,39 @@ pub struct PairedValue {
     /// one session per side.
     pub interval_percent: Option<Bounds>,
     /// The verdict, or `not judged`.
-    pub verdict: &'static str,
-    /// Where the far ends of its blocks differ.
+    pub verdict: AnswerWord,
+    /// The difference of the far ends of its blocks.
     pub far_end: Option<FarEnd>,
 }
 
-impl<'a> StudyComparison<'a> {
-    pub(crate) fn of(pair: &'a StudyPair<'_>) -> Self {
+/// What each of the two runs found by itself on a metric and a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairedAnswer {
+    /// The workload and the metric.
+    pub metric: String,
+    /// The change in words: `pages 4k → 2m`.
+    pub change: String,
+    /// The first run's result.
+    pub baseline: OwnAnswer,
+    /// The second run's result.
+    pub candidate: OwnAnswer,
+}
+
+/// The result of one run by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OwnAnswer {
+    /// The verdict, adjusted for all metrics.
+    pub verdict: VerdictWord,
+    /// The change in percent; `None` if a value is not positive.
+    pub change_percent: Option<f64>,
+    /// Both in words: `-3.1 %, equivalent within 2 %`.
+    pub words: String,
+}
+
+impl StudyComparison {
+    pub(crate) fn of(pair: &StudyPair<'_>) -> Self {
         let value = |row: &PairRow| PairedValue {
             metric: row.metric.clone(),
             treatment: row.treatment.clone(),
@@ -59,15 +94,38 @@ impl<'a> StudyComparison<'a> {
             sessions: row.sessions,
             change_percent: row.change_percent,
             interval_percent: bounds(row.interval_percent),
-            verdict: answer_word(row.answer),
+            verdict: row.answer.into(),
             far_end: row.far_end.clone(),
         };
         Self {
+            question: pair.before.document.run.question.clone(),
             judged: pair.is_judged(),
             margin_percent: pair.tolerance.as_percent(),
             values: pair.rows.iter().map(value).collect(),
-            environment: &pair.environment,
+            answers: answers(pair),
+            environment: pair.environment.clone(),
             any_worse: pair.any_worse(),
         }
     }
+}
+
+fn answers(pair: &StudyPair<'_>) -> Vec<PairedAnswer> {
+    let answer = |(subject, effect): (&Subject, &Effect)| {
+        let metric = subject.title();
+        let mut others = pair.after.answers();
+        let (other_subject, other) = others
+            .find(|(other, found)| other.title() == metric && found.change == effect.change)?;
+        let own = |subject: &Subject, found: &Comparison| OwnAnswer {
+            verdict: found.verdict.into(),
+            change_percent: found.percent(),
+            words: own_words(found, subject.margin_percent),
+        };
+        Some(PairedAnswer {
+            metric,
+            change: change_words(effect.kind, &effect.change),
+            baseline: own(subject, &effect.found),
+            candidate: own(other_subject, &other.found),
+        })
+    };
+    pair.before.answers().filter_map(answer).collect()
 }

@@ -46,7 +46,7 @@ pub struct PairRow {
     pub interval_percent: Option<Interval>,
     /// The answer from the variation between sessions, adjusted for all rows (Holm).
     pub answer: Answer,
-    /// Where the far ends of its blocks differ.
+    /// The difference of the far ends of its blocks.
     pub far_end: Option<FarEnd>,
 }
 

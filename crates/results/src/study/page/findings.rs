@@ -122,7 +122,7 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
         Some(EndReason::NoneLeft) => {
             format!("{done}: no treatment was left that could be better than the baseline.")
         }
-        Some(EndReason::BudgetSpent) => format!("{done}: the time allowed was spent."),
+        Some(EndReason::BudgetSpent) => format!("{done}: the time limit was reached."),
         Some(EndReason::Failed(why)) => format!("{done}; it failed: {why}"),
         Some(EndReason::Interrupted | EndReason::Done) | None => {
             format!("{done}; it was interrupted.")

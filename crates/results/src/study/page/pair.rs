@@ -4,16 +4,16 @@ use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
-use numalab_stats::{Comparison, Verdict};
+use numalab_stats::Interval;
 
 use super::words;
-use crate::compare::Answer;
+use crate::compare::AnswerWord;
 use crate::compare::page::environment_table;
 use crate::document;
-use crate::label::{self, answer_word};
+use crate::label;
 use crate::report::Report;
-use crate::study::document::StudyComparison;
-use crate::study::{PairRow, StudyPair, Subject};
+use crate::study::StudyPair;
+use crate::study::document::{PairedValue, StudyComparison};
 
 /// Maximum number of changes named in a sentence.
 const LISTED: usize = 6;
@@ -22,6 +22,20 @@ const APART: &str = "The two runs were not interleaved, so a drift of the machin
      looks like a difference. Within each run, treatments were interleaved.";
 
 impl Report for StudyPair<'_> {
+    fn page(&self) -> Page {
+        StudyComparison::of(self).page()
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        StudyComparison::of(self).json()
+    }
+
+    fn rows(&self) -> Option<Rows> {
+        StudyComparison::of(self).rows()
+    }
+}
+
+impl Report for StudyComparison {
     fn page(&self) -> Page {
         let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
         let values = part("Values", values(self)).map(|part| part.noted(vec![APART.to_owned()]));
@@ -32,7 +46,7 @@ impl Report for StudyPair<'_> {
         ];
         Page {
             brand: "numalab compare".to_owned(),
-            title: self.before.document.run.question.clone(),
+            title: self.question.clone(),
             meta: "Two runs of a study".to_owned(),
             lead: lead(self),
             parts: parts.into_iter().flatten().collect(),
@@ -41,21 +55,20 @@ impl Report for StudyPair<'_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudyComparison, &StudyComparison::of(self))
+        document(Kind::StudyComparison, self)
     }
 
     fn rows(&self) -> Option<Rows> {
-        let row = |row: &PairRow| {
-            let interval = row.interval_percent;
+        let row = |row: &PairedValue| {
             vec![
                 row.metric.clone(),
                 row.treatment.clone(),
-                row.medians[0].to_string(),
-                row.medians[1].to_string(),
+                row.baseline_median.to_string(),
+                row.candidate_median.to_string(),
                 optional(row.change_percent),
-                optional(interval.map(|interval| interval.lo)),
-                optional(interval.map(|interval| interval.hi)),
-                answer_word(row.answer).to_owned(),
+                optional(row.interval_percent.map(|[lo, _]| lo)),
+                optional(row.interval_percent.map(|[_, hi]| hi)),
+                row.verdict.name().to_owned(),
             ]
         };
         let rows = Rows::new("compared studies")
@@ -63,16 +76,16 @@ impl Report for StudyPair<'_> {
             .values("", ["baseline_median", "candidate_median"])
             .values("%", ["change_percent", "lo_percent", "hi_percent"])
             .texts(["verdict"]);
-        Some(rows.rows(self.rows.iter().map(row)))
+        Some(rows.rows(self.values.iter().map(row)))
     }
 }
 
 /// Describes the changes for worse and better, or the lack of any; with one session per side, the
 /// changes and why there is no verdict.
-fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
-    if !of.is_judged() {
-        let changes: Vec<String> = of.rows.iter().map(change).take(LISTED).collect();
-        let more = of.rows.len().saturating_sub(LISTED);
+fn lead(of: &StudyComparison) -> Vec<Lead> {
+    if !of.judged {
+        let changes: Vec<String> = of.values.iter().map(change).take(LISTED).collect();
+        let more = of.values.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let sentence = format!(
             "{}{more}: not judged, because one session per side does not show how sessions of \
@@ -81,39 +94,40 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
         );
         return vec![Lead::new("Not judged", sentence, Mood::Odd)];
     }
-    let named = |(name, verdict, mood): (&str, Verdict, Mood)| {
-        let rows = of.rows.iter().filter(move |row| row.answer == Answer::Judged(verdict));
+    let named = |(name, verdict, mood): (&str, AnswerWord, Mood)| {
+        let rows = of.values.iter().filter(move |row| row.verdict == verdict);
         let names = rows.map(change).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| Lead::new(name, format!("{names}."), mood))
     };
-    let changed = [("Worse", Verdict::Worse, Mood::Bad), ("Better", Verdict::Better, Mood::Good)];
+    let changed =
+        [("Worse", AnswerWord::Worse, Mood::Bad), ("Better", AnswerWord::Better, Mood::Good)];
     let lead: Vec<Lead> = changed.into_iter().filter_map(named).collect();
     if !lead.is_empty() {
         return lead;
     }
-    let margin = trimmed(of.tolerance.as_percent());
+    let margin = trimmed(of.margin_percent);
     let nothing = format!("Nothing is shown to differ by more than {margin} %.");
     vec![Lead::new("Change", nothing, Mood::Plain)]
 }
 
 /// Describes one change: `chase latency under pages=2m -3.1 %`.
-fn change(row: &PairRow) -> String {
+fn change(row: &PairedValue) -> String {
     let change = row.change_percent.map_or_else(|| "–".to_owned(), percent);
     format!("{} under {} {change}", row.metric, row.treatment)
 }
 
-fn values(of: &StudyPair<'_>) -> Table {
-    let rows = of.rows.iter().map(|row| {
-        let interval = row.interval_percent.as_ref();
+fn values(of: &StudyComparison) -> Table {
+    let rows = of.values.iter().map(|row| {
+        let interval = row.interval_percent.map(|[lo, hi]| Interval { lo, hi });
         vec![
             row.metric.clone(),
             row.treatment.clone(),
-            figure(row.medians[0]),
-            figure(row.medians[1]),
+            figure(row.baseline_median),
+            figure(row.candidate_median),
             row.change_percent.map_or_else(|| "–".to_owned(), percent),
-            interval.map_or_else(|| "–".to_owned(), words::range),
+            interval.as_ref().map_or_else(|| "–".to_owned(), words::range),
             row.sessions.map(|sessions| sessions.to_string()).join(", "),
-            label::with_far_end(answer_word(row.answer), row.far_end.as_ref()),
+            label::with_far_end(row.verdict.name(), row.far_end.as_ref()),
         ]
     });
     Table::new(
@@ -129,25 +143,14 @@ fn values(of: &StudyPair<'_>) -> Table {
     .figures("sessions")
     .words("verdict")
     .rows(rows)
-    .moods(of.rows.iter().map(|row| match row.answer {
-        Answer::Judged(verdict) => label::mood(verdict),
-        Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
-    }))
+    .moods(of.values.iter().map(|row| label::answer_mood(row.verdict)))
 }
 
 /// Tabulates what each run found on its own.
-fn answers(of: &StudyPair<'_>) -> Table {
-    let rows = of.before.answers().filter_map(|(subject, effect)| {
-        let title = subject.title();
-        let mut others = of.after.answers();
-        let (other_subject, other) = others
-            .find(|(other, found)| other.title() == title && found.change == effect.change)?;
-        let said = |subject: &Subject, found: &Comparison| {
-            let verdict = words::verdict(found, subject.margin_percent);
-            format!("{}, {verdict}", words::change(found))
-        };
-        let (first, second) = (said(subject, &effect.found), said(other_subject, &other.found));
-        Some(vec![title, words::label(effect), first, second])
+fn answers(of: &StudyComparison) -> Table {
+    let rows = of.answers.iter().map(|answer| {
+        let [first, second] = [&answer.baseline, &answer.candidate].map(|own| own.words.clone());
+        vec![answer.metric.clone(), answer.change.clone(), first, second]
     });
     Table::new("Results of each run")
         .words("metric")

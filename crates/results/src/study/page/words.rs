@@ -246,6 +246,11 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
     }
 }
 
+/// Describes the change and the verdict of a run by itself: `-3.1 %, equivalent within 2 %`.
+pub(in crate::study) fn own_words(found: &Comparison, margin_percent: f64) -> String {
+    format!("{}, {}", change(found), verdict(found, margin_percent))
+}
+
 /// Returns a verdict in the width of a terminal: `inconclusive, +8 blocks`.
 pub(super) fn short_verdict(found: &Comparison) -> String {
     let word = match (found.verdict, found.ground) {

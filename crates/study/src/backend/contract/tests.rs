@@ -26,7 +26,7 @@ fn all() -> [BackendError; 4] {
             found: "65".to_owned(),
             expected: "1 to 64".to_owned(),
         },
-        BackendError::Failed { doing: "a boot".to_owned(), reason: "no console".to_owned() },
+        BackendError::failed("a boot", "no console"),
         BackendError::Interrupted,
     ]
 }
@@ -54,7 +54,7 @@ fn an_error_that_a_guest_sends_is_the_same_here() {
 }
 
 #[test]
-fn a_backend_that_failed_while_it_was_prepared_is_restored_and_both_errors_are_kept() {
+fn a_backend_that_fails_to_prepare_is_restored_and_both_errors_are_kept() {
     let [cause, .., failed, _] = all();
     let error = PrepareError::restoring(cause.clone(), Box::new(Restores(Ok(()))));
     assert_eq!(error, PrepareError { cause: cause.clone(), restore: None });
@@ -63,13 +63,13 @@ fn a_backend_that_failed_while_it_was_prepared_is_restored_and_both_errors_are_k
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_with_its_package_or_without_one() {
+fn a_missing_program_is_reported_with_its_package_if_known() {
     let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
     let program = workload.tools[0].program.clone();
     let error = BackendError::missing(&workload, &program);
     let BackendError::Lacking { what, remedy } = &error else { panic!("{error}") };
-    assert_eq!(*what, format!("workload dbench: `{program}` is not there"));
+    assert_eq!(*what, format!("workload dbench: `{program}` was not found"));
     assert_eq!(*remedy, workload.tools[0].remedy());
     let own = BackendError::missing(&workload, "own").to_string();
-    assert_eq!(own, "workload dbench: `own` is not there; expected a program");
+    assert_eq!(own, "workload dbench: `own` was not found; expected a program");
 }

@@ -44,7 +44,7 @@ fn the_last_line_that_a_script_prints_is_the_file_in_the_commits_tree() {
 }
 
 #[test]
-fn a_file_elsewhere_is_taken_by_its_whole_path() {
+fn a_file_elsewhere_is_named_by_its_absolute_path() {
     let lab = Lab::new("echo x > \"$NUMALAB_BUILD/vmlinuz\"; echo \"$NUMALAB_BUILD/vmlinuz\"");
     assert_eq!(lab.run().unwrap(), Built::File(lab.path("kept").join("vmlinuz")));
 }
@@ -58,7 +58,7 @@ fn a_script_knows_its_commit() {
 #[test]
 fn a_commit_that_does_not_build_is_skipped_with_the_reason() {
     for (script, reason) in [
-        ("exit 125", "its script says so (exit 125)"),
+        ("exit 125", "its script reports this (exit 125)"),
         ("echo no rule >&2; exit 2", "exit 2: no rule"),
         ("echo first >&2; echo last >&2; exit 124", "exit 124: last"),
         ("exit 1", "exit 1: "),
@@ -76,7 +76,7 @@ fn a_build_ends_the_search_in_the_cases_of_git_bisect_run() {
         ("kill -9 $$", "signal 9"),
     ] {
         let error = Lab::new(script).run().unwrap_err();
-        let message = format!("the build of commit {} was given up: {reason}", commit().short());
+        let message = format!("the build of commit {} was aborted: {reason}", commit().short());
         assert_eq!(error.to_string(), message);
     }
 }
@@ -86,7 +86,7 @@ fn a_build_that_names_no_file_is_refused_with_what_it_printed() {
     for (script, printed) in [("true", ""), ("echo nothing", "nothing"), ("echo .", ".")] {
         let error = Lab::new(script).run().unwrap_err();
         let message = format!(
-            "the build of commit {} printed {printed:?} last: expected the kernel's file",
+            "the last line of the build of commit {} is {printed:?}: expected the kernel's path",
             commit().short()
         );
         assert_eq!(error.to_string(), message);
@@ -97,7 +97,7 @@ fn a_build_that_names_no_file_is_refused_with_what_it_printed() {
 fn a_missing_script_ends_the_search() {
     let lab = Lab { build: Build::Script("/no/such/script".into()), ..Lab::new("true") };
     let message = lab.run().unwrap_err().to_string();
-    assert!(message.contains("was given up: ") && message.contains("/no/such/script"), "{message}");
+    assert!(message.contains("was aborted: ") && message.contains("/no/such/script"), "{message}");
 }
 
 #[test]

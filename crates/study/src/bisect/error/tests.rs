@@ -3,7 +3,7 @@ use numalab_record::study::Quantity;
 use super::*;
 
 fn failed() -> BackendError {
-    BackendError::Failed { doing: "a boot".to_owned(), reason: "no console".to_owned() }
+    BackendError::failed("a boot", "no console")
 }
 
 fn lacking() -> BackendError {
@@ -24,7 +24,7 @@ fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
     let shown: [(BisectError, &str); 9] = [
         (
             BisectError::NotBehind { good: text("aaa"), bad: text("bbb") },
-            "--bad bbb: does not come after --good aaa: expected one of its descendants",
+            "--bad bbb: expected a descendant of --good aaa",
         ),
         (
             BisectError::EndNotBuilt { commit: text("aaa"), reason: text("exit 2: no rule") },
@@ -32,11 +32,12 @@ fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
         ),
         (
             BisectError::BuildGivenUp { commit: text("aaa"), reason: text("signal 9") },
-            "the build of commit aaa was given up: signal 9",
+            "the build of commit aaa was aborted: signal 9",
         ),
         (
             BisectError::NoKernel { commit: text("aaa"), printed: text("done.\u{7}") },
-            "the build of commit aaa printed \"done.\\u{7}\" last: expected the kernel's file",
+            "the last line of the build of commit aaa is \"done.\\u{7}\": expected the kernel's \
+             path",
         ),
         (
             BisectError::EndNotRun { commit: text("aaa"), source: failed() },
@@ -45,7 +46,7 @@ fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
         (BisectError::NotRestored(failed()), "a boot: no console"),
         (
             BisectError::NoRatio { metric: text("t"), value: 0.0 },
-            "t is 0: expected a value above 0, since commits are compared by ratios",
+            "t is 0: expected a positive value, since commits are compared by ratios",
         ),
         (
             BisectError::NoMetric { wanted: text("u"), known: text("one of t, v") },

@@ -31,8 +31,7 @@ impl Backend for Nowhere {
     }
 }
 
-const KIND: BackendKind =
-    BackendKind { name: "host", about: "", settings: &[], own_metrics: &[], levels: &[] };
+const KIND: BackendKind = BackendKind { name: "host", ..BackendKind::PLAIN };
 const LAB: Backends = Backends::new(&[(&KIND, |_, _| Ok(Box::new(Nowhere)))]);
 
 fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {

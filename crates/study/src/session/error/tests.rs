@@ -3,7 +3,7 @@ use numalab_host::DirectoryLockError;
 use super::*;
 
 fn failed(doing: &str) -> BackendError {
-    BackendError::Failed { doing: doing.to_owned(), reason: "refused".to_owned() }
+    BackendError::failed(doing, "refused")
 }
 
 fn lacking() -> BackendError {
@@ -13,10 +13,10 @@ fn lacking() -> BackendError {
 #[test]
 fn a_failed_restore_comes_first_with_the_earlier_error() {
     let alone = SessionError::NotRestored { restore: failed("knob k"), cause: None };
-    assert_eq!(alone.to_string(), "could not be put back: knob k: refused");
+    assert_eq!(alone.to_string(), "could not be restored: knob k: refused");
     let cause = Some(Box::new(SessionError::Backend(failed("a sample"))));
     let both = SessionError::NotRestored { restore: failed("knob k"), cause };
-    let message = "could not be put back: knob k: refused (after: a sample: refused)";
+    let message = "could not be restored: knob k: refused (after: a sample: refused)";
     assert_eq!(both.to_string(), message);
 }
 
@@ -25,7 +25,8 @@ fn another_environment_is_reported_with_the_differences_and_the_remedy() {
     let error = SessionError::OtherEnvironment { differences: "kernel 6.8, was 6.1".to_owned() };
     assert_eq!(
         error.to_string(),
-        "the environment is not that in which the study began: kernel 6.8, was 6.1; run it anew"
+        "the environment differs from that in which the study began: kernel 6.8, was 6.1; start a \
+         new run"
     );
     assert_eq!(error.class(), ErrorClass::Failed);
 }

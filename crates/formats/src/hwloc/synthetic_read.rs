@@ -1,0 +1,124 @@
+//! Reads synthetic descriptions as hwloc does (`HWLOC_SYNTHETIC`, `lstopo --of synthetic`).
+
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, MAX_ID, Machine, NodeId};
+
+use super::synthetic::FORMAT;
+use super::synthetic_items::{Attributes, Item, Kind, items};
+use crate::assembly::Assembly;
+use crate::error::ReadError;
+use crate::reading::Reading;
+
+/// The most cpus of a description: every cpu number is below [`MAX_ID`].
+const MOST_CPUS: usize = MAX_ID as usize + 1;
+
+/// Returns true if a text looks like a synthetic description: its levels end with cpus.
+#[must_use]
+pub fn is_synthetic(text: &str) -> bool {
+    let last = text.split_whitespace().rfind(|word| !word.contains(['[', ']']));
+    last.is_some_and(|word| word.to_ascii_lowercase().starts_with("pu:"))
+}
+
+/// Reads a synthetic description with a type for each level: `pack:2 [numa(memory=8GiB)] core:8
+/// pu:2`. Memory that is not given is unknown.
+///
+/// # Errors
+/// [`ReadError::Markup`] for a level of another form and for indexes that do not number the objects
+/// of their level; [`ReadError::TooMany`] for more cpus or nodes than a machine has.
+pub fn read_synthetic(text: &str) -> Result<Reading, ReadError> {
+    let items = items(text)?;
+    let cpus = cpu_count(&items)?;
+    let innermost = items.last().filter(|item| item.kind == Kind::Pu);
+    let innermost =
+        innermost.ok_or(ReadError::Absent { format: FORMAT, what: "last level `pu`" })?;
+    let numbers = innermost.attributes.numbers(cpus)?;
+    let mut assembly = Assembly::default();
+    numbers.iter().for_each(|&number| {
+        assembly.cpu(CpuId(number));
+    });
+    place(&items, &numbers, &mut assembly)?;
+    let _ = assembly.take_claims();
+    let mut machine = assembly.finish(FORMAT)?;
+    let mut above = 1;
+    for item in items.iter().filter(|item| !item.is_attached) {
+        above *= item.count;
+        group(item, &numbers, above, &mut machine);
+    }
+    machine.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
+    Ok(Reading { value: machine, findings: Vec::new() })
+}
+
+fn cpu_count(items: &[Item]) -> Result<usize, ReadError> {
+    let counts = items.iter().filter(|item| !item.is_attached).map(|item| item.count);
+    let cpus = counts.fold(1, usize::saturating_mul);
+    if cpus > MOST_CPUS {
+        let (what, most) = ("cpus", MOST_CPUS);
+        return Err(ReadError::TooMany { format: FORMAT, what, found: cpus, most });
+    }
+    Ok(cpus)
+}
+
+/// Puts cpus and memory on nodes. Nodes are numbered from the inside out, object by object; the
+/// first that is attached to cpus takes them. Without any, hwloc takes the machine as one node.
+fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(), ReadError> {
+    let mut nodes: Vec<(usize, usize, usize, &Attributes)> = Vec::new();
+    let mut objects = 1;
+    for (depth, item) in items.iter().enumerate() {
+        if !item.is_attached {
+            objects *= item.count;
+        }
+        if item.kind == Kind::Node {
+            let cpus = numbers.len() / objects;
+            // An object's nodes come after those of the objects inside it.
+            nodes.extend((0..objects).map(|o| ((o + 1) * cpus, cpus, depth, &item.attributes)));
+        }
+        let most = numalab_topology::MAX_NODES;
+        if nodes.len() > most {
+            let (what, found) = ("nodes", nodes.len());
+            return Err(ReadError::TooMany { format: FORMAT, what, found, most });
+        }
+    }
+    let unsaid = Attributes::default();
+    if nodes.is_empty() {
+        nodes.push((numbers.len(), numbers.len(), 0, &unsaid));
+    }
+    nodes.sort_by_key(|&(end, cpus, depth, _)| (end, cpus, depth));
+    // Their indexes are one list, wherever it stands.
+    let has_indexes = |item: &&Item| item.kind == Kind::Node && item.attributes.has_indexes();
+    let listed = items.iter().rfind(has_indexes);
+    let ids = listed.map_or(&unsaid, |item| &item.attributes).numbers(nodes.len())?;
+    for ((end, cpus, _, attributes), id) in nodes.into_iter().zip(ids) {
+        let set: CpuSet = numbers[end - cpus..end].iter().map(|&number| CpuId(number)).collect();
+        assembly.place(&set, NodeId(id), &format!("node {id}"));
+        let node = assembly.node(NodeId(id));
+        node.memory_bytes = attributes.memory_bytes.unwrap_or_default();
+        node.memory_unknown = attributes.memory_bytes.is_none();
+    }
+    Ok(())
+}
+
+/// Gives the cpus their object on a level of `objects` objects.
+fn group(item: &Item, numbers: &[u32], objects: usize, machine: &mut Machine) {
+    let mut sets: Vec<CpuSet> = numbers
+        .chunks(numbers.len() / objects)
+        .map(|chunk| chunk.iter().map(|&number| CpuId(number)).collect())
+        .collect();
+    sets.sort_by_key(CpuSet::first);
+    for (number, cpus) in (0u32..).zip(sets) {
+        for (thread, id) in (0u32..).zip(cpus.iter()) {
+            let Ok(index) = machine.cpus.binary_search_by_key(&id, |cpu| cpu.id) else { continue };
+            let cpu = &mut machine.cpus[index];
+            match item.kind {
+                Kind::Package => cpu.package = Some(number),
+                Kind::Core => (cpu.core, cpu.thread) = (Some(number), thread),
+                Kind::Cache(3, CacheKind::Unified) => cpu.l3_group = Some(number),
+                _ => {}
+            }
+        }
+        // A level without a size says who shares, and nothing of the cache.
+        let size_bytes = item.attributes.size_bytes;
+        if let (Kind::Cache(level, kind), Some(_)) = (item.kind, size_bytes) {
+            let (line_bytes, ways) = (None, None);
+            machine.caches.push(Cache { level, kind, size_bytes, line_bytes, ways, cpus });
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which tool printed a text, for errors about a text that was given as that of another tool.
+
+/// A tool, how its text is recognised, and what to give numalab.
+struct Tool {
+    /// Texts of which the first lines contain one.
+    marks: &'static [&'static str],
+    /// The source that reads it, if there is one.
+    source: Option<&'static str>,
+    /// What the text is, and what to give instead.
+    advice: &'static str,
+}
+
+/// The tools, the surest marks first.
+const TOOLS: [Tool; 10] = [
+    Tool {
+        marks: &["<topology", "hwloc.dtd"],
+        source: Some("lstopo"),
+        advice: "this is XML of lstopo: give it as lstopo:FILE",
+    },
+    Tool {
+        marks: &["SYSTEM_NAME="],
+        source: Some("arch"),
+        advice: "this is an architecture file: give it as arch:FILE",
+    },
+    Tool {
+        marks: &["available: ", " cpus: "],
+        source: Some("numactl"),
+        advice: "this is the output of `numactl -H`: give it as numactl:FILE",
+    },
+    Tool {
+        marks: &["CPU NODE", "CPU,Core", "CPU,Node", "On-line CPU(s)", "\"lscpu\"", "\"cpus\""],
+        source: Some("lscpu"),
+        advice: "this is the output of lscpu: give it as lscpu:FILE",
+    },
+    Tool {
+        marks: &["PU L#", "NUMANode L#", "Machine (", "NUMANode:"],
+        source: None,
+        advice: "this drawing of lstopo has rounded sizes and no distances: give `lstopo --of xml` as \
+                 lstopo:FILE",
+    },
+    Tool {
+        marks: &["depth 0:"],
+        source: None,
+        advice: "hwloc-info only counts: give `lstopo --of xml` as lstopo:FILE",
+    },
+    Tool {
+        marks: &["numa_hit", "Per-node "],
+        source: None,
+        advice: "numastat has neither cpus nor distances: give `numactl -H` as numactl:FILE",
+    },
+    Tool {
+        marks: &["SRAT: "],
+        source: None,
+        advice: "the kernel's log has a part of the tables: give a copy of /sys/firmware/acpi/tables \
+                 as acpi:DIR",
+    },
+    Tool {
+        marks: &["processor\t:", "processor       :"],
+        source: None,
+        advice: "this is /proc/cpuinfo: give DIR with it at DIR/proc/cpuinfo as sysfs:DIR",
+    },
+    Tool {
+        marks: &["[[node]]", "[[cpu]]"],
+        source: None,
+        advice: "this is a machine file: give it as --topology FILE",
+    },
+];
+/// The lines at the top of a text that are looked at.
+const LINES: usize = 400;
+
+/// Returns what a text is and what to give instead, if it was given as one for `source`; `None` if it
+/// is such a text, or of no known tool.
+#[must_use]
+pub fn advice(source: &str, text: &str) -> Option<&'static str> {
+    let lines: Vec<String> = text.lines().take(LINES).map(single_spaces).collect();
+    let has = |tool: &&Tool| {
+        let mark = |line: &String| tool.marks.iter().any(|mark| line.contains(*mark));
+        lines.iter().any(mark)
+    };
+    let tools: Vec<&Tool> = TOOLS.iter().filter(has).collect();
+    let is_right = tools.iter().any(|tool| tool.source == Some(source));
+    tools.first().filter(|_| !is_right).map(|tool| tool.advice)
+}
+
+fn single_spaces(line: &str) -> String {
+    line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_other_tools_are_recognised_and_those_of_the_source_are_not_blamed() {
+        let texts = [
+            ("$ lscpu -e\nCPU NODE SOCKET\n  0    0\n", "lscpu:FILE"),
+            ("Machine (11GB total)\n  Package L#0\n", "`lstopo --of xml` as lstopo:FILE"),
+            ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
+            ("                           node0\nnuma_hit         7\n", "`numactl -H`"),
+            ("[    0.01] ACPI: SRAT: Node 0 PXM 0 [mem 0x0-0x9ffff]\n", "acpi:DIR"),
+            ("processor\t: 0\nvendor_id\t: GenuineIntel\n", "DIR/proc/cpuinfo"),
+            ("available: 1 nodes (0)\nnode 0 cpus: 0\n", "numactl:FILE"),
+            ("<?xml version=\"1.0\"?>\n<topology>\n", "lstopo:FILE"),
+            ("SYSTEM_NAME=\"LUMI\"\nCPU(s): 2\n", "arch:FILE"),
+            ("[[node]]\nid = 0\n", "--topology"),
+        ];
+        for (text, expected) in texts {
+            let said = advice("xyz", text).unwrap_or_default();
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+        assert_eq!(advice("numactl", "available: 2 nodes (0-1)\nnode 0 cpus: x\n"), None);
+        assert_eq!(advice("numactl", "my shopping list\n"), None);
+    }
+}
