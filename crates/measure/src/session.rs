@@ -38,7 +38,7 @@ pub struct Tally {
     pub failed: usize,
     /// Cells not begun because the budget was spent.
     pub unmeasured: usize,
-    /// The first failure's class and reason.
+    /// The first failure's class, and its cell and reason.
     pub first_failure: Option<(ErrorClass, String)>,
 }
 
@@ -119,9 +119,30 @@ impl<'a> Session<'a> {
             Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),
             Err(error) => {
                 let rest = cells.get(given.get()..).unwrap_or_default();
-                rest.iter().try_for_each(|cell| give(cell, Measured::failed(cell, &error)))
+                self.without_largest(rest, &error, share)
             }
         }
+    }
+
+    /// Records cells without buffers, and measures the smaller ones: shared buffers are as large as
+    /// the largest cell requires.
+    fn without_largest(
+        &mut self,
+        cells: &[Cell],
+        error: &MeasureError,
+        share: &Share<'_>,
+    ) -> Result<(), MeasureError> {
+        let size = |cell: &Cell| cell.experiment.description().axes().size_bytes;
+        let largest = cells.iter().map(size).max().flatten();
+        let (lost, left): (Vec<Cell>, Vec<Cell>) =
+            cells.iter().cloned().partition(|cell| size(cell) == largest);
+        for cell in lost {
+            let failed = Measured::failed(&cell, error);
+            self.tally.count(&failed);
+            self.recorder.record(&failed.finished, &failed.samples)?;
+            self.observer.finished(&cell, &failed.samples);
+        }
+        if left.is_empty() { Ok(()) } else { self.run_together(&left, share) }
     }
 }
 
@@ -142,7 +163,8 @@ impl Tally {
             Outcome::Failed { reason } => {
                 self.failed += 1;
                 let class = measured.failure.unwrap_or(ErrorClass::Failed);
-                self.first_failure.get_or_insert_with(|| (class, reason.clone()));
+                let named = || format!("{}: {reason}", measured.finished.cell);
+                self.first_failure.get_or_insert_with(|| (class, named()));
             }
         }
     }

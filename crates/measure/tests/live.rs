@@ -147,6 +147,26 @@ fn page_local_order_on_small_pages_has_the_latency_of_memory() {
     }
 }
 
+/// Regression: cells that share a buffer were lost together if the largest was too large.
+#[test]
+fn a_cell_without_memory_is_left_out_and_named_and_smaller_ones_are_measured() {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context(Duration::from_secs(20));
+    // No address space has as much as the largest.
+    let cells = latency_plan(&[64 << 10, 128 << 10, 1 << 47], Team::Serial);
+    let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+    let tally = measure(&context, &mut recorder, &cells).expect("nothing interrupts");
+    assert_eq!((tally.failed, tally.precise + tally.budget_spent), (1, 2), "{tally:?}");
+    let (_, first) = tally.first_failure.expect("one failed");
+    assert!(first.starts_with(&format!("{}: ", cells[2].id)), "{first}");
+    let document = recorder.document();
+    let is_measured = |id: &str| {
+        let mut cells = document.cells.iter().filter(|of| of.cell.id.0.contains(id));
+        cells.any(|of| !of.samples.is_empty())
+    };
+    assert!(is_measured("64K") && is_measured("128K"));
+}
+
 #[test]
 fn concurrent_chasers_have_separate_memory() {
     let document = measured(&latency_plan(&[SIZE], Team::Concurrent));
