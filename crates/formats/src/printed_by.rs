@@ -1,4 +1,4 @@
-//! Which tool printed a text, for errors about a text that was given as that of another tool.
+//! Recognises the tool that printed a text, for errors about text given as that of another tool.
 
 /// A tool, how its text is recognised, and what to give numalab.
 struct Tool {
@@ -6,7 +6,7 @@ struct Tool {
     marks: &'static [&'static str],
     /// The source that reads it, if there is one.
     source: Option<&'static str>,
-    /// What the text is, and what to give instead.
+    /// The kind of text, and what to give instead.
     advice: &'static str,
 }
 

@@ -86,7 +86,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     }
 }
 
-/// What says which values are better is missing from comparisons of earlier versions.
+/// Comparisons of earlier versions do not say which values are better.
 #[test]
 fn a_comparison_of_an_earlier_version_without_what_its_page_needs_names_the_command() {
     let place = tempfile::tempdir().expect("a directory");

@@ -5,7 +5,7 @@ use numalab_topology::{CacheKind, MAX_ID};
 use super::synthetic::FORMAT;
 use crate::error::ReadError;
 
-/// What the objects of a level are.
+/// The kind of a level's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Package,

@@ -11,7 +11,7 @@ use crate::pasted;
 
 const FORMAT: &str = "lscpu -J";
 
-/// What the JSON has.
+/// The form of the JSON.
 pub(super) enum Content {
     /// The rows of a table.
     Rows(Vec<Row>),

@@ -6,7 +6,7 @@ use crate::error::ReadError;
 
 pub(super) const FORMAT: &str = "lscpu table";
 
-/// Where a row is.
+/// The place of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// The line, from 1.

@@ -78,7 +78,7 @@ pub(super) const ITS_KERNEL: SettingSpec = SettingSpec {
     default: "linux",
     about: "the kernel to boot",
 };
-/// What commands in it need.
+/// The setting for programs and files that its commands need.
 pub(super) const WITH: SettingSpec = SettingSpec {
     name: "with",
     kind: SettingKind::List("programs and files"),
