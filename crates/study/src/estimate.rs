@@ -56,8 +56,8 @@ pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Dec
 /// Returns the smallest number of blocks with which a difference can be shown at the first look: in
 /// the primary metric if the study names one, else in any answer, corrected for all answers. These
 /// are every metric of every workload except facts, and the backend's own
-/// ([`Backend::own_metrics`]), for every level except the first of each factor. Values that do not
-/// vary need fewer blocks.
+/// ([`own_metrics`](crate::Backend::own_metrics)), for every level except the first of each
+/// factor. Values that do not vary need fewer blocks.
 #[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
     numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())

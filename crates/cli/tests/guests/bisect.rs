@@ -241,8 +241,8 @@ fn revisions_that_are_not_there_or_do_not_follow_each_other_are_bad_input() {
     let lab = Lab::planted(2);
     for (more, words) in [
         (["--bad", "nowhere"], "nowhere"),
-        (["--bad", "c0"], "does not come after --good"),
-        (["--bad", "c1^"], "does not come after --good"),
+        (["--bad", "c0"], "expected a descendant of --good"),
+        (["--bad", "c1^"], "expected a descendant of --good"),
     ] {
         let output = lab.run(&more);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -438,7 +438,7 @@ fn a_command_that_takes_too_long_is_ended_and_what_it_printed_is_there() {
     let text = stdout(&output);
     assert!(text.contains("available: 2 nodes (0-1)\nnode 0 cpus: 0\n"), "{text}");
     let errors = stderr(&output);
-    assert!(errors.contains("did not finish its command: nothing after 10s"), "{errors}");
+    assert!(errors.contains("did not finish its command within 10s"), "{errors}");
 }
 
 #[test]
