@@ -44,7 +44,7 @@ pub enum QmpError {
         source: io::Error,
     },
     /// The answer is not valid QMP.
-    #[error("QMP {command}: answer {answer:?} expected {expected}")]
+    #[error("QMP {command}: answer {answer:?}, expected {expected}")]
     Answer {
         command: String,
         /// The first 200 characters of the answer.

@@ -3,8 +3,8 @@
 //! As Intel describes them ("Intel 64 and IA-32 Architectures Optimization Reference Manual",
 //! 3.6.10 "Write Combining" and 9.5.1 "The Non-temporal Store Instructions"): such stores are
 //! combined by line in the buffers that other misses fill as well. A line is written as a whole
-//! when
-//! all its bytes are there, when another line needs its buffer, or at a fence, and is never read.
+//! when all its bytes are there, when another line needs its buffer, or at a fence, and is never
+//! read.
 //!
 //! A line's way to memory begins with its first byte. If a line is evicted half full, the rest is
 //! another write.

@@ -2,10 +2,8 @@
 //!
 //! As in the store buffers that Intel describes ("Intel 64 and IA-32 Architectures Optimization
 //! Reference Manual", 3.6.4 "Store Forwarding"). Words of 8 bytes share entries by their numbers,
-//! so
-//! the table is bounded and a load looks at one entry; if another store takes the entry, the
-//! earlier
-//! one is forgotten.
+//! so the table is bounded and a load looks at one entry; if another store takes the entry, the
+//! earlier one is forgotten.
 
 use alloc::boxed::Box;
 

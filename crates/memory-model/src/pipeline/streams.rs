@@ -2,12 +2,10 @@
 //!
 //! As Intel describes that of the L2 ("Intel 64 and IA-32 Architectures Optimization Reference
 //! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
-//! or
-//! down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
+//! or down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
 //!
 //! Only lines that are used in the end are fetched. A line counts as requested at the miss that
-//! many
-//! lines before it, when the prefetcher would have reached it.
+//! many lines before it, when the prefetcher would have reached it.
 
 use alloc::vec;
 use alloc::vec::Vec;
