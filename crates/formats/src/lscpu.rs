@@ -9,7 +9,7 @@ mod lines;
 mod row;
 mod table;
 
-use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Findings, Machine};
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, Machine};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
@@ -148,9 +148,9 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     }
     for (number, core) in (0u32..).zip(&cores) {
         for (thread, &id) in (0u32..).zip(core) {
-            edit(machine, id, |cpu| {
+            if let Some(cpu) = machine.cpu_mut(id) {
                 (cpu.core, cpu.thread) = (Some(number), thread);
-            });
+            }
         }
     }
     cores
@@ -175,7 +175,9 @@ fn number_packages(
     }
     for (package, core) in numbered(cores, packages) {
         for &id in core {
-            edit(machine, id, |cpu| cpu.package = Some(package));
+            if let Some(cpu) = machine.cpu_mut(id) {
+                cpu.package = Some(package);
+            }
         }
     }
 }
@@ -207,7 +209,9 @@ fn number_l3_groups(
     }
     for (group, core) in numbered(cores, groups) {
         for &id in core {
-            edit(machine, id, |cpu| cpu.l3_group = Some(group));
+            if let Some(cpu) = machine.cpu_mut(id) {
+                cpu.l3_group = Some(group);
+            }
         }
     }
 }
@@ -248,13 +252,6 @@ fn add_caches(
 fn numbered(cores: &[Vec<CpuId>], parts: usize) -> impl Iterator<Item = (u32, &Vec<CpuId>)> {
     let chunks = cores.chunks((cores.len() / parts).max(1));
     (0u32..).zip(chunks).flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
-}
-
-/// Changes the cpu with this id.
-fn edit(machine: &mut Machine, id: CpuId, change: impl FnOnce(&mut Cpu)) {
-    if let Ok(index) = machine.cpus.binary_search_by_key(&id, |cpu| cpu.id) {
-        change(&mut machine.cpus[index]);
-    }
 }
 
 impl CacheLine {

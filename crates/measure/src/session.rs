@@ -1,7 +1,5 @@
 //! Measures cells in order within the budget, and records each as soon as it ends.
 
-use std::cell;
-
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Outcome, Sample};
 
@@ -98,29 +96,23 @@ impl<'a> Session<'a> {
 
     fn run_together(&mut self, cells: &[Cell], share: &Share<'_>) -> Result<(), MeasureError> {
         self.observer.starting(cells);
-        let (recorder, tally) = (&mut *self.recorder, &mut self.tally);
-        let observer = &mut *self.observer;
-        let given = cell::Cell::new(0);
+        let context = self.context;
+        let mut given = 0;
         let mut give = |cell: &Cell, measured: Measured| {
-            given.set(given.get() + 1);
-            tally.count(&measured);
-            recorder.record(&measured.finished, &measured.samples)?;
-            observer.finished(cell, &measured.samples);
-            Ok(())
+            given += 1;
+            self.keep(cell, &measured)
         };
         let first = measurement(&cells[0].experiment);
-        let ran = first.run(Together { context: self.context, cells, share }, &mut give);
+        let ran = first.run(Together { context, cells, share }, &mut give);
+        let rest = cells.get(given..).unwrap_or_default();
         match ran {
             Ok(()) => {
                 // Cells that the budget did not reach.
-                self.tally.unmeasured += cells.len().saturating_sub(given.get());
+                self.tally.unmeasured += rest.len();
                 Ok(())
             }
             Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),
-            Err(error) => {
-                let rest = cells.get(given.get()..).unwrap_or_default();
-                self.without_largest(rest, &error, share)
-            }
+            Err(error) => self.without_largest(rest, &error, share),
         }
     }
 
@@ -136,13 +128,16 @@ impl<'a> Session<'a> {
         let largest = cells.iter().map(size).max().flatten();
         let (lost, left): (Vec<Cell>, Vec<Cell>) =
             cells.iter().cloned().partition(|cell| size(cell) == largest);
-        for cell in lost {
-            let failed = Measured::failed(&cell, error);
-            self.tally.count(&failed);
-            self.recorder.record(&failed.finished, &failed.samples)?;
-            self.observer.finished(&cell, &failed.samples);
-        }
+        lost.iter().try_for_each(|cell| self.keep(cell, &Measured::failed(cell, error)))?;
         if left.is_empty() { Ok(()) } else { self.run_together(&left, share) }
+    }
+
+    /// Counts and records an ended cell, and tells the observer.
+    fn keep(&mut self, cell: &Cell, measured: &Measured) -> Result<(), MeasureError> {
+        self.tally.count(measured);
+        self.recorder.record(&measured.finished, &measured.samples)?;
+        self.observer.finished(cell, &measured.samples);
+        Ok(())
     }
 }
 

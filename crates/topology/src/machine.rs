@@ -85,6 +85,12 @@ impl Machine {
         self.cpus.get(index)
     }
 
+    /// Returns the cpu with this id, to change it.
+    pub fn cpu_mut(&mut self, id: CpuId) -> Option<&mut Cpu> {
+        let index = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
+        self.cpus.get_mut(index)
+    }
+
     /// Returns the tier of a node's memory, if the system has tiers.
     #[must_use]
     pub fn tier_of(&self, id: NodeId) -> Option<u32> {

@@ -105,8 +105,7 @@ fn group(item: &Item, numbers: &[u32], objects: usize, machine: &mut Machine) {
     sets.sort_by_key(CpuSet::first);
     for (number, cpus) in (0u32..).zip(sets) {
         for (thread, id) in (0u32..).zip(cpus.iter()) {
-            let Ok(index) = machine.cpus.binary_search_by_key(&id, |cpu| cpu.id) else { continue };
-            let cpu = &mut machine.cpus[index];
+            let Some(cpu) = machine.cpu_mut(id) else { continue };
             match item.kind {
                 Kind::Package => cpu.package = Some(number),
                 Kind::Core => (cpu.core, cpu.thread) = (Some(number), thread),

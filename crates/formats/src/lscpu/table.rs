@@ -126,7 +126,9 @@ fn number_cores(rows: &[Row], machine: &mut Machine) {
     let key = |row: &Row| row.core.map(|core| (row.socket, core));
     for (number, cpus) in (0u32..).zip(grouped(rows, key)) {
         for (thread, id) in (0u32..).zip(cpus.iter()) {
-            super::edit(machine, id, |cpu| (cpu.core, cpu.thread) = (Some(number), thread));
+            if let Some(cpu) = machine.cpu_mut(id) {
+                (cpu.core, cpu.thread) = (Some(number), thread);
+            }
         }
     }
 }
@@ -144,7 +146,9 @@ fn add_caches(rows: &[Row], machine: &mut Machine) {
         for (number, cpus) in (0u32..).zip(grouped(rows, key)) {
             if level == 3 {
                 for id in cpus.iter() {
-                    super::edit(machine, id, |cpu| cpu.l3_group = Some(number));
+                    if let Some(cpu) = machine.cpu_mut(id) {
+                        cpu.l3_group = Some(number);
+                    }
                 }
             }
             let kind = CacheLine::kind_of(name);

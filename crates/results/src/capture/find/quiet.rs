@@ -1,8 +1,6 @@
 //! The quiet part of a run, when nothing else uses the machine.
 
-use std::borrow::Cow;
-
-use numalab_record::{CellResult, Document, Experiment, Metric, Sample};
+use numalab_record::{Document, Experiment, Metric, Sample};
 
 /// Inverse of the share of a metric's values that count, the best ones.
 const SHARE: usize = 10;
@@ -13,22 +11,19 @@ const LEAST: usize = 3;
 /// and slow clocks, never the reverse. Cells under load are unchanged, because their values belong
 /// together.
 pub(super) fn quiet(document: &Document) -> Document {
-    let cells = document.cells.iter().map(|cell| match cell.cell.experiment {
-        Experiment::Loaded(_) => Cow::Borrowed(cell),
-        _ => Cow::Owned(quiet_cell(cell)),
-    });
-    Document { cells: cells.map(Cow::into_owned).collect(), ..document.clone() }
-}
-
-fn quiet_cell(cell: &CellResult) -> CellResult {
-    let samples = Metric::ALL.into_iter().flat_map(|metric| best(cell, metric)).collect();
-    CellResult { samples, ..cell.clone() }
+    let mut quiet = document.clone();
+    for cell in &mut quiet.cells {
+        if !matches!(cell.cell.experiment, Experiment::Loaded(_)) {
+            let samples = Metric::ALL.into_iter().flat_map(|metric| best(&cell.samples, metric));
+            cell.samples = samples.collect();
+        }
+    }
+    quiet
 }
 
 /// Returns the best tenth of a metric's values in time order, undisturbed ones first.
-fn best(cell: &CellResult, metric: Metric) -> Vec<Sample> {
-    let mut all: Vec<&Sample> = cell
-        .samples
+fn best(samples: &[Sample], metric: Metric) -> Vec<Sample> {
+    let mut all: Vec<&Sample> = samples
         .iter()
         .filter(|sample| sample.metric == metric && sample.value.is_finite())
         .collect();
