@@ -1,9 +1,10 @@
-//! What a core would wait if lines came from other nodes: pipelines beside its own, for which the
-//! same instructions make the same accesses, so that one run tells what another placement would
-//! change. What is hidden of a latency now, and what of a longer one would not be, is in them.
+//! Estimates the wait of a core if its lines came from other nodes. Each alternative placement has
+//! a pipeline next to the core's actual one, in which the same instructions make the same accesses,
+//! so that one run shows the effect of every placement, including the parts of a latency that are
+//! hidden now or would be.
 //!
-//! A core that is bound with all others to a node finds in shared caches what one node's would hold,
-//! and lines of far cores near. One with huge pages has TLBs of its own.
+//! If all cores would be bound to one node, lines are found in shared caches as on that node, and
+//! lines of remote cores count as local. A core with huge pages has separate TLBs.
 
 use alloc::vec::Vec;
 
@@ -14,28 +15,27 @@ use crate::pipeline::{Act, Pipeline, Times};
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
 use crate::tlb::{Tlbs, Translation, is_huge};
 
-/// A thread of a program on cores elsewhere, beside the vCPU that runs it.
+/// A program's thread under alternative placements, next to the vCPU that runs it.
 #[derive(Debug)]
 pub struct Shadow {
-    /// Its number.
     pub(crate) thread: usize,
-    /// By the placements that are watched.
+    /// One core for each alternative placement.
     pub(crate) cores: Vec<Elsewhere>,
 }
 
 impl Shadow {
-    /// How much longer the thread would have waited by each of the placements, in ps; none without a
-    /// model of cores.
+    /// Returns the additional wait of the thread under each alternative placement, in ps; empty
+    /// without a model of cores.
     pub fn later_ps(&self) -> Vec<i64> {
         self.cores.iter().map(|core| core.later_ps).collect()
     }
 
-    /// The branch before the next block was mispredicted.
+    /// Records that the branch before the next block was mispredicted.
     pub(crate) fn mispredicts(&mut self) {
         self.cores.iter_mut().for_each(|core| core.pipeline.mispredicts());
     }
 
-    /// A block begins to which the core has come at `now_ps`, and for which it waited so long.
+    /// Begins a block that the actual core reached at `now_ps`, after a wait of `waited_ps`.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -48,64 +48,65 @@ impl Shadow {
     }
 }
 
-/// A core as it would be.
+/// A core under an alternative placement.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     pipeline: Pipeline,
     cores: Cores,
-    /// If its pages are huge where they can be.
+    /// Present if the placement uses huge pages.
     tlbs: Option<Tlbs>,
-    /// How much later than the core's own time it is there.
+    /// Lag behind the actual core's time, in ps.
     later_ps: i64,
 }
 
-/// Where the cores are.
+/// The placement of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
-    /// Where they are.
+    /// Their actual nodes.
     Stay,
     /// All on one node.
     On(usize),
-    /// On one node after the other.
+    /// One node after another.
     Packed,
 }
 
-/// Where a page would be.
+/// The location of a page under an alternative placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct There {
     /// Position of the node.
     node: u8,
-    /// Whether it would be part of a huge page.
+    /// True if the page is part of a huge page.
     huge: bool,
 }
 
 impl There {
-    /// On the node at this position, as a small page or as part of a huge one.
+    /// Returns the location on the node at this position, in a small page or as part of a huge one.
     pub fn on(node: usize, huge: bool) -> Self {
         Self { node: u8::try_from(node).unwrap_or(u8::MAX), huge }
     }
 
-    /// Position of the node.
+    /// Returns the position of the node.
     pub(crate) fn node(self) -> usize {
         usize::from(self.node)
     }
 }
 
-/// An access as it went, apart from the latency of memory.
+/// An access of the actual core, apart from the latency of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went {
-    /// By which instruction.
+    /// The accessing instruction.
     pub act: Act,
     /// Number of its line.
     pub line: u64,
-    /// When the instruction came up, and what it waited then.
+    /// Time at which the instruction could be issued, and its wait.
     pub reached_ps: u64,
     pub waited_ps: u64,
-    /// What a walk of page tables takes.
+    /// Time of the page walk; 0 without one.
     pub walk_ps: u64,
 }
 
-/// When it would have come to an access, does, can issue it, and has translated its address.
+/// Times of an access: at which the core reaches it, its instruction is issued, it can begin, and
+/// its address is translated.
 #[derive(Clone, Copy, Debug)]
 struct Came {
     reached_ps: u64,
@@ -114,10 +115,10 @@ struct Came {
     begin_ps: u64,
 }
 
-/// Where a line comes from that is not on its way already.
+/// The source of a line that is not already in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line {
-    /// Another core's caches: how long after it is asked for that begins, and what it takes.
+    /// Another core's caches, with the delay until the transfer begins, and its cost.
     Core { after_ps: u64, takes_ps: u64 },
     /// The nearest cache.
     Nearest,
@@ -125,17 +126,18 @@ pub(crate) enum Line {
     Farther { takes_ps: u64 },
 }
 
-/// What becomes of a store past the caches.
+/// The effect of a store past the caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Written {
-    /// Its line is on its way already.
+    /// Its line is already in flight.
     Joined,
-    /// Its line goes to memory.
+    /// Its line is sent to memory.
     Line { takes_ps: u64 },
 }
 
 impl Elsewhere {
-    /// A core of the machine, if it models cores.
+    /// Creates a core of the machine for an alternative placement; `None` if the machine does not
+    /// model cores.
     pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
         let pipeline = Pipeline::new(machine.core?, machine.tlb.as_ref());
         let cores = match beside {
@@ -147,19 +149,19 @@ impl Elsewhere {
         Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0 })
     }
 
-    /// How it comes to a frame of a page that would be huge and is not; others cost it what they cost
-    /// the core.
+    /// Translates a page that would be huge but is not; returns `None` for other pages, which cost
+    /// what they cost the actual core.
     pub(crate) fn translate(&self, page: u64, frame: u64, there: There) -> Option<Translation> {
         let tlbs = self.tlbs.as_ref()?;
         if !there.huge || is_huge(page, frame) {
             tlbs.translate(page, frame);
             return None;
         }
-        // The same place in 2 MiB, and not in 1 GiB.
+        // The offset in 2 MiB is the same, that in 1 GiB is not: the page is huge, but not larger.
         Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)).0)
     }
 
-    /// Where it and the others are.
+    /// Returns the placement of cores.
     pub(crate) fn cores(&self) -> Cores {
         self.cores
     }
@@ -176,7 +178,7 @@ impl Elsewhere {
         self.takes(begin_ps - there_ps, waited_ps);
     }
 
-    /// An access that the core made.
+    /// Repeats an access of the actual core.
     pub(crate) fn access(&mut self, went: Went, line: Line, nearest_ps: u64) {
         let Came { reached_ps, came_ps, mut issue_ps, mut begin_ps } = self.reaches(&went);
         let translation_ps = begin_ps - issue_ps;
@@ -205,7 +207,7 @@ impl Elsewhere {
         self.takes(goes_on_ps - reached_ps, went.waited_ps);
     }
 
-    /// A store past the caches that the core made.
+    /// Repeats a store past the caches.
     pub(crate) fn write(&mut self, went: Went, written: Written) {
         let Came { reached_ps, mut issue_ps, mut begin_ps, .. } = self.reaches(&went);
         let pipeline = &mut self.pipeline;
@@ -217,7 +219,7 @@ impl Elsewhere {
         self.takes(issue_ps - reached_ps, went.waited_ps);
     }
 
-    /// When it comes to an access, can issue it, and has translated its address.
+    /// Returns the times of an access under this placement.
     #[inline]
     fn reaches(&mut self, went: &Went) -> Came {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
@@ -227,7 +229,7 @@ impl Elsewhere {
         Came { reached_ps, came_ps, issue_ps, begin_ps }
     }
 
-    /// It waits so long where the core does otherwise.
+    /// Adds the difference between the waits under this placement and of the actual core.
     fn takes(&mut self, there_ps: u64, here_ps: u64) {
         self.later_ps += there_ps.cast_signed() - here_ps.cast_signed();
     }

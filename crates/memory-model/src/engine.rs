@@ -1,6 +1,6 @@
-//! The model: takes events of vCPUs, counts, and says what time they take.
+//! The model: receives events of vCPUs, counts them, and returns their cost in time.
 //!
-//! Knows nothing of QEMU. Threads of different vCPUs may call it at once.
+//! It is independent of QEMU. Threads of different vCPUs may call it concurrently.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -40,36 +40,36 @@ pub use crate::vcpu::Place;
 pub use active::{Active, Begun, Step};
 pub use quick::{By, Hit};
 
-/// Without QEMU's word for it, an instruction takes a nanosecond.
+/// Time per instruction if QEMU does not report it.
 pub const PS_PER_INSTRUCTION: u64 = 1000;
-/// What memory moves at a time, where no cache says it.
+/// Unit of transfers from memory on machines without caches.
 const LINE_BYTES: u32 = 64;
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Where, as QEMU says it.
+    /// The address that QEMU reports.
     pub address: u64,
     /// The address that the guest's program used.
     pub virtual_address: u64,
     /// Load or store.
     pub kind: Kind,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u8,
-    /// Place of its instruction in the block, from 0.
+    /// Index of its instruction in the block, from 0.
     pub position: u32,
-    /// Position of the node that has the page's table, where that is known.
+    /// Position of the node of the page table that maps it, if known.
     pub table: Option<usize>,
 }
 
 /// The model of a machine.
 #[derive(Debug)]
 pub struct Engine {
-    /// What was asked for.
+    /// The arguments of the model.
     pub arguments: Arguments,
-    /// What was counted.
+    /// The counts so far.
     pub counters: Counters,
-    /// Whether it counts now.
+    /// Decides whether accesses count now.
     pub gate: Gate,
     names: Mutex<PhaseNames>,
     map: AddressMap,
@@ -78,36 +78,37 @@ pub struct Engine {
     vcpus: Vec<Vcpu>,
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
-    /// What they would hold if all threads were on one node, where that is asked for.
+    /// The shared caches as they would be with all threads on one node, if that is followed.
     one_node: Option<Regrouped>,
-    /// The same if threads filled node after node, and where they would be.
+    /// The seats of threads that fill node after node, and the shared caches as they would be, if
+    /// that is followed.
     packed: Option<(Seats, Option<Regrouped>)>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
-    /// A hit in each level of the TLBs.
+    /// Cost of a hit in each level of the TLBs.
     tlb_hit_ps: Vec<u64>,
-    /// Time of a walk beyond its accesses to entries of page tables.
+    /// Time of a walk in addition to its accesses to page table entries.
     walk_ps: u64,
-    /// Accesses to a host's tables for each entry of a walk that is not followed.
+    /// Accesses to the host's tables per entry of a walk that is not simulated.
     assumed_nested: u64,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
     owners: Option<Owners>,
-    /// None where who calls keeps vCPUs side by side.
+    /// `None` if the caller keeps vCPUs aligned in time.
     front: Option<Front>,
     turns: Turns,
-    /// An instruction's time by QEMU's clock, and by the machine.
+    /// An instruction's time by QEMU's clock, and on the modelled machine.
     ps_each: u64,
     ps_own: u64,
     line_shift: u32,
-    /// Nothing but counting is asked for, which needs no state of a vCPU.
+    /// True if accesses are only counted, which needs no state of vCPUs.
     is_plain: bool,
     now: fn() -> Duration,
 }
 
 impl Engine {
-    /// A model of the machine in the arguments; `now` is the host's clock, from any time on, by
-    /// which accesses queue where vCPUs sleep.
+    /// Creates a model of the machine in the arguments. `now` is the host's clock, with any origin:
+    /// accesses queue by it if vCPUs sleep.
     pub fn new(
         arguments: Arguments,
         addressing: Addressing,
@@ -166,46 +167,46 @@ impl Engine {
         }
     }
 
-    /// A vCPU begins a block.
+    /// Begins a block of instructions on a vCPU.
     #[inline]
     pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
         self.enter(vcpu).block(instructions, None)
     }
 
-    /// Whether this access of the vCPU is not one of the sample.
+    /// Reports whether the vCPU's next access is not sampled.
     #[inline]
     pub fn skips(&self, vcpu: usize) -> bool {
         self.sampler.skips(vcpu)
     }
 
-    /// Whether a device's address is that of a node's memory, as those of CXL memory are.
+    /// Reports whether a device's address is memory of a node, as CXL memory is.
     pub fn is_memory(&self, device_address: u64) -> bool {
         self.map.is_memory(device_address)
     }
 
-    /// A vCPU asks a device.
+    /// Counts a vCPU's access to a device.
     pub fn io(&self, vcpu: usize) {
         self.counters.of(self.gate.phase(), vcpu).io.add(self.sampler.weight());
     }
 
-    /// Position of the node that an address lies on.
+    /// Returns the position of the node with this address.
     pub fn node_of(&self, address: u64) -> Option<usize> {
         self.map.node(address)
     }
 
-    /// A vCPU's own time: on one scale with the others', as far as they run.
+    /// Returns a vCPU's own time, on one scale with that of other running vCPUs.
     pub fn time_ps(&self, vcpu: usize) -> u64 {
         let busy_ps = || self.counters.phases().map(|(_, of)| of[vcpu].time_ps.get()).sum();
         if self.is_plain { busy_ps() } else { self.vcpus[vcpu].time_ps.get() }
     }
 
-    /// A vCPU's thread has slept.
+    /// Records that a vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
         self.vcpus[vcpu].state.lock().debt.slept(slept);
     }
 
-    /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
-    /// must go on. Nobody else is [`Active`] on this thread.
+    /// Applies a guest's marker; returns its effect, and the nanoseconds by which the clock of the
+    /// marking vCPU must advance. No vCPU may be [`Active`] on the calling thread.
     pub fn mark(&self, vcpu: usize, marker: Marker) -> (Change, i64) {
         let settled_ns = self.settles(vcpu);
         let change = self.gate.mark(self.numbered(vcpu, marker));
@@ -214,12 +215,12 @@ impl Engine {
         }
         let aligns = change != Change::None && self.front.is_some();
         let behind_ns = if aligns { self.align() } else { 0 };
-        // Before counting began, nobody's own clock was anything but QEMU's.
+        // Until counting begins, every vCPU's clock is QEMU's.
         (change, if change == Change::Opened { 0 } else { settled_ns + behind_ns })
     }
 
-    /// A vCPU waits for all that it has under way, so that its time is that of all its instructions; how far
-    /// its clock must go on.
+    /// Waits for everything that a vCPU has in flight, so that its time covers all its
+    /// instructions; returns the nanoseconds by which its clock must advance.
     fn settles(&self, vcpu: usize) -> i64 {
         let mut active = self.enter(vcpu);
         let waited_ps = active.settles();
@@ -229,12 +230,12 @@ impl Engine {
         }
     }
 
-    /// The name of a phase, if the guest gave it one.
+    /// Returns the name of a phase, if the guest gave it one.
     pub fn phase_name(&self, phase: usize) -> Option<String> {
         self.names.lock().of(phase).map(str::to_owned)
     }
 
-    /// The marker, with the phase's number instead of its name.
+    /// Returns the marker with the phase's number instead of its name.
     fn numbered(&self, vcpu: usize, marker: Marker) -> Marker {
         match marker {
             Marker::Letter(letter) => self.names.lock().spell(vcpu, letter),
@@ -249,7 +250,7 @@ impl Engine {
         marker
     }
 
-    /// The host's pages behind the guest's memory are of this size from now on.
+    /// Sets the size of the host's pages behind the guest's memory.
     fn set_host_pages(&self, size: usize) {
         let tlbs = |vcpu: &Vcpu| {
             vcpu.state.lock().tlbs.iter_mut().for_each(|tlbs| tlbs.set_host_pages(size));
@@ -257,12 +258,13 @@ impl Engine {
         self.vcpus.iter().for_each(tlbs);
     }
 
-    /// Bytes of the host's pages behind the guest's memory, if there is a host that has any.
+    /// Returns the size in bytes of the host's pages behind the guest's memory; `None` without a
+    /// modelled host.
     pub fn host_page_bytes(&self) -> Option<u64> {
         self.vcpus.first()?.state.lock().tlbs.as_ref()?.host_page_bytes()
     }
 
-    /// Gives the vCPU its turn, if it has none, and ends it in time.
+    /// Gives the vCPU its turn, if it does not have it, and ends the turn in time.
     #[inline]
     fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
         let before = self.turns.vcpu();
@@ -279,7 +281,7 @@ impl Engine {
         Step { over, clock_ns }
     }
 
-    /// Caches and queues saw nothing of what ran while nothing counted.
+    /// Clears caches and queues, which did not see the accesses before counting began.
     fn forget(&self) {
         for vcpu in &self.vcpus {
             vcpu.caches.iter().for_each(Cache::clear);
@@ -301,8 +303,8 @@ impl Engine {
         }
     }
 
-    /// All vCPUs' times become the latest one: what follows begins together. How far that
-    /// is for the one whose turn it is.
+    /// Advances all vCPUs to the latest time, so that what follows begins at once; returns the
+    /// advance of the vCPU that has its turn, in ns.
     fn align(&self) -> i64 {
         let present_ps = self.vcpus[self.turns.vcpu()].time_ps.get();
         let latest_ps = self.vcpus.iter().map(|vcpu| vcpu.time_ps.get()).max().unwrap_or(0);
@@ -312,7 +314,7 @@ impl Engine {
     }
 }
 
-/// How far it is from one time to another on a clock of whole nanoseconds.
+/// Returns the distance between two times on a clock of whole nanoseconds.
 fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
     (to_ps / 1000).wrapping_sub(from_ps / 1000).cast_signed()
 }

@@ -1,18 +1,21 @@
-//! Misses that overlap: what of a core's accesses is under way, and what has to wait for it.
+//! Models misses that overlap: the accesses that a core has in flight, and the instructions that
+//! wait for them.
 //!
-//! An interval model, as those of D. Eyerman et al., "A Mechanistic Performance Model for
-//! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time
-//! and go on while others are under way. An access waits for its address, and a miss for one of the core's
-//! fill buffers; what does not need them goes past, until one of three things stops it:
-//! - nothing comes up more instructions ahead of one that has not finished than the reorder buffer
-//!   (`window`) holds;
-//! - nothing comes up more than `AHEAD_PS` ahead of an access that waits for its address;
-//! - an atomic read-modify-write, a fence, and a line from another core are waited for.
+//! This is an interval model like those of D. Eyerman et al., "A Mechanistic Performance Model for
+//! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time and
+//! are issued while others are in flight. An access waits for its address, and a miss for one of
+//! the core's fill buffers; independent instructions pass it, until one of three limits is reached:
+//! - no instruction is issued further ahead of an unfinished one than the reorder buffer (`window`)
+//!   holds;
+//! - no instruction is issued more than `AHEAD_PS` ahead of an access that waits for its address;
+//! - an atomic read-modify-write, a fence, and a line from another core stop all later
+//!   instructions.
 //!
-//! Values are followed through registers, as the block's instructions say ([`flow`]), and through
-//! memory from recent stores to loads of the same bytes ([`stores`]). Nothing comes up behind a branch that
-//! was mispredicted until what decides it is known, and the core has begun anew there. Stores past the caches
-//! wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can be asked for ahead (`streams`).
+//! Values are followed through registers, by the block's instructions ([`flow`]), and through
+//! memory, from recent stores to loads of the same bytes ([`stores`]). After a mispredicted branch,
+//! instructions are issued only when its operands are known and the core has restarted. Stores past
+//! the caches wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can
+//! be prefetched (`streams`).
 
 pub mod aarch64;
 mod act;
@@ -45,51 +48,51 @@ use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::{Core, Tlb};
 
-/// How long before an access can begin a core goes past it, at most. What waits stands in a scheduler, all of
-/// whose entries are taken at some time; as a time, a few of memory's latencies, this keeps what vCPUs
-/// do in the order of their own times.
+/// Maximum time by which a core runs ahead of an access that waits for its address. Waiting
+/// instructions occupy a scheduler, which fills up; a limit in time, of a few memory latencies,
+/// also keeps accesses of vCPUs in the order of their own times.
 const AHEAD_PS: u64 = 1_000_000;
 
-/// What a core has under way.
+/// The accesses and results that a core has in flight.
 #[derive(Debug)]
 pub struct Pipeline {
     core: Core,
     flow: Option<&'static Flow>,
-    /// When each register has its value, as far as that may be yet to come.
+    /// Time at which the value of each register is known, if still in the future.
     registers: Late<{ operands::REGISTERS }>,
-    /// When each load of the block ends, as far as that may be yet to come.
+    /// Time at which each load of the block ends, if still in the future.
     loads: Late<LOADS>,
-    /// Registers that a block has changed, until all of them are known.
+    /// Registers that a finished block has changed; scratch space.
     results: Late<{ operands::REGISTERS }>,
-    /// When the block began, and its last instruction's number.
+    /// Start of the block, and the number of its last instruction.
     begin_ps: u64,
     last: u64,
-    /// When all loads of the block end.
+    /// Time at which all loads of the block end.
     loaded_ps: u64,
-    /// When all that is under way ends.
+    /// Time at which everything in flight ends.
     latest_ps: u64,
-    /// What has not finished.
+    /// The unfinished instructions.
     window: Window,
     fills: Fills,
-    /// Stores past the caches, which take fill buffers as well.
+    /// Stores past the caches, which use fill buffers as well.
     combining: Combining,
-    /// Stores that loads get their data from.
+    /// Recent stores that forward data to loads.
     stores: Stores,
-    /// Where lines are fetched ahead.
+    /// The prefetcher.
     streams: Option<Streams>,
     walkers: Walkers,
-    /// What an atomic read-modify-write takes longer than a load.
+    /// Extra time of an atomic read-modify-write over a load.
     atomic_ps: Option<u64>,
-    /// What it takes to begin anew where a mispredicted branch goes.
+    /// Time to restart after a mispredicted branch is resolved.
     branch_ps: u64,
-    /// Whether the branch at the block's end was mispredicted.
+    /// True if the branch at the block's end was mispredicted.
     mispredicted: bool,
-    /// Position of one whose load was the last access that had to be waited for.
+    /// Position of the atomic instruction whose load was the last access that stopped the core.
     atomic_load: Option<u32>,
 }
 
 impl Pipeline {
-    /// Nothing under way.
+    /// Creates a core with nothing in flight.
     pub fn new(core: Core, tlb: Option<&Tlb>) -> Self {
         Self {
             core,
@@ -114,8 +117,8 @@ impl Pipeline {
         }
     }
 
-    /// A block begins, of which nothing is known without its flow, with the instruction of a number that could
-    /// come up at `now_ps`; when it does.
+    /// Begins a block whose first instruction could be issued at `now_ps`; returns when it is. A
+    /// block without a flow waits for everything in flight, as its operands are unknown.
     pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> Came {
         if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {
             return Came { at_ps, for_access: false };
@@ -137,7 +140,7 @@ impl Pipeline {
         came
     }
 
-    /// The same if it waits for no access that is under way, but for results at most.
+    /// Begins a block if it waits for no access in flight, but for results at most.
     #[inline]
     pub fn begins_at_once(
         &mut self,
@@ -154,17 +157,18 @@ impl Pipeline {
         Some(self.begin_ps)
     }
 
-    /// The branch at the block's end turns out to have been mispredicted.
+    /// Records that the branch at the block's end was mispredicted.
     pub fn mispredicts(&mut self) {
         self.mispredicted = true;
     }
 
-    /// Whether it has, and the next block has not begun.
+    /// Reports whether that branch was mispredicted, until the next block begins.
     pub fn is_mispredicted(&self) -> bool {
         self.mispredicted
     }
 
-    /// When a core that has come to the block's end goes on where its branch goes.
+    /// Returns the time at which a core that has reached the block's end at `now_ps` continues
+    /// after its branch.
     fn restarts_ps(&mut self, now_ps: u64) -> u64 {
         if !core::mem::take(&mut self.mispredicted) {
             return now_ps;
@@ -173,8 +177,8 @@ impl Pipeline {
         now_ps.max(decided_ps) + self.branch_ps
     }
 
-    /// Another block begins, with the instruction of a number, when that before has come up to its end at
-    /// `now_ps` and left registers as they are then.
+    /// Switches to another block, beginning with instruction `instruction`, once the previous one
+    /// is issued to its end at `now_ps` and has changed the registers.
     #[inline]
     fn turns_to(&mut self, flow: Option<&'static Flow>, (now_ps, instruction): (u64, u64)) {
         let before = core::mem::replace(&mut self.flow, flow);
@@ -205,14 +209,14 @@ impl Pipeline {
         }
     }
 
-    /// When an access can begin by an instruction that has come up at `now_ps`.
+    /// Returns the time at which an access can begin, for an instruction issued at `now_ps`.
     #[inline]
     pub fn issues_ps(&self, accessor: &Accessor, now_ps: u64) -> u64 {
         now_ps.max(self.known_ps(&accessor.address))
     }
 
-    /// When an access can begin whose instruction is at this position of the block and has come
-    /// up at `now_ps`.
+    /// Returns the time at which the access of the instruction at a position of the block can
+    /// begin, if it is issued at `now_ps`.
     #[inline]
     pub fn issue_ps(&self, position: u32, now_ps: u64) -> u64 {
         match self.accessor(position) {
@@ -221,46 +225,47 @@ impl Pipeline {
         }
     }
 
-    /// When the instruction of a number comes up that could at `now_ps`.
+    /// Returns the issue time of an instruction that could be issued at `now_ps`.
     #[inline]
     pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
         self.window.comes_ps(instruction, now_ps)
     }
 
-    /// When what comes behind an access goes on whose instruction has come up and that can begin at these
-    /// times, if nothing has to wait for it.
+    /// Returns the time at which instructions after an access continue if none has to wait for it,
+    /// given the times at which its instruction is issued and it can begin.
     #[inline]
     pub fn passes_ps(came_ps: u64, issue_ps: u64) -> u64 {
         came_ps.max(issue_ps.saturating_sub(AHEAD_PS))
     }
 
-    /// Whether no line is on its way at this time.
+    /// Returns true if no line is in flight at this time.
     #[inline]
     pub fn is_idle(&self, now_ps: u64) -> bool {
         self.fills.is_idle(now_ps)
     }
 
-    /// When a line is there that is on its way already.
+    /// Returns the arrival time of a line that is already in flight.
     #[inline]
     pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
         self.fills.under_way_ps(line, now_ps)
     }
 
-    /// When a miss that could begin at `issue_ps` finds a fill buffer.
+    /// Returns the time at which a miss that could begin at `issue_ps` gets a fill buffer.
     pub fn room_ps(&mut self, kind: Kind, issue_ps: u64) -> u64 {
         let of = (self.core.misses, &mut self.combining, kind);
         self.fills.room_ps(of, (self.begin_ps, issue_ps))
     }
 
-    /// The same for a store past the caches.
+    /// Returns the time at which a store past the caches that could begin at `issue_ps` gets a fill
+    /// buffer.
     pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
         let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
         self.fills.room_ps((most, &mut self.combining, Kind::Load), (self.begin_ps, issue_ps))
     }
 
-    /// What of `takes_ps` is left of a miss that begins at `now_ps`: its line may have been asked for
-    /// before, as that of a stream. Never less than a hit of the nearest cache.
+    /// Returns the remaining time of a miss that begins at `now_ps` and takes `takes_ps` in all:
+    /// its line may have been prefetched. It is never less than a hit in the nearest cache.
     #[inline]
     pub fn left_ps(&mut self, line: u64, now_ps: u64, takes_ps: u64, nearest_ps: u64) -> u64 {
         let Some(streams) = &mut self.streams else { return takes_ps };
@@ -274,7 +279,7 @@ impl Pipeline {
         self.walkers.translated_ps(now_ps, takes_ps)
     }
 
-    /// A line is on its way, asked for by an instruction.
+    /// Adds a line in flight, requested by an instruction.
     pub fn fill(&mut self, line: u64, (begin_ps, done_ps): (u64, u64), instruction: u64) {
         self.combining.give_up(line);
         self.fills.add(line, (begin_ps, done_ps));
@@ -282,26 +287,26 @@ impl Pipeline {
         self.window.add(instruction, done_ps, true);
     }
 
-    /// Puts a piece of a line together with others that are stored past the caches; whether the
-    /// line is on its way already.
+    /// Combines a piece of a line with others that are stored past the caches; returns whether the
+    /// line was already being combined.
     pub fn joins(&mut self, piece: Piece) -> bool {
         self.combining.joins(piece)
     }
 
-    /// A line is on its way to memory, past the caches.
+    /// Adds a line in flight to memory, past the caches.
     pub fn write(&mut self, done_ps: u64) {
         self.combining.write(done_ps);
         self.latest_ps = self.latest_ps.max(done_ps);
     }
 
-    /// Bytes that the instruction at this position stores past the caches at a time; 0 where it
-    /// does not.
+    /// Returns the bytes that the instruction at this position stores past the caches at a time; 0
+    /// if it does not.
     #[inline]
     pub fn non_temporal_bytes(&self, position: u32) -> u8 {
         self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)
     }
 
-    /// A load ends then, which began at `now_ps`.
+    /// Records the end of the load at this position, which began at `now_ps`.
     #[inline]
     fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
         self.latest_ps = self.latest_ps.max(done_ps);
@@ -310,7 +315,7 @@ impl Pipeline {
         }
     }
 
-    /// The same for the load of an instruction.
+    /// Records the end of an instruction's load, which began at `now_ps`.
     #[inline]
     pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
         if done_ps > now_ps {
@@ -321,8 +326,8 @@ impl Pipeline {
         }
     }
 
-    /// When what comes behind an access goes on, which is made at these times; `taken`
-    /// says whether another core had its line, of which what it wrote usually decides what comes next.
+    /// Returns the time at which instructions after an access continue; `taken` is true if its line
+    /// came from another core, whose value usually decides what comes next.
     #[inline(always)]
     pub fn goes_on_ps(&mut self, act: Act, taken: bool, times: Times) -> u64 {
         let Times { came_ps, issue_ps, done_ps } = times;
@@ -333,7 +338,7 @@ impl Pipeline {
         }
         match (self.accessor(position), self.atomic_ps) {
             (Some(Accessor { atomic: true, .. }), Some(atomic_ps)) => {
-                // QEMU says both accesses, or a store alone: the first one takes the time of both.
+                // QEMU reports both accesses, or a store alone; the first one is charged for both.
                 let goes_with_load = kind == Kind::Store && self.atomic_load == Some(position);
                 self.atomic_load = (kind == Kind::Load).then_some(position);
                 match (goes_with_load, taken) {
@@ -347,13 +352,13 @@ impl Pipeline {
         }
     }
 
-    /// The instruction at this position, where it is known.
+    /// Returns the instruction at this position, if known.
     #[inline]
     pub(crate) fn accessor(&self, position: u32) -> Option<&'static Accessor> {
         self.flow?.accessors.get(position as usize)
     }
 
-    /// Nothing is under way any more, and another thread goes on; when that is.
+    /// Waits for everything in flight, before another thread continues; returns the time.
     pub fn drain(&mut self) -> u64 {
         let latest_ps = self.settles_ps();
         self.combining.close();
@@ -361,20 +366,21 @@ impl Pipeline {
         latest_ps
     }
 
-    /// When all that is under way ends.
+    /// Returns the time at which everything in flight ends.
     pub fn settles_ps(&mut self) -> u64 {
         self.turns_to(None, (self.begin_ps, self.last + 1));
         self.window.clear();
         self.latest_ps
     }
 
-    /// When a value of the block is known.
+    /// Returns the time at which a value of the block is known.
     #[inline]
     fn known_ps(&self, value: &Value) -> u64 {
         value.known_ps(self.begin_ps, &self.registers, &self.loads)
     }
 
-    /// The registers are as a block left them that has come up at `now_ps`; when all of them are known.
+    /// Applies the register changes of a block that was issued to its end at `now_ps`; returns the
+    /// time at which all of them are known.
     fn finish(&mut self, flow: &'static Flow, now_ps: u64) -> u64 {
         self.results.clear();
         let mut latest_ps = 0;

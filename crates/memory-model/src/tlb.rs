@@ -1,14 +1,14 @@
-//! Translations that a vCPU has at hand, and walks of page tables for those that it has not.
+//! The TLBs of a vCPU, and walks of page tables for translations that they miss.
 //!
 //! Page tables are the radix trees of x86-64 and of Arm's 4 KiB granule (Intel SDM 3A, 4.5 and
 //! 4.10). Entries of their upper levels are cached (Barr, Cox, Rixner, "Translation Caching: Skip,
 //! Don't Walk (the Page Table)", ISCA 2010). The model knows the virtual and the physical address
-//! of an access, but not how the guest maps one to the other. So:
-//! - A page is as large as both addresses allow: 2 MiB or 1 GiB if they are at the same offset of
-//!   one. A small page passes for a larger one by chance, one in 512.
-//! - A translation is known by page and frame, without an address space: what a guest flushes
-//!   stays.
-//! - Table entries are at lines of their own, 8 bytes a page in order of the pages, as in one
+//! of an access, but not how the guest maps one to the other. Therefore:
+//! - A page is as large as both addresses allow: 2 MiB or 1 GiB if they have the same offset in
+//!   one. By chance, one small page in 512 counts as a larger one.
+//! - Translations are identified by page and frame, without an address space: a guest's flush has
+//!   no effect.
+//! - Table entries have separate lines, with 8 bytes per page in the order of pages, as in a single
 //!   address space. They compete with data for the caches.
 
 use alloc::vec::Vec;
@@ -19,20 +19,20 @@ use crate::machine::{PAGE_BITS, Tlb, TlbPart, page_size};
 use crate::nested::{HOST_KEY, Nested, behind};
 use crate::page_tables::{LEVELS, number};
 
-/// Bits of a page's number in a key of the TLB; the frame's are above them, then the size.
+/// Bits of the page number in a key of the TLB; the frame number is above them, then the size.
 const KEY_PAGE_BITS: u32 = 24;
 const KEY_SIZE: u32 = 62;
 
-/// How a vCPU comes to a frame.
+/// The result of a TLB lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Translation {
-    /// This level of its TLBs has it, counted from 0.
+    /// This level has the translation, counted from 0.
     Hit(usize),
-    /// It walks these levels of the page tables.
+    /// These levels of the page tables are walked.
     Walk {
-        /// The first one of which no upper entry is cached, from 0, the highest.
+        /// The highest level without a cached upper entry, counted from 0 at the root.
         first: usize,
-        /// The one behind the last.
+        /// The level after the last.
         end: usize,
     },
 }
@@ -41,15 +41,15 @@ pub(crate) enum Translation {
 #[derive(Debug)]
 struct Level {
     parts: Vec<Cache>,
-    /// The part that has pages of each size, and the size as which it has them.
+    /// For each page size, the part that holds such pages, and the size of its entries for them.
     held: [Option<(usize, usize)>; 3],
 }
 
-/// Where the nearest level has a translation, as long as it is there.
+/// The place of a translation in the nearest level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TlbPlace {
     key: u64,
-    /// [`NOWHERE`] if it does not.
+    /// The part of the level; [`NOWHERE`] if none holds such pages.
     part: u8,
 }
 
@@ -61,17 +61,16 @@ impl Default for TlbPlace {
     }
 }
 
-/// The TLBs of one vCPU.
 #[derive(Debug)]
 pub(crate) struct Tlbs {
     levels: Vec<Level>,
     upper: Option<Cache>,
-    /// The host's part, where the guest's memory is on pages of a host.
+    /// The host's tables, if the guest's memory is on modelled host pages.
     nested: Option<Nested>,
 }
 
 impl Tlbs {
-    /// Empty ones of this shape.
+    /// Creates empty TLBs of this shape.
     pub(crate) fn new(tlb: &Tlb) -> Self {
         let mut numbers: Vec<u8> = tlb.parts.iter().map(|part| part.level).collect();
         numbers.sort_unstable();
@@ -86,7 +85,7 @@ impl Tlbs {
                 let holds = |part: &&TlbPart| part.page_bytes.contains(&(1 << PAGE_BITS[size]));
                 Some((parts.iter().position(holds)?, size))
             };
-            // What holds no pages of a size has them in pieces of the next smaller one.
+            // A level without pages of a size holds them in pieces of the next smaller one.
             let mut held = [0, 1, 2].map(holds);
             (1..3).for_each(|size| held[size] = held[size].or(held[size - 1]));
             Level { parts: caches.collect(), held }
@@ -97,14 +96,15 @@ impl Tlbs {
         Self { levels: numbers.iter().map(level).collect(), upper, nested }
     }
 
-    /// Whether the nearest level still has a translation that it had, which is the most recent one then.
+    /// Checks that the nearest level still has a translation; if so, makes it the most recent one.
     #[inline]
     pub(crate) fn has(&self, place: &TlbPlace) -> bool {
         let part = self.levels[0].parts.get(usize::from(place.part));
         part.is_some_and(|part| part.access_held(place.key))
     }
 
-    /// The same of the translation of an address.
+    /// Checks that the nearest level has the translation of an address; if so, makes it the most
+    /// recent one.
     #[inline]
     pub(crate) fn hits(&self, page: u64, frame: u64) -> bool {
         let nearest = &self.levels[0];
@@ -112,7 +112,8 @@ impl Tlbs {
         held.is_some_and(|(part, size)| nearest.parts[part].access_held(key(page, frame, size)))
     }
 
-    /// Translates an address; all levels have the translation then. Where the nearest one has it, too.
+    /// Translates an address; returns the result and the translation's place in the nearest level.
+    /// All levels have the translation afterwards.
     pub(crate) fn translate(&self, page: u64, frame: u64) -> (Translation, TlbPlace) {
         let size = size_of(page, frame);
         let held = self.held_size(size);
@@ -132,14 +133,14 @@ impl Tlbs {
         (translation, nearest)
     }
 
-    /// Forgets everything.
+    /// Removes all translations.
     pub(crate) fn clear(&self) {
         self.levels.iter().flat_map(|level| &level.parts).for_each(Cache::clear);
         self.upper.iter().for_each(Cache::clear);
         self.nested.iter().for_each(Nested::clear);
     }
 
-    /// The host's pages are of this size from now on, if there is a host.
+    /// Sets the size of the host's pages, if there is a host, and removes all translations.
     pub(crate) fn set_host_pages(&mut self, size: usize) {
         if let Some(nested) = &mut self.nested {
             nested.size = size;
@@ -147,18 +148,18 @@ impl Tlbs {
         }
     }
 
-    /// Bytes of the host's pages.
+    /// Returns the size in bytes of the host's pages.
     pub(crate) fn host_page_bytes(&self) -> Option<u64> {
         self.nested.as_ref().map(|nested| 1 << PAGE_BITS[nested.size])
     }
 
-    /// Whether there is a host with page tables.
+    /// Returns true if there is a host with page tables.
     pub(crate) fn is_nested(&self) -> bool {
         self.nested.is_some()
     }
 
-    /// The host's levels that are read to translate the guest-physical address of a table's entry: none
-    /// if the nested TLB has it.
+    /// Returns the host's levels that are read to translate the guest-physical address of a table's
+    /// entry: none if the nested TLB has it.
     pub(crate) fn to_table(&self, address: u64) -> Range<usize> {
         match &self.nested {
             Some(nested) if !nested.has_table(address) => self.host_walk(address, nested.end()),
@@ -166,7 +167,8 @@ impl Tlbs {
         }
     }
 
-    /// The same for an address of data, at the end of a walk.
+    /// Returns the host's levels that are read to translate the guest-physical address of data, at
+    /// the end of a walk.
     pub(crate) fn to_data(&self, address: u64) -> Range<usize> {
         self.nested.as_ref().map_or(0..0, |nested| self.host_walk(address, nested.end()))
     }
@@ -182,13 +184,14 @@ impl Tlbs {
         levels
     }
 
-    /// The size as which TLBs have a page of a guest: that of the host's, if that is smaller.
+    /// Returns the size of the entries for a guest's page: at most that of the host's pages.
     #[inline]
     fn held_size(&self, size: usize) -> usize {
         self.nested.as_ref().map_or(size, |nested| size.min(nested.size))
     }
 
-    /// The walk to a page whose entry is in the last of so many levels.
+    /// Returns the walk to a page whose entry is in the last of `end` levels; the upper entries
+    /// that it reads are cached afterwards.
     fn walk(&self, page: u64, end: usize) -> Translation {
         let Some(upper) = &self.upper else { return Translation::Walk { first: 0, end } };
         let key = |level: usize| number(page, level) << 2 | level as u64;
@@ -201,7 +204,7 @@ impl Tlbs {
     }
 }
 
-/// The largest size of page that both addresses allow.
+/// Returns the largest page size that both addresses allow.
 #[inline]
 fn size_of(page: u64, frame: u64) -> usize {
     let differs = page ^ frame;
@@ -209,12 +212,12 @@ fn size_of(page: u64, frame: u64) -> usize {
     (1..3).take_while(|&size| allowed(PAGE_BITS[size])).count()
 }
 
-/// Whether the addresses allow a page of 2 MiB or more.
+/// Returns true if the addresses allow a page of 2 MiB or more.
 pub(crate) fn is_huge(page: u64, frame: u64) -> bool {
     size_of(page, frame) > 0
 }
 
-/// What a TLB knows a translation by, the bits of the page's number lowest: they choose the set.
+/// Returns the key of a translation. The page number is in the lowest bits, which select the set.
 #[inline]
 fn key(page: u64, frame: u64, size: usize) -> u64 {
     let bits = PAGE_BITS[size];
@@ -230,7 +233,7 @@ mod tests {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
-    /// A frame that is at another offset of a large page than any page below.
+    /// A frame with another offset in a large page than any page below.
     const FRAME: u64 = 4 * KIB;
 
     fn tlbs(upper_entries: u32) -> Tlbs {

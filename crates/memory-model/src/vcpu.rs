@@ -1,4 +1,4 @@
-//! What the model keeps of one vCPU.
+//! The state of one vCPU.
 
 use crate::cache::Cache;
 use crate::cost::Overlap;
@@ -14,65 +14,64 @@ use crate::tlb::Tlbs;
 use alloc::vec::Vec;
 use spin::Mutex;
 
-/// Looks at one address in a row by which a vCPU waits.
+/// Number of consecutive loads of one address after which a vCPU counts as waiting.
 const LOOKS: u64 = 16;
 
-/// A vCPU: what others may look at and change, and what only the thread that runs it does.
+/// A vCPU: the state that others may read and change, and that of the thread which runs it.
 #[derive(Debug)]
 pub(crate) struct Vcpu {
-    /// Its own caches, nearest first. Other vCPUs take lines from them.
+    /// Its private caches, nearest first. Other vCPUs take lines from them.
     pub caches: Vec<Cache>,
-    /// Those lines that others are taking.
+    /// The lines that other vCPUs are taking from it.
     pub leaving: Leaving,
     /// Its own time, by which it queues for bandwidth. Written by the thread that runs it, and by
-    /// others where a marker has all vCPUs go on together; what the vCPU's own thread writes at that
-    /// very moment may stay, which its next meeting with the others mends.
+    /// others when a marker aligns all vCPUs. A simultaneous write by the vCPU's own thread may
+    /// win; the next alignment corrects it.
     pub time_ps: Figure,
-    /// Number of the thread that runs on it, where threads are followed.
+    /// Number of the thread that runs on it, if threads are followed.
     pub thread: Figure,
-    /// The rest, for the thread that runs it.
+    /// The state that only its own thread uses.
     pub state: Mutex<VcpuState>,
 }
 
-/// Where a block of instructions lies: its address, and that behind it.
+/// The place of a block of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Of its first instruction.
+    /// Address of the first instruction.
     pub address: u64,
-    /// Behind its last one.
+    /// Address after the last instruction.
     pub end: u64,
 }
 
-/// What the thread that runs a vCPU alone changes.
+/// The state that only the thread which runs the vCPU changes.
 #[derive(Debug)]
 pub(crate) struct VcpuState {
-    /// Its TLBs, where addresses are translated.
+    /// Its TLBs, if addresses are translated.
     pub tlbs: Option<Tlbs>,
-    /// What it has under way, where misses overlap.
+    /// Its accesses in flight, if misses overlap.
     pub pipeline: Option<Pipeline>,
-    /// How it predicts branches, where they do.
+    /// Its branch predictor, if misses overlap.
     pub predictor: Option<Predictor>,
-    /// The block that it began last.
+    /// The previous block.
     before: Option<(Place, Ends)>,
-    /// What its misses hide, where they do not.
+    /// The instructions that hide a miss, if misses do not overlap.
     pub overlap: Overlap,
-    /// Instructions in the blocks that it began.
+    /// Number of instructions in the blocks begun so far.
     pub instructions: u64,
-    /// Those of them in the present block.
+    /// Number of instructions in the current block.
     pub block: u64,
-    /// How long all of them took to come up.
+    /// Time to issue all of them.
     pub taken_ps: u64,
-    /// Charged, but less than the clock's nanosecond.
+    /// Time charged but not yet on the guest's clock, less than a nanosecond.
     rest_ps: u64,
-    /// The address that it loaded last, and how often in a row.
+    /// The address that it loaded last, and the number of consecutive loads.
     watched: u64,
     looks: u64,
-    /// Time not slept yet.
     pub debt: Debt,
 }
 
 impl Vcpu {
-    /// A vCPU with empty caches.
+    /// Creates a vCPU with empty caches.
     pub fn new(caches: Vec<Cache>, tlb: Option<&Tlb>, core: Option<Core>) -> Self {
         let state = VcpuState {
             tlbs: tlb.map(Tlbs::new),
@@ -99,7 +98,7 @@ impl Vcpu {
 }
 
 impl VcpuState {
-    /// Begins a block of so many instructions, which take so long to come up.
+    /// Begins a block of this number of instructions, which take this long to issue.
     #[inline]
     pub fn begin_block(&mut self, instructions: u64, takes_ps: u64) {
         self.instructions += instructions;
@@ -107,7 +106,7 @@ impl VcpuState {
         self.taken_ps += takes_ps;
     }
 
-    /// It comes to a block; whether the branch before that was mispredicted.
+    /// Moves to a block; returns whether the branch before it was mispredicted.
     #[inline]
     pub fn comes_to(&mut self, place: Place, flow: Option<&Flow>) -> bool {
         let before = self.before.replace((place, flow.map_or(Ends::Known, |flow| flow.ends)));
@@ -121,18 +120,19 @@ impl VcpuState {
         }
     }
 
-    /// Another thread goes on: no branch of its leads to the next block.
+    /// Forgets the previous block before another thread runs: none of its branches leads to the
+    /// next block.
     pub fn forget_block(&mut self) {
         self.before = None;
     }
 
-    /// Number of the instruction at this place of the present block.
+    /// Returns the number of the instruction at a position of the current block.
     #[inline]
     pub fn instruction(&self, position: u32) -> u64 {
         self.instructions - self.block + u64::from(position) + 1
     }
 
-    /// It accesses memory; how often it has looked at this address in a row.
+    /// Records an access; returns the number of consecutive loads of its address.
     #[inline]
     pub fn look(&mut self, address: u64, kind: Kind) -> u64 {
         if kind == Kind::Store || self.watched != address {
@@ -143,7 +143,8 @@ impl VcpuState {
         self.looks
     }
 
-    /// Whether it has looked at one address so often, again, that it waits for another vCPU.
+    /// Returns true once for every `LOOKS` consecutive loads of one address, which a vCPU makes
+    /// while it waits for another.
     #[inline]
     pub fn spins(&mut self) -> bool {
         let spins = self.looks % LOOKS == LOOKS - 1;
@@ -151,20 +152,20 @@ impl VcpuState {
         spins
     }
 
-    /// How many instructions of the block come behind one.
+    /// Returns the number of the block's instructions after a position.
     #[inline]
     pub fn behind(&self, position: u32) -> u64 {
         self.block.saturating_sub(u64::from(position) + 1)
     }
 
-    /// How long the instructions take to come up that are behind this place of the present block.
+    /// Returns the time to issue the current block's instructions after a position.
     #[inline]
     pub fn behind_ps(&self, position: u32, ps_each: u64) -> u64 {
         let accessor = self.pipeline.as_ref().and_then(|pipeline| pipeline.accessor(position));
         accessor.map_or_else(|| self.behind(position) * ps_each, |accessor| accessor.behind_ps)
     }
 
-    /// The whole nanoseconds that the clock must go on by, or back.
+    /// Returns the whole nanoseconds by which the clock must advance, or go back if negative.
     #[inline]
     pub fn clock_ns(&mut self, by_ps: i64) -> i64 {
         let rest_ps = self.rest_ps.cast_signed() + by_ps;

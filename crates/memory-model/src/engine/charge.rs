@@ -1,4 +1,4 @@
-//! What an access takes: caches, memory, queues, and what of it goes on beside it.
+//! Charges an access: caches, memory and queues, and the overlap with other accesses.
 
 use super::coherence::Transfer;
 use super::{Access, Active, Engine};
@@ -11,7 +11,7 @@ use crate::pipeline::{Act, Times};
 use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 
-/// Where a line comes from that is transferred, or that a cache has.
+/// Returns the source of a line that is transferred from another vCPU, or was found in a cache.
 fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
     match (transfer, found) {
         (Some(Transfer { far: true, .. }), _) => Source::Far,
@@ -21,44 +21,45 @@ fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
     }
 }
 
-/// Which caches have a line.
+/// The caches that have a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InCaches {
-    /// The level of the machine's caches.
+    /// The nearest level of the machine's caches that has it.
     pub level: Option<usize>,
-    /// Whether it is one of the vCPU's own.
+    /// True if that is a private cache of the vCPU.
     pub own: bool,
-    /// Whether a shared cache would have it if all threads were on one node.
+    /// True if a shared cache would have it with all threads on one node.
     pub on_one_node: bool,
-    /// The same if they filled node after node.
+    /// True if a shared cache would have it with threads that fill node after node.
     pub packed: bool,
-    /// Whether it is about to leave them, and will not be found again.
+    /// True if another vCPU is taking it, so that it will not be found again.
     pub leaves: bool,
 }
 
 impl InCaches {
-    /// The nearest one has it.
+    /// The nearest cache has it.
     pub const NEAREST: Self =
         Self { level: Some(0), own: true, on_one_node: false, packed: false, leaves: false };
 }
 
-/// An access that a core has come to.
+/// An access that a core has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
-    /// Number of its instruction, and when that would have come up, and did.
+    /// Number of its instruction, and the times at which that could be issued and was.
     pub instruction: u64,
     pub reached_ps: u64,
     pub came_ps: u64,
-    /// When it can be issued.
+    /// Time at which it can begin.
     pub issue_ps: u64,
-    /// What a walk of page tables takes, where the translation is then, and when it is known.
+    /// Time of the page walk, the place of the translation after it, and the time at which it is
+    /// known.
     pub walk_ps: u64,
     pub translated: TlbPlace,
     pub begin_ps: u64,
 }
 
 impl Active<'_> {
-    /// An access through caches and queues.
+    /// Accesses memory through caches and queues, on a machine without overlap of misses.
     pub(super) fn modelled(&mut self, access: Access, target: usize) -> Outcome {
         let (translation_ps, translated) = self.translation_ps(access, self.time_ps.get());
         let time_ps = self.time_ps.get() + translation_ps;
@@ -94,7 +95,7 @@ impl Active<'_> {
         outcome
     }
 
-    /// What a vCPU's time becomes that waits so long for what takes so much.
+    /// Charges a cost, of which this part is exposed, to the vCPU; returns the required action.
     fn takes(&mut self, exposed_ps: u64, cost_ps: u64) -> Effect {
         let mode = self.engine.arguments.mode;
         let taken_ps = if mode == Mode::Sleep { cost_ps } else { exposed_ps };
@@ -107,7 +108,7 @@ impl Active<'_> {
         }
     }
 
-    /// An access through caches and queues, beside others of its vCPU.
+    /// Accesses memory through caches and queues, overlapping with other accesses of the vCPU.
     pub(super) fn piped(
         &mut self,
         access: Access,
@@ -176,7 +177,7 @@ impl Active<'_> {
         }
     }
 
-    /// Where the line of an access is to be found next time.
+    /// Returns the expected place of the line at the next access.
     fn known(&self, access: &Access, translated: TlbPlace) -> Known {
         let stores = (access.kind == Kind::Store).then_some(self.engine.owners.as_ref()).flatten();
         let line = access.address >> self.engine.line_shift;
@@ -184,9 +185,9 @@ impl Active<'_> {
         Known { translated, written }
     }
 
-    /// When the vCPU comes to an access, can issue it, and has translated its address; none without a
-    /// core. A call would put what it finds into memory and read it back in other pieces, for which
-    /// processors wait.
+    /// Returns the times of an access that the vCPU reaches; `None` without a core. Inlined: a call
+    /// would store the result in memory and load it back in parts of other sizes, which defeats the
+    /// host's store forwarding.
     #[inline(always)]
     pub(super) fn reaches(&mut self, access: Access) -> Option<Reached> {
         let position = access.position;
@@ -208,7 +209,7 @@ impl Active<'_> {
         }
     }
 
-    /// What a vCPU's wait means for the guest's clock.
+    /// Returns the advance of the guest's clock for a wait of the vCPU.
     #[inline]
     pub(super) fn advances(&mut self, waited_ps: u64) -> Effect {
         if self.engine.arguments.mode != Mode::Virtual {
@@ -218,7 +219,8 @@ impl Active<'_> {
         if clock_ns > 0 { Effect::Advance(clock_ns.cast_unsigned()) } else { Effect::None }
     }
 
-    /// What an access takes that the nearest cache does not serve, and what of that is waiting.
+    /// Returns the cost of an access that misses the nearest cache, and the part of it that is
+    /// waiting for bandwidth.
     fn past_nearest(
         &self,
         access: Access,
@@ -232,8 +234,8 @@ impl Active<'_> {
         self.in_memory_ps(time_ps, target, access.kind, self.engine.moved(access.kind))
     }
 
-    /// What it takes to move bytes from or to a node's memory, and what of it is waiting for
-    /// bandwidth.
+    /// Returns the cost of moving bytes from or to a node's memory, and the part of it that is
+    /// waiting for bandwidth; counts a miss.
     pub(super) fn in_memory_ps(
         &self,
         begin_ps: u64,
@@ -251,8 +253,9 @@ impl Active<'_> {
         (cost_ps, queue_ps)
     }
 
-    /// Which caches have the line of an access that would begin then, and what it must take from another
-    /// vCPU. As a call a miss would take a quarter longer on the host.
+    /// Returns the caches that have the line of an access that would begin at `begin_ps`, and the
+    /// transfer from another vCPU that it needs. Inlined: with a call, a miss takes a quarter
+    /// longer on the host.
     #[inline(always)]
     fn looked_up(&mut self, access: Access, begin_ps: u64) -> (InCaches, Option<Transfer>) {
         let found = self.hit(access.address);
@@ -262,7 +265,7 @@ impl Active<'_> {
         (found, self.transfer(access, begin_ps, found.own))
     }
 
-    /// Looks an address up in the caches, all of which have its line then.
+    /// Looks up an address in the caches; all of them have its line afterwards.
     #[inline]
     pub(super) fn hit(&self, address: u64) -> InCaches {
         if self.nearest.is_some_and(|cache| cache.access(address)) {
@@ -287,13 +290,13 @@ impl Active<'_> {
             let shared = engine.shared[engine.groups[self.vcpu]].lock();
             shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
         };
-        // Where they all are on one node already, that has what it has.
+        // If all threads are on one node anyway, its shared caches have what the actual ones have.
         let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
         InCaches { level, own: false, on_one_node, packed, leaves: false }
     }
 
-    /// How much longer a line takes because of the others: it waits for bandwidth, or the way
-    /// is loaded.
+    /// Returns the additional time of a line because of other traffic: waiting for bandwidth, or
+    /// higher latency under load.
     pub(super) fn queued(&self, own_ps: u64, target: usize, bytes: [u64; 2]) -> u64 {
         let engine = self.engine;
         if engine.bandwidth.is_none() && engine.load.is_none() {
@@ -315,8 +318,8 @@ impl Active<'_> {
 }
 
 impl Engine {
-    /// Bytes read and written for an access that misses the caches: a cache reads the line that a
-    /// store misses, and writes it back in the end.
+    /// Returns the bytes read and written by an access that misses the caches: a cache reads the
+    /// line that a store misses, and writes it back later.
     pub(super) fn moved(&self, kind: Kind) -> [u64; 2] {
         let reads = kind == Kind::Load || !self.arguments.machine.caches.is_empty();
         [reads, kind == Kind::Store].map(|moves| u64::from(moves) << self.line_shift)

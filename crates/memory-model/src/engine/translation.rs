@@ -11,7 +11,8 @@ use crate::page_tables::{LEVELS, entry, host_entry, table};
 use crate::tlb::{TlbPlace, Tlbs, Translation};
 
 impl Active<'_> {
-    /// What the translation of an access takes that begins at `time_ps`, and where it is then.
+    /// Returns the time to translate the address of an access that begins at `time_ps`, and the
+    /// place of the translation afterwards.
     #[inline(always)]
     pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> (u64, TlbPlace) {
         let Some(tlbs) = &self.state.tlbs else { return (0, TlbPlace::default()) };
@@ -30,11 +31,11 @@ impl Active<'_> {
         (taken_ps, place)
     }
 
-    /// What a walk of these levels takes.
+    /// Returns the time of a walk of these levels.
     fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
         self.figures.walks.add(1);
         self.figures.references.add(levels.len() as u64);
-        // The farthest TLB had to be asked before.
+        // A walk begins only after the farthest TLB has missed.
         let asked_ps = self.engine.tlb_hit_ps.last().copied().unwrap_or(0) + self.engine.walk_ps;
         let of = access.virtual_address;
         let walked_ps = levels.fold(asked_ps, |walked_ps, level| {
@@ -50,8 +51,8 @@ impl Active<'_> {
         self.host_ps(access, access.address, tlbs.to_data(access.address), time_ps, walked_ps)
     }
 
-    /// How long a walk has taken after it read these levels of the host's tables for a guest-physical
-    /// address.
+    /// Adds to the time of a walk the reads of these levels of the host's tables, for a
+    /// guest-physical address.
     fn host_ps(
         &self,
         access: Access,
@@ -87,11 +88,11 @@ pub(super) fn assumed_nested(machine: &Machine) -> u64 {
     pages.map_or(0, |size| (LEVELS - size) as u64)
 }
 
-/// What a hit costs in each level, nearest first.
+/// Returns the cost of a hit in each level, nearest first.
 pub(super) fn hits_ps(tlb: &Tlb) -> Vec<u64> {
     let mut levels: Vec<(u8, u64)> =
         tlb.parts.iter().map(|part| (part.level, ps(part.latency_ns))).collect();
-    // Of a level's arrays the slowest.
+    // The slowest array of a level determines its cost.
     levels.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     levels.dedup_by_key(|(level, _)| *level);
     levels.into_iter().map(|(_, hit_ps)| hit_ps).collect()
@@ -114,7 +115,7 @@ mod tests {
     const PAGE: u64 = 4096;
     const MIB: u64 = 1 << 20;
 
-    /// TLBs of 16 and 64 pages of 4 KiB; a hit in the second takes 3 ns.
+    /// Returns TLBs of 16 and 64 pages of 4 KiB; a hit in the second takes 3 ns.
     fn small_tlb() -> Tlb {
         let part = |level, entries, latency_ns| TlbPart {
             level,
@@ -141,8 +142,8 @@ mod tests {
         Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
     }
 
-    /// What a load takes in ns that is the first one in each of so many pages, again and again,
-    /// by this block; frames lie where no page can be a large one.
+    /// Returns the time in ns of a load that is the first one in each of this number of pages,
+    /// repeatedly, by this block; no frame allows a huge page.
     fn load_ns(engine: &Engine, pages: u64, block: &'static Flow) -> f64 {
         let mut begin_ps = 0;
         for round in 0..4 {
@@ -150,7 +151,7 @@ mod tests {
                 begin_ps = engine.time_ps(0);
             }
             for page in 0..pages {
-                // A line of its own in each page, so that they are not in one set of a cache.
+                // Each page has another line, so that the lines are not all in one set of a cache.
                 let address = MIB + page * PAGE + page % 64 * 64;
                 let virtual_address = (address + PAGE) | 1 << 40;
                 engine.block_of(0, block);
@@ -165,12 +166,12 @@ mod tests {
         Access { address, virtual_address, kind: Kind::Load, bytes: 8, position: 0, table: None }
     }
 
-    /// mov (%rax),%rax
+    /// Returns a block of `mov (%rax),%rax`.
     fn chase() -> &'static Flow {
         Box::leak(Box::new(Flow::new([decode(&[0x48, 0x8b, 0x00])], &Speeds::of(&Core::TYPICAL))))
     }
 
-    /// add (%rax),%rdx; add $64,%rax
+    /// Returns a block of `add (%rax),%rdx; add $64,%rax`.
     fn stream() -> &'static Flow {
         let code: [&[u8]; 2] = [&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x40]];
         Box::leak(Box::new(Flow::new(code.into_iter().map(decode), &Speeds::of(&Core::TYPICAL))))
@@ -186,7 +187,7 @@ mod tests {
             let load_ns = |pages| load_ns(&engine(stages, small_tlb()), pages, chase());
             near(load_ns(16), 100.0);
             near(load_ns(64), 103.0);
-            // Past both levels the entry of the page itself is read from memory.
+            // Beyond both levels the page's own entry is read from memory.
             near(load_ns(256), 203.0);
         }
     }
@@ -210,7 +211,7 @@ mod tests {
         );
         near(load_ns(&without, 512, chase()), 5.0);
         let walked = load_ns(&engine(caches, away.clone()), 512, chase());
-        // Eight entries share a line: one of eight comes from the second cache.
+        // Eight entries share a line, so one of eight comes from the second cache.
         near(walked, 5.0 + 3.0 + (5.0 + 7.0 * 1.0) / 8.0);
         let longer = load_ns(&engine(caches, Tlb { walk_ns: 9.0, ..away }), 512, chase());
         near(longer, walked + 9.0);
@@ -255,12 +256,12 @@ mod tests {
         assert_eq!(figures.cost_ps.get(), memory_ps + figures.translation_ps.get());
     }
 
-    /// References of the first walk, and of those of 256 pages after it, from an address that allows
-    /// guest pages of this size.
+    /// Returns the references of the first walk, and of those of 256 further pages, from an address
+    /// that allows guest pages of this size.
     fn references(tlb: Tlb, guest: u32, host: u8) -> (u64, u64) {
         let engine = engine("", tlb);
         engine.mark(0, Marker::HostPages(host));
-        // As far from the frame as the size of page is large, and no larger.
+        // Page and frame have the same offset in a page of this size, and not in a larger one.
         let beyond = (1 << guest) | 1 << 40;
         let walk = |page: u64| {
             let access = load(MIB + page * PAGE, (MIB + page * PAGE).wrapping_add(beyond));

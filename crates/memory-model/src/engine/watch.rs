@@ -1,4 +1,4 @@
-//! What is kept of accesses for who follows a program.
+//! Follows the threads of a program, also under alternative placements.
 
 use super::charge::InCaches;
 use super::coherence::Transfer;
@@ -10,8 +10,8 @@ use crate::seats::Seats;
 use crate::tlb::Translation;
 
 impl Engine {
-    /// The same for the threads of a program, which whoever calls keeps side by side, and which may
-    /// be followed elsewhere too ([`Self::shadow`]).
+    /// Returns the model for threads of a program, which the caller keeps aligned in time, and
+    /// which may also be followed under alternative placements ([`Self::shadow`]).
     #[must_use]
     pub fn for_threads(mut self) -> Self {
         self.front = None;
@@ -27,23 +27,26 @@ impl Engine {
         self
     }
 
-    /// The thread of this number elsewhere: by the placements that are watched, if cores are modelled.
+    /// Returns the thread with this number under the alternative placements; empty without a model
+    /// of cores.
     pub fn shadow(&self, thread: usize) -> Shadow {
         let Self { arguments, .. } = self;
         let of = |beside: &Beside| Elsewhere::new(&arguments.machine, beside);
         Shadow { thread, cores: arguments.beside.iter().filter_map(of).collect() }
     }
 
-    /// The node of the thread of this number if they fill node after node, where that is watched.
+    /// Returns the node of this thread if threads fill node after node; `None` if that is not
+    /// followed.
     pub fn packed_node(&self, thread: usize) -> Option<usize> {
         self.packed.as_ref().map(|(seats, _)| seats.of(thread).node)
     }
 
-    /// What a line takes from another vCPU to a thread if they are elsewhere.
+    /// Returns the cost of a transfer from another vCPU under an alternative placement of threads.
     fn transfer_elsewhere(&self, thread: usize, cores: Cores, transfer: Transfer) -> u64 {
         let packed = || {
             let (seats, _) = self.packed.as_ref()?;
-            // Of a higher thread the seat of one that is 256 lower.
+            // The directory stores eight bits of a thread's number, so a thread above 255 gets the
+            // seat of one with the same lowest bits.
             self.between_ps(seats.of(thread), seats.of(usize::from(transfer.from)))
         };
         match cores {
@@ -53,8 +56,8 @@ impl Engine {
         }
     }
 
-    /// What a translation takes whose page tables nobody reads: their entries are taken to be in the
-    /// farthest of the vCPU's own caches, since those of huge pages are few.
+    /// Returns the time of a translation without simulating accesses to page tables: entries are
+    /// assumed to be in the vCPU's farthest private cache, since huge pages have few of them.
     pub(super) fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
         match translation {
             Translation::Hit(level) => self.tlb_hit_ps[level],
@@ -68,14 +71,15 @@ impl Engine {
         }
     }
 
-    /// Of a vCPU's caches and the shared ones, what an access would find where its thread would be.
+    /// Returns the level of the vCPU's caches or the shared ones that would have the line under an
+    /// alternative placement.
     fn level_elsewhere(&self, cores: Cores, found: InCaches, own: usize) -> Option<usize> {
         let has = match cores {
             Cores::On(_) => Some(found.on_one_node),
             Cores::Packed if self.packed.is_some() => Some(found.packed),
             Cores::Packed | Cores::Stay => None,
         };
-        // Caches of its own have what they have, on whatever node it is.
+        // Private caches have the same lines on any node.
         match (has, found.level) {
             (Some(has), level) if level.is_none_or(|level| level >= own) => {
                 has.then(|| self.hit_ps.len() - 1)
@@ -86,7 +90,7 @@ impl Engine {
 }
 
 impl Active<'_> {
-    /// The node of a thread that is elsewhere.
+    /// Returns the node of a thread under an alternative placement.
     pub(super) fn home_by(&self, cores: Cores, thread: usize) -> usize {
         match cores {
             Cores::On(node) => node,
@@ -95,8 +99,8 @@ impl Active<'_> {
         }
     }
 
-    /// The same access with its page elsewhere: what was transferred, how long after it was asked
-    /// for that began, which caches had it, and what was waited for bandwidth.
+    /// Repeats an access with its page elsewhere, given the transfer and its delay, the caches that
+    /// had the line, and the wait for bandwidth.
     pub(super) fn beside(
         &self,
         access: Access,

@@ -1,4 +1,4 @@
-//! Whether a machine's description fits together.
+//! Checks the consistency of a machine's description.
 
 use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{
@@ -8,21 +8,22 @@ use super::{
 use crate::curve::Curve;
 use alloc::vec::Vec;
 
-/// Cycles that an instruction may take.
+/// Maximum number of cycles of an instruction.
 const MOST_CYCLES: f64 = 1000.0;
 
-/// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
+/// Limit of physical addresses (Intel SDM 3A, 4.1.4).
 const ADDRESS_END: u64 = 1 << 52;
-/// A second, more than any access takes.
+/// One second, longer than any access.
 const MOST_NS: f64 = 1e9;
-/// An exabyte a second.
+/// One exabyte per second.
 const MOST_MB_S: f64 = 1e12;
 
 impl Machine {
-    /// Checks that everything fits together.
+    /// Checks the consistency of the description.
     ///
     /// # Errors
-    /// [`MachineError`], the first thing that does not.
+    ///
+    /// [`MachineError`] for the first fault found.
     pub fn check(&self) -> Result<(), MachineError> {
         if self.schema != SCHEMA {
             return Err(MachineError::Schema { found: self.schema.clone() });
@@ -104,7 +105,7 @@ impl Machine {
         links.iter().try_for_each(|links| row("link_load", links))
     }
 
-    /// All caches together fit into the host's memory.
+    /// Checks that all caches together fit into the host's memory.
     fn check_lines(&self) -> Result<(), MachineError> {
         let lines = |cache: &CacheLevel| {
             let each = cache.size_bytes / u64::from(cache.line_bytes);
@@ -251,7 +252,7 @@ fn length(
     }
 }
 
-/// Whether a figure of a field is one that can be.
+/// A check of a field's figure.
 type Check = fn(&'static str, f64) -> Result<(), MachineError>;
 
 fn latency(field: &'static str, ns: f64) -> Result<(), MachineError> {

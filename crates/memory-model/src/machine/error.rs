@@ -1,153 +1,153 @@
-//! What can be wrong with a machine's description.
+//! Faults in a machine's description.
 
 use super::SCHEMA;
 use crate::curve::CurveError;
 use alloc::string::String;
 
-/// Lines of all caches at most: their model takes 8 bytes of the host's memory for each.
+/// Maximum number of lines in all caches: their model takes 8 bytes of the host's memory per line.
 pub(super) const MOST_LINES: u64 = 1 << 27;
-/// A kilobyte a second.
+/// One kilobyte per second.
 pub(super) const LEAST_MB_S: f64 = 1e-3;
 
-/// What is wrong with a machine's description.
+/// A fault in a machine's description.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// Not the JSON that was expected.
+    /// The JSON is malformed or has unexpected fields.
     #[error("{0}; expected a machine as in `{SCHEMA}`")]
     Json(#[from] serde_json::Error),
-    /// Another format or version.
+    /// The schema is another format or version.
     #[error("schema is `{found}`, expected `{SCHEMA}`")]
     Schema {
-        /// What the file says.
+        /// The schema found.
         found: String,
     },
-    /// A list or matrix of the wrong size.
+    /// A list or matrix has the wrong size.
     #[error("`{field}` has {found} entries, expected {expected}, one per {per}")]
     Length {
-        /// The list, or the matrix' row.
+        /// The list or the row of a matrix.
         field: &'static str,
-        /// Entries found.
+        /// The number of entries found.
         found: usize,
-        /// Entries expected.
+        /// The number of entries expected.
         expected: usize,
-        /// What there is one of each.
+        /// The unit that has one entry each: `node`.
         per: &'static str,
     },
-    /// More than fits.
+    /// There are too many nodes or vCPUs, or none.
     #[error("{found} {what}, expected 1 to {most}")]
     Count {
-        /// Nodes or vCPUs.
+        /// `nodes` or `vCPUs`.
         what: &'static str,
-        /// How many.
+        /// The number found.
         found: usize,
-        /// How many may be.
+        /// The largest supported number.
         most: usize,
     },
-    /// Pages that no processor has.
+    /// The host's pages have a size that no processor supports.
     #[error("`tlb` host_page_bytes is {bytes}, expected 4096, 2097152 or 1073741824")]
     HostPages {
-        /// What was given.
+        /// The size found.
         bytes: u64,
     },
-    /// A vCPU on a node that is not there.
+    /// A vCPU is on a node that does not exist.
     #[error("vCPU {vcpu} is on node position {node}, expected 0 to {last}")]
     NoSuchNode {
         /// The vCPU.
         vcpu: usize,
-        /// What it says.
+        /// The node's position.
         node: usize,
-        /// The last position.
+        /// The last valid position.
         last: usize,
     },
-    /// Memory that ends before it begins, or belongs to two nodes.
+    /// A memory range ends before it begins, or overlaps another one.
     #[error("range {start:#x}-{end:#x} of node {id} {problem}")]
     Range {
-        /// Its first byte.
+        /// First address.
         start: u64,
-        /// The byte after its last.
+        /// First address after it.
         end: u64,
         /// The node's number.
         id: u32,
-        /// What is wrong.
+        /// The fault.
         problem: &'static str,
     },
-    /// A negative or absurd figure.
+    /// A figure is negative or too large.
     #[error("`{field}` has {value}, expected 0 to {most}")]
     Figure {
-        /// Which figure.
+        /// The field.
         field: &'static str,
-        /// What it is.
+        /// The figure found.
         value: f64,
-        /// What it may be.
+        /// The largest allowed figure.
         most: f64,
     },
-    /// A bandwidth so small that nothing would ever pass.
+    /// A bandwidth is so small that nothing would ever pass.
     #[error("`{field}` has {value} MB/s, expected {LEAST_MB_S} or more, or 0 for no limit")]
     Bandwidth {
-        /// Which figure.
+        /// The field.
         field: &'static str,
-        /// What it is.
+        /// The bandwidth found.
         value: f64,
     },
-    /// Curves that cannot be.
+    /// Curves are invalid.
     #[error("`{field}` {error}")]
     Curve {
-        /// Which curves.
+        /// The field.
         field: &'static str,
-        /// What is wrong with them.
+        /// The fault.
         error: CurveError,
     },
-    /// A bandwidth beside curves, whose last points are bandwidths.
+    /// A bandwidth is given together with curves, whose last points are bandwidths.
     #[error("`{bandwidth}` and `{load}` exclude each other")]
     BandwidthAndLoad {
-        /// The bandwidths.
+        /// The field of the bandwidths.
         bandwidth: &'static str,
-        /// The curves.
+        /// The field of the curves.
         load: &'static str,
     },
-    /// Lines that nobody could own.
+    /// Lines would have owners, but no vCPU has a private cache.
     #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which lines are in")]
     NoOwnCaches,
-    /// A node's number that another one has.
+    /// Two nodes have the same number.
     #[error("node {id} is there twice")]
     NodeTwice {
         /// The number.
         id: u32,
     },
-    /// Caches that the host has no room for.
+    /// The caches do not fit into the host's memory.
     #[error("the caches have {lines} lines together, expected at most {MOST_LINES}")]
     Lines {
-        /// Of all vCPUs and groups.
+        /// The lines of all vCPUs and groups.
         lines: u64,
     },
-    /// A cache that cannot be built.
+    /// A cache has an impossible shape.
     #[error("cache level {level}: {problem}")]
     Cache {
-        /// Which level.
+        /// The level.
         level: u8,
-        /// What is wrong.
+        /// The fault.
         problem: &'static str,
     },
-    /// A TLB that cannot be built.
+    /// A TLB's entries are not a whole number of sets.
     #[error("TLB level {level}: entries must be a whole number of sets of its ways")]
     TlbSets {
-        /// Which level.
+        /// The level.
         level: u8,
     },
-    /// A size that no page has.
+    /// A TLB holds pages of a size that does not exist.
     #[error("TLB level {level}: a page of {bytes} bytes, expected 4096, 2097152 or 1073741824")]
     Page {
-        /// Which level.
+        /// The level.
         level: u8,
-        /// The size.
+        /// The size found.
         bytes: u64,
     },
-    /// Page tables on a node that is not there.
+    /// Page tables are on a node that does not exist.
     #[error("`tlb` puts page tables on node position {node}, expected 0 to {last}")]
     NoNodeForTables {
         /// The node's position.
         node: usize,
-        /// The last node's.
+        /// The last valid position.
         last: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! How a core translates addresses.
+//! The translation of addresses by a core.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,56 +8,57 @@ use serde::{Deserialize, Serialize};
 /// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.
 pub(crate) const PAGE_BITS: [u32; 3] = [12, 21, 30];
 
-/// The place in [`PAGE_BITS`] of a size of page.
+/// Returns the index in [`PAGE_BITS`] of a page size.
 pub(crate) fn page_size(bytes: u64) -> Option<usize> {
     PAGE_BITS.iter().position(|&bits| 1 << bits == bytes)
 }
 
-/// One array of translations.
+/// An array of translations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlbPart {
-    /// 1 is the nearest; a level has a part for each of its arrays.
+    /// Level, from 1, the nearest; a level has one part per array.
     pub level: u8,
-    /// Sizes of the pages that it holds: 4096, 2097152, 1073741824. A level that holds no pages of
-    /// a size holds pieces of them as large as it can.
+    /// Sizes of the pages that it holds: 4096, 2097152, 1073741824. A level without pages of a size
+    /// holds them in pieces of its largest smaller size.
     pub page_bytes: Vec<u64>,
-    /// Translations in all, a whole number of sets.
+    /// Total number of translations, a whole number of sets.
     pub entries: u32,
-    /// Entries of a set.
+    /// Entries per set.
     pub ways: u32,
-    /// What a hit costs beyond the access.
+    /// Cost of a hit in addition to the access, in ns.
     #[serde(default)]
     pub latency_ns: f64,
 }
 
-/// How a core translates addresses of data.
+/// The translation of data addresses by a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tlb {
     /// Its arrays.
     pub parts: Vec<TlbPart>,
-    /// Entries of the upper levels of page tables that it keeps, from which a walk goes on.
+    /// Number of cached entries of the page tables' upper levels, from which a walk continues.
     #[serde(default)]
     pub upper_entries: u32,
-    /// Walks at a time, where misses overlap.
+    /// Maximum number of concurrent walks, if misses overlap.
     pub walkers: u32,
-    /// Time of a walk beyond its accesses to entries of page tables, in ns, 0 to 1000000000.
+    /// Time of a walk in addition to its accesses to page table entries, in ns, 0 to 1000000000.
     #[serde(default)]
     pub walk_ns: f64,
-    /// The host's pages behind the guest's memory: 4096, 2097152 or 1073741824. Its page tables are walked
-    /// as well then, and a TLB holds no page larger than these.
+    /// Size of the host's pages behind the guest's memory: 4096, 2097152 or 1073741824. If given,
+    /// walks include the host's page tables, and a TLB holds no larger page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_page_bytes: Option<u64>,
-    /// Position in `nodes` of the node that page tables lie on; without it, that of who walks.
+    /// Position in `nodes` of the node with all page tables; by default, the node of the walking
+    /// vCPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables_node: Option<usize>,
 }
 
 impl Tlb {
-    /// Sizes and walkers of AMD's Zen 3 (Software Optimization Guide for AMD Family 19h
-    /// Processors, publication 56665); 64 upper entries and 2 ns for a hit in the second level
-    /// are assumptions.
+    /// Returns the sizes and walkers of AMD's Zen 3 (Software Optimization Guide for AMD Family 19h
+    /// Processors, publication 56665); 64 upper entries and 2 ns for a hit in the second level are
+    /// assumptions.
     pub(super) fn typical() -> Self {
         let part = |level, entries, ways, latency_ns, page_bytes: &[u64]| TlbPart {
             level,
@@ -80,7 +81,7 @@ impl Tlb {
 }
 
 impl Tlb {
-    /// The same, or a typical one, in a guest on the host's pages of 4 KiB.
+    /// Returns the given or the typical TLBs for a guest on a host with pages of 4 KiB.
     pub(super) fn nested(of: Option<Self>) -> Self {
         let host_page_bytes = Some(1 << PAGE_BITS[0]);
         Self { host_page_bytes, ..of.unwrap_or_else(Self::typical) }

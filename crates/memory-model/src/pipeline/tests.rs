@@ -1,4 +1,4 @@
-//! What of a core is under way.
+//! The waits of a core for what it has in flight.
 
 use super::speeds::Speeds;
 use super::stores::Bytes;
@@ -20,12 +20,12 @@ fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
     Some(Box::leak(Box::new(Flow::new(operands, &Speeds::of(&CORE)))))
 }
 
-/// When a block begins.
+/// Begins a block.
 fn begin(pipeline: &mut Pipeline, flow: Option<&'static Flow>, now_ps: u64, number: u64) -> u64 {
     pipeline.begin(flow, now_ps, number).at_ps
 }
 
-/// An access that has come up when it can be issued.
+/// Returns the times of an access whose instruction is issued when it can begin.
 fn times((issue_ps, done_ps): (u64, u64)) -> Times {
     Times { came_ps: issue_ps, issue_ps, done_ps }
 }

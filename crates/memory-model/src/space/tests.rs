@@ -3,7 +3,7 @@ use crate::arguments::machine_of;
 use alloc::vec;
 use proptest::prelude::*;
 
-/// Three nodes of 64 KiB each; node 1 is nearer to node 2 than node 0 is.
+/// Returns three nodes of 64 KiB each; node 1 is nearer to node 2 than node 0 is.
 fn space() -> Space {
     Space::new(
         &machine_of("cpus=0.1.2,memory=64K.64K.64K,distances=10.20.30/20.10.20/30.20.10"),
@@ -81,7 +81,7 @@ fn an_untouched_huge_page_is_wholly_on_the_node_of_its_first_touch() {
 fn a_bound_page_stays_on_its_nodes_and_others_fall_back_to_the_nearest() {
     let mut space = space();
     let bound = Placement::Bind(vec![0, 1]);
-    // 16 pages a node: the nearer of the two, then the other, then none.
+    // 16 pages per node: the nearer of the two, then the other, then none.
     let nodes: Vec<_> = (0..33).map(|number| node(&mut space, number, 2, &bound)).collect();
     assert!(nodes[..16].iter().all(|node| *node == Some(1)), "{nodes:?}");
     assert!(nodes[16..32].iter().all(|node| *node == Some(0)), "{nodes:?}");

@@ -11,7 +11,7 @@ fn there(node: usize) -> There {
     There::on(node, false)
 }
 
-/// A machine with a thread on each vCPU, which is followed elsewhere too.
+/// A machine with a thread on each vCPU, which is also followed under another placement.
 struct Followed {
     engine: Engine,
     shadows: Vec<Shadow>,
@@ -26,7 +26,8 @@ impl Followed {
         Self { engine, shadows, waited_ps: vec![0; threads] }
     }
 
-    /// A block of one thread whose first instruction makes an access to memory that would be there.
+    /// Runs a block of one thread whose first instruction accesses memory; under the other
+    /// placement the page would be at `there`.
     fn access(&mut self, thread: usize, code: &[&[u8]], access: Access, there: There) {
         let flow = block_of(code);
         let mut active = self.engine.enter_as(thread, thread);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A machine of two nodes, the first with two L3 groups of two vCPUs, with line ownership.
+/// Returns a machine of two nodes, the first with two L3 groups of two vCPUs, with line ownership.
 fn owners(more: &str) -> Engine {
     engine_of(&format!(
         "cpus=0.0.0.1,l3-groups=0.0.1.2,memory=64M.64M,latency=100.250/250.100,mode=virtual,\

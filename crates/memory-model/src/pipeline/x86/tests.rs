@@ -11,7 +11,7 @@ fn vector(numbers: &[u8]) -> Registers {
     numbers.iter().fold(Registers::NONE, |all, &number| all | Registers::vector(number))
 }
 
-/// Address, registers read, registers written (flags aside).
+/// Returns the registers of the address, those read, and those written, without the flags.
 fn of(bytes: &[u8]) -> (Registers, Registers, Registers) {
     let known = decode(bytes);
     (known.address, known.reads.less(FLAGS), known.writes.less(FLAGS))
