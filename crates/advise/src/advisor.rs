@@ -43,15 +43,14 @@ impl Advisor {
         Ok(Self { asked, target, judged, asis, are_ranks })
     }
 
-    /// Returns the program as it would be followed under emulation, if it would be.
+    /// Returns the program as it would be followed under emulation; `None` if it would not be.
     #[must_use]
     pub fn followed(&self) -> Option<EmulatedProgram> {
         let asis = self.asis.as_ref().filter(|_| !self.asked.trials_only);
         asis.map(|asis| profiled(asis, &self.target.costs))
     }
 
-    /// Follows the program, predicts the effect of other placements, and tries those that are worth
-    /// it.
+    /// Follows the program, predicts the effect of other placements, and tries the most promising.
     ///
     /// # Errors
     ///

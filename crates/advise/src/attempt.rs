@@ -30,7 +30,7 @@ fn tried(advice: &Advice, tries: Tries) -> Vec<usize> {
     }
 }
 
-/// Tries the candidates that are worth it, as far as time allows.
+/// Tries the promising candidates, within the time limit.
 pub(super) fn attempt(
     advice: &mut Advice,
     mut trying: Trying<'_>,
@@ -50,8 +50,8 @@ pub(super) fn attempt(
     trying.prove(advice, &tried, watch)
 }
 
-/// Returns the number of candidates and blocks, from the time of a run; remarks on it if that is
-/// not what was requested.
+/// Returns the number of candidates and blocks that the time of a run allows; reports it to `watch`
+/// if that differs from the request.
 fn extent(
     asked: &Asked,
     candidates: usize,

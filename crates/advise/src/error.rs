@@ -11,7 +11,7 @@ use numalab_workload::{OutputError, SpecError};
 
 use crate::ranks::RanksError;
 
-/// Reason why there is no advice.
+/// A reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
     /// No command was given.
@@ -20,15 +20,13 @@ pub enum AdviseError {
     /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
-    /// It cannot be started, or did not end.
+    /// It could not be started, or did not end.
     #[error(transparent)]
     Command(CommandError),
     /// It failed.
     #[error("{program} ended with {status}{said}")]
     Ended {
-        /// The program.
         program: String,
-        /// Its exit status.
         status: std::process::ExitStatus,
         /// The end of its error output, after a colon.
         said: String,
@@ -39,12 +37,11 @@ pub enum AdviseError {
          work before it exits"
     )]
     Left {
-        /// The program.
         program: String,
         /// The processes left running.
         left: String,
     },
-    /// Most of its processes were not seen; their names.
+    /// Most of its processes were not observed.
     #[error("{0}")]
     MostNotFollowed(String),
     /// The emulator's report does not describe a program.

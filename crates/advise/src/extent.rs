@@ -24,8 +24,9 @@ impl Extent {
         Self { blocks: self.blocks.max(self.least_blocks()), ..self }
     }
 
-    /// Returns the most candidates, up to the requested number, for which there is time if each run
-    /// takes `run`, and then the most blocks; `None` if there is not even time for one candidate.
+    /// Returns the largest extent within the budget if each run takes `run`: first as many of the
+    /// requested candidates as possible, then blocks; `None` if there is not even time for one
+    /// candidate.
     pub(super) fn within(self, budget: Duration, run: Duration) -> Option<Self> {
         let runs = budget.as_secs_f64() / run.as_secs_f64().max(1e-3);
         let fits = |of: &Self| of.runs() as f64 <= runs;
@@ -48,8 +49,8 @@ impl Extent {
         (self.candidates + 2) * (self.warm_ups + self.blocks)
     }
 
-    /// Returns the fewest blocks that can distinguish each candidate from chance at the single look
-    /// that is taken, corrected for the number of candidates.
+    /// Returns the fewest blocks that can distinguish each candidate from chance at a single look,
+    /// corrected for the number of candidates.
     fn least_blocks(self) -> usize {
         least_pairs(Confidence::P95.at_look(1).alpha() / self.candidates.max(1) as f64)
     }

@@ -1,5 +1,5 @@
-//! This machine as the emulator models it: its nodes and the cpus that this process may use, with
-//! what is known of its memory.
+//! This machine as the emulator models it: its nodes, the cpus that this process may use, and the
+//! known figures of its memory.
 
 use numalab_formats::WriteError;
 use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
@@ -12,18 +12,19 @@ use numalab_topology::{Cpu, Machine};
 
 use crate::model::{Target, costs};
 
-/// Hit latencies of the cache levels in ns where they are unknown.
+/// Hit latencies of the cache levels in ns, where unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
-/// Assumed share of a virtual machine in an L3: the reported size is that of the whole cache, which
-/// others use too.
+/// Assumed share of an L3 available to a virtual machine, in bytes: the reported size is that of
+/// the whole cache, which other guests use too.
 const VIRTUAL_L3_BYTES: u64 = 16 << 20;
-/// Cpus and memory that the emulator models at most.
+/// The emulator's limits on cpus and memory.
 const MOST_CPUS: usize = 255;
 const MOST_BYTES: u64 = 512 << 30;
 
-/// Makes a target of this machine, by a file of what was measured on it if there is one.
+/// Returns a target for this machine, with the figures of a machine file if one is given.
 ///
 /// # Errors
+///
 /// [`WriteError`] if the emulator does not model such a machine.
 pub fn target_here(
     here: &Machine,
@@ -47,7 +48,7 @@ pub fn target_here(
     Ok(Target { machine, costs, place, guest: None })
 }
 
-/// Returns true if a machine has the nodes and cpus of this one.
+/// Returns true if a machine has the same nodes and cpus as this one.
 #[must_use]
 pub fn is_like(machine: &Machine, here: &Machine) -> bool {
     let shape = |of: &Machine| {
@@ -57,7 +58,8 @@ pub fn is_like(machine: &Machine, here: &Machine) -> bool {
     shape(machine) == shape(here) && machine.memory_nodes() == here.memory_nodes()
 }
 
-/// One cpu of each core, as many of them and as much memory as the emulator models.
+/// Returns the machine with one cpu of each core, and with no more cpus and memory than the
+/// emulator models.
 fn within_limits(machine: &Machine) -> Machine {
     let with_cpus = machine.cpu_nodes().len().max(1);
     let cores = |node| {
@@ -69,7 +71,7 @@ fn within_limits(machine: &Machine) -> Machine {
     machine_toml::scaled(machine, most.min(MOST_CPUS / with_cpus), bytes.min(MOST_BYTES))
 }
 
-/// By what was measured; what was not is typical.
+/// Returns the machine with the measured figures, and typical ones for the rest.
 fn measured(file: &MachineFile, machine: &Machine) -> Result<EmulatedMachine, WriteError> {
     let emulated = file.emulated(machine)?;
     let lacks = [
@@ -81,7 +83,8 @@ fn measured(file: &MachineFile, machine: &Machine) -> Result<EmulatedMachine, Wr
     Ok(lacking.fold(emulated, |machine, (_, stage)| machine.with(stage)))
 }
 
-/// By distances, the firmware and the caches that are reported, and the given costs.
+/// Returns the machine with costs from its distances, firmware tables and reported caches, and with
+/// the given ones for the rest.
 fn typical(
     machine: &Machine,
     known: &CostsKnown,
@@ -94,7 +97,7 @@ fn typical(
     }
     reported.caches = reported_caches(machine);
     let costs = given.or(reported);
-    // A cache that is reported need not be one that can be modelled.
+    // A reported cache may have a shape that the emulator does not model.
     let fallback = MemoryCosts { latency: usual.latency, caches: usual.caches, ..costs.clone() };
     describe(machine, &costs).or_else(|_| describe(machine, &fallback))
 }
@@ -113,7 +116,7 @@ fn reported_caches(machine: &Machine) -> Vec<CacheLevel> {
     caches
 }
 
-/// Every cpu that this process may use.
+/// Returns every cpu that this process may use.
 fn cpu_places(machine: &Machine) -> Vec<CpuPlace> {
     let place = |cpu: &Cpu| {
         let node = cpu.node.map_or(0, |node| node.0);

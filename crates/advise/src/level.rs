@@ -39,7 +39,7 @@ pub(super) fn id(candidate: &Candidate) -> String {
 mod tests {
     use super::*;
 
-    /// Earlier journals are compared with later ones by these names.
+    /// Later versions compare with earlier journals by these names.
     #[test]
     fn the_names_of_levels_stay_what_they_are() {
         let cpus = |spread| Candidate::Cpus { spread, cpus: vec![0, 2] };

@@ -5,6 +5,7 @@
 //! ([`Target`]); it returns an [`Advice`](numalab_results::advice::Advice). A [`Watch`] receives
 //! the progress. Nothing is printed or rendered here.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod advisor;
 mod asked;

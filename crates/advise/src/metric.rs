@@ -47,9 +47,9 @@ impl Judged {
     }
 }
 
-/// Returns the command with a path to its program that is also valid in a guest: a guest has this
-/// machine's programs at the same paths, but not the working directory, and may have different
-/// programs under the same names.
+/// Returns the command with a path to its program that is also valid in a guest. A guest has this
+/// machine's programs at the same paths, but another working directory, and may have different
+/// programs of the same names.
 fn findable(command: &[String], in_guest: bool) -> Vec<String> {
     let mut words = command.to_vec();
     let path = words.first().filter(|_| in_guest).and_then(|name| on_path(name));

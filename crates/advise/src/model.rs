@@ -12,7 +12,6 @@ pub struct Target {
     pub machine: EmulatedMachine,
     /// The costs that placements need.
     pub costs: MachineCosts,
-    /// The place of the trials.
     pub place: TrialPlace,
     /// The guest to boot, if candidates are tried in one.
     pub guest: Option<BackendSpec>,

@@ -18,7 +18,7 @@ pub enum RanksError {
          --distribution, --cpu-bind and --mem-bind"
     )]
     NothingLeft,
-    /// It would wait for an allocation in each trial.
+    /// It would wait for a new allocation in each trial.
     #[error(
         "srun outside an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]
@@ -28,8 +28,8 @@ pub enum RanksError {
     SeveralNodes(String),
 }
 
-/// The placements by options of `srun`: consecutive ranks, alternating between sockets, each within
-/// a node.
+/// Placements by options of `srun`: consecutive ranks; ranks that alternate between sockets; the
+/// same within a node.
 const PLACEMENTS: [&[&str]; 3] = [
     &["--distribution=block:block", "--cpu-bind=cores", "--mem-bind=local"],
     &["--distribution=block:cyclic", "--cpu-bind=cores", "--mem-bind=local"],

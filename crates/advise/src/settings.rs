@@ -9,7 +9,7 @@ use numalab_record::study::Setting;
 use numalab_results::advice::{Candidate, Untried};
 use numalab_study::BackendSpec;
 
-/// Makes glibc ask for huge pages itself, if the kernel's mode is `madvise`.
+/// Makes glibc request huge pages itself, if the kernel's mode is `madvise`.
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 /// The first kernel version with weighted interleaving.
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
@@ -28,7 +28,7 @@ pub(super) struct Abilities {
 }
 
 impl Abilities {
-    /// Returns those of a guest, or of this machine, with these nodes.
+    /// Returns the settings of a guest, or of this machine, with these nodes.
     pub(super) fn new(guest: Option<&BackendSpec>, openmp: bool, nodes: &[u32]) -> Self {
         let here = || {
             let environment = read_environment(&Root::live());
@@ -77,8 +77,8 @@ impl Abilities {
         Ok(settings.into_iter().collect())
     }
 
-    /// Returns true if the program's C library asks for huge pages, since the user may not enable
-    /// them for all programs.
+    /// Returns true if the program's C library must request huge pages, because this user may not
+    /// enable them for all programs.
     pub(super) fn asks_for_huge_pages(&self) -> bool {
         self.can_set("thp_enabled").is_err()
     }

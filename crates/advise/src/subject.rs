@@ -12,10 +12,10 @@ use crate::error::AdviseError;
 
 /// The time limit of a run.
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
-/// The runtimes of OpenMP: GCC's, LLVM's and Intel's.
+/// Names of OpenMP's runtimes: GCC's, LLVM's and Intel's.
 const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp5"];
-/// The largest file that is searched: a program's executable names its libraries near its beginning
-/// or end.
+/// The largest part of a file that is searched, in bytes: an executable names its libraries near
+/// its beginning or end.
 const MOST_PROGRAM_BYTES: u64 = 256 << 20;
 
 /// The command line and the input of the program.
@@ -41,7 +41,7 @@ impl Subject {
         Ok(ran)
     }
 
-    /// Runs the program under emulation, and returns what the emulator saw of it.
+    /// Runs the program under emulation, and returns the emulator's record of it.
     pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, Followed), AdviseError> {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;

@@ -28,7 +28,7 @@ use crate::settings::{Abilities, Settings};
 use crate::subject::Subject;
 use crate::watch::{Remark, Watch};
 
-/// The largest change that counts as no change, in percent.
+/// The largest change that counts as none, in percent.
 const MARGIN_PERCENT: f64 = 2.0;
 
 /// The inputs of trials.

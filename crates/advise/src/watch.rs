@@ -12,17 +12,16 @@ pub trait Watch: Observer {
     /// Receives a remark for the user.
     fn remark(&mut self, remark: &Remark);
 
-    /// Called when the trials have ended.
+    /// Receives the end of the trials.
     fn tried(&mut self) {}
 }
 
 /// A remark for the user before the advice is ready.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
-    /// The program cannot be followed, for this reason, and candidates are tried without
-    /// predictions.
+    /// The program cannot be followed, for this reason; candidates are tried without predictions.
     NotFollowed(String),
-    /// A limitation of what the emulator saw of the program.
+    /// A limit of what the emulator can see of the program.
     Seen(String),
     /// Trials on this machine share file pages in the page cache.
     SharedFiles {
@@ -33,20 +32,14 @@ pub enum Remark {
     },
     /// A run takes so long that following it would take more than an hour.
     TooLong(Duration),
-    /// The program ends so soon that it hardly does more than start.
+    /// The program ends so soon that it does little more than start.
     Short {
-        /// The program.
         program: String,
         /// Its run time.
         took: Duration,
     },
     /// These candidates are tried in this many blocks.
-    Trying {
-        /// The candidates.
-        candidates: Vec<Candidate>,
-        /// The blocks.
-        blocks: usize,
-    },
+    Trying { candidates: Vec<Candidate>, blocks: usize },
     /// The requested number of blocks is too small for a verdict, so more are run.
     MoreBlocks {
         /// The number requested.
@@ -89,9 +82,9 @@ impl fmt::Display for Remark {
             Self::Seen(what) => f.write_str(what),
             Self::SharedFiles { name, bytes } => write!(
                 f,
-                "{} of what it accesses are pages of files, as of {name}: they are in the page \
-                 cache where they were read first, all trials share them, and verdicts hold for \
-                 them as they are",
+                "{} of the memory that it accesses are file pages, such as those of {name}: they \
+                 stay in the page cache on the node that first read them, all trials share them, \
+                 and verdicts hold only for that placement",
                 format_bytes(*bytes)
             ),
             Self::TooLong(run) => write!(
@@ -102,7 +95,11 @@ impl fmt::Display for Remark {
             ),
             Self::Short { program, took } => {
                 let micros = took.as_micros();
-                write!(f, "{program} ends after {micros} us: what follows describes its start")
+                write!(
+                    f,
+                    "{program} ends after {micros} us, so the results mainly describe its \
+                           start"
+                )
             }
             Self::Trying { candidates, blocks } => {
                 let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>();

@@ -58,8 +58,8 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (Code::Lacking as u8, "This machine lacks what is needed; the message has the remedy."),
     (
         Code::Worse as u8,
-        "A check that was asked for fails: --fail-if worse, --expect, --fail; health: failing; \
-         bisect: no commit named.",
+        "A requested check fails: --fail-if worse, --expect, --fail; health: failing; bisect: no \
+         commit named.",
     ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (Code::Degraded as u8, "health: degraded, or worse under other load, which is not certain."),

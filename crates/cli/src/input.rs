@@ -19,7 +19,7 @@ pub(crate) const MOST_TABLE_BYTES: u64 = 64 << 20;
 pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::PermissionDenied => {
-            let message = format!("{}: reading it takes root: run with sudo", file.display());
+            let message = format!("{}: reading it requires root: run with sudo", file.display());
             Failure::new(Code::Lacking, message)
         }
         _ => unreadable(file, &error.to_string()),

@@ -74,8 +74,8 @@ impl Progress {
             self.windows = None;
             self.bar.suspend(|| {
                 print_error(format_args!(
-                    "this machine is shared: other load disturbs most windows; where few are clean \
-                     all count, and intervals are wider\n"
+                    "this machine is shared: other load disturbs most windows; cells with few \
+                     clean windows use all of theirs, and their intervals are wider\n"
                 ));
             });
         }

@@ -252,7 +252,8 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
     let document = run_document(place)?;
     let NodeAccess { access, chase, write } = NodeAccess::of(&document);
     if access.is_empty() {
-        let message = "no latency and no bandwidth from a node's cpus to a node's memory is in it";
+        let message = "it has neither a latency nor a bandwidth from a node's cpus to a node's \
+                       memory";
         return Err(Failure::bad_input(format!("{}: {message}", place.display())));
     }
     let mut machine = document.run.machine;
@@ -265,7 +266,7 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
         if let Some(cache) = machine.caches.iter().find(holds) {
             let held = format_rounded(cache.size_bytes.unwrap_or_default());
             let message =
-                format!("{size} may lie in a cache of {held}: latencies may be the cache's");
+                format!("{size} may fit into a cache of {held}: latencies may be the cache's");
             findings.warning("latency-of-cache", "latencies", message);
         }
     }

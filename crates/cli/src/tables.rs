@@ -66,7 +66,7 @@ pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
     }
     if found.is_empty() {
         return Err(Failure::bad_input(format!(
-            "{}: no table there, expected files such as SRAT, SRAT.bin or srat.dat, or the text \
+            "{}: no table found, expected files such as SRAT, SRAT.bin or srat.dat, or the text \
              that acpidump writes",
             directory.display()
         )));
@@ -128,8 +128,8 @@ pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>
     }
     if tables.srat.is_none() && (tables.slit.is_some() || tables.hmat.is_some()) {
         let message = format!(
-            "{}: no SRAT, which alone says what nodes there are: the SLIT and the HMAT mean \
-             nothing without it",
+            "{}: no SRAT: only the SRAT defines nodes, and SLIT and HMAT are meaningless without \
+             it",
             directory.display()
         );
         return Err(Failure::new(Code::CheckFailed, message));

@@ -142,7 +142,8 @@ fn is_resumed_after_kills(subject: &Subject) {
     }
 }
 
-/// If three commands resume a killed run at once, each succeeds or reports that another one runs.
+/// Checks that if three commands resume a killed run at once, each succeeds or reports that another
+/// one runs.
 fn has_one_owner(subject: &Subject) {
     for round in 0..kills(KILLS) / 4 {
         let place = Place::new();

@@ -112,7 +112,7 @@ impl Program {
         }
     }
 
-    /// As [`Self::block`], for a thread that does not hold the turn.
+    /// Begins a block like [`Self::block`], for a thread that does not hold the turn.
     #[cold]
     fn begins(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
         let seat = self.seat(index).unwrap_or_else(|| self.arrives(engine, index));

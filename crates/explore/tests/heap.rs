@@ -10,7 +10,8 @@ use numalab_record::explore::View;
 use numalab_results::Report;
 use numalab_results::explore::Explored;
 
-/// Two nodes of 64 MiB, a run on node 0, and every other frame of a stretch of node 1.
+/// Returns a dump of two nodes of 64 MiB, with a run allocated on node 0, and every other frame of
+/// a stretch of node 1.
 fn dump() -> Vec<u8> {
     let range = |start: u64, node: u16| MemoryRange {
         start: Frame::new(start),

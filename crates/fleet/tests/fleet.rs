@@ -40,7 +40,7 @@ fn claimed(analysis: &Analysis) -> BTreeSet<&str> {
     analysis.claims.iter().map(|claim| claim.host.as_str()).collect()
 }
 
-/// Number of hosts: 150, or 10,000 with `NUMALAB_LONG=1`.
+/// Returns the number of hosts: 150, or 10,000 with `NUMALAB_LONG=1`.
 fn size() -> usize {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     if long { 10_000 } else { 150 }

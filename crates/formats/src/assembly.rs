@@ -58,7 +58,7 @@ impl Assembly {
         claim.0.extend_from(cpus);
     }
 
-    /// Memory put on nodes, settled when the whole machine is known.
+    /// Takes the memory assigned to nodes, which is resolved when the whole machine is known.
     pub(crate) fn take_claims(&mut self) -> Claims {
         Claims(std::mem::take(&mut self.claims))
     }
@@ -111,7 +111,7 @@ impl Claims {
             // One look at a few of them: a damaged text can name all cpus on all nodes.
             if let Some(id) = cpus.iter().take(MOST_LOOKS).find(elsewhere) {
                 let first = machine.cpu(id).and_then(|cpu| cpu.node).unwrap_or_default();
-                let message = format!("cpu {id} is on node {first} already, kept there");
+                let message = format!("cpu {id} is already on node {first}, where it stays");
                 findings.warning("cpu-twice", place, message);
             }
         }

@@ -16,7 +16,7 @@ pub enum ReadError {
         expected: String,
     },
     /// A required part of the text is missing.
-    #[error("{format}: there is no {what}")]
+    #[error("{format}: no {what}")]
     Absent {
         /// The format.
         format: &'static str,
@@ -93,7 +93,7 @@ pub enum WriteError {
         what: String,
     },
     /// The machine lacks a property that the format requires.
-    #[error("{format} needs {what}, which is not known of this machine")]
+    #[error("{format} needs {what}, which is unknown for this machine")]
     Unknown {
         /// The format.
         format: &'static str,

@@ -122,7 +122,8 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     }
     if let Some(all) = lines.threads_of_all().filter(|&all| all > machine.online_cpus().len()) {
         let message = format!(
-            "the counts make {all} threads, but {} cpus are online: cores differ in threads, or some are offline",
+            "the counts give {all} threads, but {} cpus are online: cores differ in threads, or \
+             some are offline",
             machine.online_cpus().len()
         );
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message);

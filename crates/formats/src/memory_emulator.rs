@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use numalab_topology::{AccessAttributes, Cpu, CpuId, Distances, Node, NodeId};
 
-    /// Node 0 with two cpus, node 1 with one, node 2 with none.
+    /// Returns node 0 with two cpus, node 1 with one, node 2 with none.
     fn machine() -> Machine {
         let node = |id: u32, cpus: &str| Node {
             id: NodeId(id),

@@ -136,7 +136,7 @@ impl Reader {
         let list = list.trim_matches(['(', ')']);
         let set: NodeSet = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
         if count.parse() != Ok(set.len()) {
-            return Err(malformed(number, line, "as many nodes in the list as are counted"));
+            return Err(malformed(number, line, "the announced number of nodes in the list"));
         }
         if self.available.replace(set).is_some() {
             return Err(malformed(number, line, "the output for one machine, once"));

@@ -28,7 +28,7 @@ fn told(written: Result<Written, WriteError>) -> String {
     }
 }
 
-/// Two host nodes of four cpus.
+/// Returns two host nodes of four cpus.
 fn host() -> HostPlacement {
     let node = |node: u32, cpus: &str| HostNode { node: NodeId(node), cpus: cpus.parse().unwrap() };
     HostPlacement {

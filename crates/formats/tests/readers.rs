@@ -76,9 +76,9 @@ fn an_architecture_file_with_missing_parts_is_refused() {
             LUMI_G.lines().filter(|text| !text.trim_start().starts_with(line)).collect();
         architecture::read(&kept.join("\n")).unwrap_err().to_string()
     };
-    assert_eq!(without("SYSTEM_NAME"), "architecture file: there is no SYSTEM_NAME= line");
-    assert_eq!(without("CCDS_PER_NUMA"), "architecture file: there is no CCDS_PER_NUMA= line");
-    assert_eq!(without("NUMA node"), "architecture file: there is no `NUMA node0 CPU(s):` line");
+    assert_eq!(without("SYSTEM_NAME"), "architecture file: no SYSTEM_NAME= line");
+    assert_eq!(without("CCDS_PER_NUMA"), "architecture file: no CCDS_PER_NUMA= line");
+    assert_eq!(without("NUMA node"), "architecture file: no `NUMA node0 CPU(s):` line");
     let bad = LUMI_G.replace("0,8,16,24", "0,x");
     assert_eq!(
         architecture::read(&bad).unwrap_err().to_string(),
@@ -352,7 +352,7 @@ fn damaged_numactl_lines_are_refused_with_their_number() {
         refuse("node 0 cpus: 0 x"),
         "numactl --hardware, line 1: found `node 0 cpus: 0 x`, expected cpus such as `0 1 2` or `0-2, 8 (4)`"
     );
-    assert_eq!(refuse("hello"), "numactl --hardware: there is no node in the text");
+    assert_eq!(refuse("hello"), "numactl --hardware: no node in the text");
     assert!(refuse("node 0 size: 99999999999999999999 MB").contains("a size in MB"));
     assert!(refuse("node 0 cpus:\nnode 0\n 0: 300").contains("distances from 0 to 255"));
 }
@@ -519,8 +519,8 @@ fn damaged_xml_is_refused_with_its_line() {
     );
     assert!(refuse(&|text| text.replace("0xc", "0xf...f")).contains("a finite set for cpuset"));
     assert!(refuse(&|text| text.replace("</topology>", "")).starts_with("lstopo XML: "));
-    assert_eq!(refuse(&|_| "<a/>".to_owned()), "lstopo XML: there is no `topology` element");
-    assert_eq!(refuse(&|_| "<topology/>".to_owned()), "lstopo XML: there is no `PU` object");
+    assert_eq!(refuse(&|_| "<a/>".to_owned()), "lstopo XML: no `topology` element");
+    assert_eq!(refuse(&|_| "<topology/>".to_owned()), "lstopo XML: no `PU` object");
 }
 
 #[test]
@@ -633,7 +633,7 @@ fn numactl_text_that_ends_early_or_is_of_two_machines_is_refused() {
     );
     assert!(refuse(&whole.repeat(2)).contains("expected the output for one machine, once"));
     let counted = whole.replace("2 nodes", "4 nodes");
-    assert!(refuse(&counted).contains("as many nodes in the list as are counted"), "{counted}");
+    assert!(refuse(&counted).contains("the announced number of nodes in the list"), "{counted}");
 }
 
 #[test]

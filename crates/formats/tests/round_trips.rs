@@ -11,7 +11,7 @@ use numalab_topology::{
 };
 use proptest::prelude::*;
 
-/// A machine that has every feature.
+/// Returns a machine that has every feature.
 fn rich() -> Machine {
     let mut machine = own_machines::memory_only();
     for (index, node) in (0..).zip(&mut machine.nodes) {

@@ -22,7 +22,7 @@ fn cpu0() -> CpuIndex {
     CPU0
 }
 
-/// Two nodes; node 1 has a range that can be added.
+/// Returns two nodes; node 1 has a range that can be added.
 fn with_hotplug() -> Tables {
     let later = MemoryRange { state: RangeState::Offline, ..range(4096, 1024, 1) };
     let mut tables = two_nodes(1024);

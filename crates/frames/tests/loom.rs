@@ -17,7 +17,7 @@ type Shared = Arc<Frames<'static>>;
 const CPU0: CpuIndex = CpuIndex(0);
 const CPU1: CpuIndex = CpuIndex(1);
 
-/// One node with two cpus; the metadata of one execution is leaked.
+/// Returns one node with two cpus; the metadata of one execution is leaked.
 fn machine(frames: u64) -> Shared {
     let range =
         MemoryRange { start: Frame::new(0), frames, node: NodeIndex(0), state: RangeState::Online };
@@ -38,7 +38,7 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
     model_within(2, run);
 }
 
-/// Like `model`, with this default number of preemptions, for the calls with the most steps.
+/// Runs `model` with this default number of preemptions, for the calls with the most steps.
 fn model_within(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     let long = std::env::var_os("NUMALAB_LONG").is_some();

@@ -15,8 +15,8 @@ const CPUS: u16 = 4;
 const NODES: u16 = 3;
 const OFFLINE: (u64, u64) = (8192, 1024);
 
-/// Three nodes with holes, ends within blocks and rows, two nodes in one block, a zone limit in the
-/// middle, and a range that can go online and offline.
+/// Returns three nodes with holes, ends within blocks and rows, two nodes in one block, a zone
+/// limit in the middle, and a range that can go online and offline.
 fn tables() -> Tables {
     let offline = MemoryRange { state: RangeState::Offline, ..range(OFFLINE.0, OFFLINE.1, 1) };
     Tables {

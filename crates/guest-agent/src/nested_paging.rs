@@ -45,7 +45,7 @@ pub fn walks(cpus: &CpuSet) -> Option<Walks> {
     cpus.iter().try_fold(Walks::default(), |sum, cpu| Some(sum.plus(&published(pmu, cpu)?)))
 }
 
-/// A cpu's counts, which only the cpu itself can publish.
+/// Returns a cpu's counts, which only the cpu itself can publish.
 fn published(pmu: Pmu<'static>, cpu: CpuId) -> Option<PmuCounts> {
     let publish = move || {
         pin(cpu).ok()?;

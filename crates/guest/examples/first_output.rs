@@ -56,7 +56,7 @@ fn one_boot(cache: &Cache, init: &str, boot: u32) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// 8 cpus, 4 nodes of 1 GiB, distances 10/12/20/22.
+/// Returns 8 cpus, 4 nodes of 1 GiB, distances 10/12/20/22.
 fn machine() -> Machine {
     let node = |id: u32| Node {
         id: NodeId(id),

@@ -56,7 +56,6 @@ pub enum EmulatorStart {
 /// An emulated memory system for a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryEmulator {
-    /// The plugin ([`PLUGIN`]).
     pub plugin: PathBuf,
     /// The way in which accesses are charged.
     pub mode: EmulatorMode,

@@ -57,7 +57,6 @@ pub struct EmulatedProgram {
 /// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
-    /// Its exit status.
     pub status: ExitStatus,
     /// The plugin's reports of its processes.
     pub reports: Reports,
@@ -211,7 +210,8 @@ fn joined(items: &[impl ToString], between: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// The program that runs in the end, and its arguments: QEMU does not read scripts' first lines.
+/// Returns the program that a command finally executes, and its arguments: QEMU does not read
+/// scripts' first lines.
 fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError> {
     let mut words = command.to_vec();
     for _ in 0..MOST_INTERPRETERS {

@@ -72,7 +72,6 @@ impl Input<'_> {
 pub struct Ran {
     /// The program and its arguments.
     pub command: String,
-    /// The exit status.
     pub status: ExitStatus,
     /// Its standard output, at most 8 MiB of it.
     pub stdout: String,

@@ -163,13 +163,13 @@ fn processor_prefetches_code() -> bool {
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).eax >= 1 && __cpuid_count(7, 1).edx & (1 << 14) != 0
 }
 
-/// Other processors have no CPUID.
+/// Returns false: other processors have no CPUID.
 #[cfg(not(target_arch = "x86_64"))]
 fn processor_prefetches_code() -> bool {
     false
 }
 
-/// Other processors have no such instruction.
+/// Returns `None`: other processors have no such instruction.
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor_of_processor() -> Option<String> {
     None

@@ -44,7 +44,8 @@ pub fn open_locked(path: &Path, patience: Duration) -> Result<File, TryLockError
     }
 }
 
-/// Lustre without `-o flock` answers ENOSYS, NFS without a lock daemon ENOLCK.
+/// Returns true if the file system has no locks: Lustre without `-o flock` answers ENOSYS, NFS
+/// without a lock daemon ENOLCK.
 fn has_no_locks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(libc::ENOLCK)
 }

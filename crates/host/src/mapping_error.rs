@@ -112,7 +112,7 @@ impl MappingError {
         }
     }
 }
-/// `4k, thp, 2m`
+/// Formats choices of pages: `4k, thp, 2m`.
 fn listed(pages: &[Pages]) -> String {
     let names: Vec<String> = pages.iter().map(|pages| pages.name()).collect();
     names.join(", ")

@@ -7,26 +7,26 @@ use crate::sysfs::pool_kilobytes;
 
 const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
 
-/// The size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
+/// Returns the size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
 #[must_use]
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// The base pages of this kernel.
+/// Returns the base pages of this kernel.
 #[must_use]
 pub fn base_pages() -> Pages {
     Pages::Sized(base_page_bytes())
 }
 
-/// True if pages come from a reserved pool, as those of any size but the base page's do.
+/// Returns true if pages come from a reserved pool, as those of any size but the base page do.
 #[must_use]
 pub fn is_reserved(pages: Pages) -> bool {
     matches!(pages, Pages::Sized(bytes) if bytes != base_page_bytes())
 }
 
-/// The choices of pages of this machine: base pages, transparent huge pages if the kernel has
-/// them, and the reserved pools.
+/// Returns the choices of pages of this machine: base pages, transparent huge pages if the kernel
+/// has them, and the reserved pools.
 #[must_use]
 pub fn pages_here(root: &Root) -> Vec<Pages> {
     let transparent = transparent_huge_page_bytes(root).map(|_| Pages::Transparent);
@@ -34,7 +34,7 @@ pub fn pages_here(root: &Root) -> Vec<Pages> {
     std::iter::once(base_pages()).chain(transparent).chain(pools).collect()
 }
 
-/// The size of a page of this choice in bytes. Without transparent huge pages that of
+/// Returns the size in bytes of a page of this choice. Without transparent huge pages,
 /// [`Pages::Transparent`] is 2 MiB.
 #[must_use]
 pub fn page_size_bytes(pages: Pages) -> u64 {
@@ -54,8 +54,8 @@ pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
         .filter(|bytes: &u64| bytes.is_power_of_two() && *bytes >= base_page_bytes())
 }
 
-/// The word that is in force for transparent huge pages: that of their own size since Linux 6.8,
-/// which is usually `inherit`, else that of all sizes.
+/// Returns the mode in force for transparent huge pages: since Linux 6.8 that of their size,
+/// usually `inherit`, else that of all sizes.
 #[must_use]
 pub fn transparent_huge_page_mode(root: &Root) -> Option<String> {
     let of_all = || chosen(&root.value(&format!("{TRANSPARENT}/enabled")).ok()?);
@@ -64,8 +64,8 @@ pub fn transparent_huge_page_mode(root: &Root) -> Option<String> {
     of_size.filter(|word| word != "inherit").or_else(of_all)
 }
 
-/// The sizes in KiB of transparent huge pages that are not off, with the word that is chosen for
-/// each; since Linux 6.8, smallest first.
+/// Returns the sizes in KiB of transparent huge pages that are not off, smallest first, with the
+/// mode of each; available since Linux 6.8.
 #[must_use]
 pub(crate) fn transparent_sizes(root: &Root) -> Vec<(u64, String)> {
     let kilobytes = root.names(TRANSPARENT).into_iter().filter_map(|name| pool_kilobytes(&name));
@@ -81,14 +81,14 @@ fn mode_of_size(root: &Root, kilobytes: u64) -> Option<String> {
     chosen(&root.value(&format!("{TRANSPARENT}/hugepages-{kilobytes}kB/enabled")).ok()?)
 }
 
-/// The bracketed word of `always [madvise] never`.
+/// Returns the bracketed word of a choice such as `always [madvise] never`.
 pub(crate) fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     let (word, _) = rest.split_once(']')?;
     Some(word.to_owned())
 }
 
-/// The sizes in bytes of the huge pages that the kernel can reserve, smallest first.
+/// Returns the sizes in bytes of the huge pages that the kernel can reserve, smallest first.
 #[must_use]
 pub fn huge_page_sizes(root: &Root) -> Vec<u64> {
     let names = root.names("sys/kernel/mm/hugepages");
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(sizes, [2 << 20, 1 << 30]);
     }
 
-    /// An arm64 kernel with base pages of 64 KiB.
+    /// Returns an arm64 kernel with base pages of 64 KiB.
     fn arm64_64k() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {

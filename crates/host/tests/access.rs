@@ -11,8 +11,8 @@ use tree::write;
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// A cpu on each of nodes 0 and 1, and CXL memory on nodes 2 and 3: node 2 is nearer to node 1,
-/// node 3 equally far from both.
+/// Writes a machine with a cpu on each of nodes 0 and 1, and CXL memory on nodes 2 and 3: node 2 is
+/// nearer to node 1, node 3 equally far from both.
 fn machine(top: &Path) {
     write(top, &format!("{CPU}/online"), "0-1");
     write(top, &format!("{NODE}/online"), "0-3");

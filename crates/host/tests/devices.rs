@@ -13,7 +13,7 @@ fn machine_below(top: &Path) -> (Machine, Vec<String>) {
     (reading.machine, reading.findings.iter().map(ToString::to_string).collect())
 }
 
-/// A machine of two nodes with these files of its devices.
+/// Returns a machine of two nodes with these files of its devices.
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let top = tempfile::tempdir().expect("made");
     let always = [

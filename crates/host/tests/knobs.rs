@@ -51,7 +51,7 @@ impl Lab {
         tuning.set(&knob, value).map(|applied| applied.found)
     }
 
-    /// A run that is killed: neither drop nor restore happens.
+    /// Simulates a killed run: neither drop nor restore happens.
     fn killed_run(&self) {
         let mut tuning = Tuning::new(&self.root).unwrap();
         self.set(&mut tuning, "numa_balancing", "0").unwrap();

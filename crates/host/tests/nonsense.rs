@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use tree::write;
 
-/// A tree with these files.
+/// Returns a tree with these files.
 fn tree(files: &[(&str, &[u8])]) -> TempDir {
     let top = tempfile::tempdir().unwrap();
     for (path, bytes) in files {
@@ -24,7 +24,7 @@ fn tree(files: &[(&str, &[u8])]) -> TempDir {
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// Four cpus in two cores on two nodes, with one L2 cache per core.
+/// Returns four cpus in two cores on two nodes, with one L2 cache per core.
 fn machine_files() -> Vec<(String, Vec<u8>)> {
     let mut files = vec![
         (format!("{CPU}/online"), b"0-3\n".to_vec()),

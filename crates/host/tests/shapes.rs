@@ -119,8 +119,8 @@ fn unreachable_nodes_are_noted_and_do_not_count_as_a_cost() {
     let rows = ["10 255 21", "255 10 21", "21 21 10"];
     let top = machine(&[("0", rows[0]), ("1", rows[1]), ("2", rows[2])], 3);
     let reading = read(top.path());
-    let expected = "note: node 0 to 1: is 255, as 1 more are: no distance, but that the memory cannot be \
-                    reached [distance-unreachable]";
+    let expected = "note: node 0 to 1: is 255, like 1 more, which means unreachable memory, not a \
+                    distance [distance-unreachable]";
     assert_eq!(said(&reading), [expected]);
     let [zero, one, two] = [0, 1, 2].map(numalab_topology::NodeId);
     assert_eq!(reading.machine.distance(zero, one), Some(255));

@@ -41,7 +41,6 @@ const LEFT_OUT: [&str; 8] = [
 /// The files that a guest boots from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootFiles {
-    /// The kernel.
     pub kernel: PathBuf,
     /// The initramfs, if the kernel needs one.
     pub initramfs: Option<PathBuf>,

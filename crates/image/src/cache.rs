@@ -38,7 +38,6 @@ pub enum EntryKind {
 /// One entry of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// Kind of the entry.
     pub kind: EntryKind,
     /// Its name: a package with its version, or a content hash.
     pub name: String,
@@ -62,7 +61,6 @@ pub enum CacheError {
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
         /// The id of this user.
         user: u32,
@@ -77,10 +75,7 @@ pub enum CacheError {
     },
     /// An entry's name is not a single path component.
     #[error("{name:?}: expected the name of an entry in the cache, without /")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
     /// An operation failed.
     #[error("{path}: {source}")]
     Io {

@@ -87,10 +87,7 @@ pub enum KernelError {
     },
     /// There is no kernel in the package.
     #[error("package {package}: no file boot/vmlinuz-* in it")]
-    NoImage {
-        /// The package.
-        package: String,
-    },
+    NoImage { package: String },
     /// It is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
@@ -106,10 +103,7 @@ pub enum KernelError {
         "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
              later"
     )]
-    NoTiers {
-        /// Its release.
-        release: String,
-    },
+    NoTiers { release: String },
 }
 
 impl Kernel {

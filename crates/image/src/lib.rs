@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod architecture;
 pub mod build;

@@ -61,9 +61,10 @@ pub struct ArenasDoNotFit {
 }
 
 impl ArenaRequest {
-    /// The size of an arena, in whole pieces.
+    /// Returns the size of an arena in bytes, in whole pieces.
     ///
     /// # Errors
+    ///
     /// [`ArenaError`], before anything is allocated.
     pub fn bytes(&self) -> Result<u64, ArenaError> {
         let pieces = match self.asked_bytes {
@@ -97,7 +98,8 @@ impl ArenaRequest {
         }
     }
 
-    /// All arenas with the page tables that show them in one piece, on nodes whose ends are lost.
+    /// Returns the bytes that all arenas need, with the page tables that map each as one range, on
+    /// nodes that may lose their ends.
     fn needed_bytes(&self, arena_bytes: u64) -> u64 {
         let arenas = arena_bytes.saturating_mul(self.threads);
         arenas.saturating_add(arenas / 256).saturating_add(self.nodes * ALIGNMENT_BYTES)

@@ -38,7 +38,6 @@ pub struct Area {
 /// The information from the boot loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootInfo {
-    /// The loader.
     pub loader: Loader,
     /// The command line; empty if there is none.
     pub command_line: String,
@@ -56,7 +55,6 @@ pub enum BootInfoError {
     Magic {
         /// The expected structure.
         loader: &'static str,
-        /// The address.
         address: u64,
         /// The word found there.
         found: u64,
@@ -68,10 +66,7 @@ pub enum BootInfoError {
     NoMap,
     /// A part of it is outside memory.
     #[error("the loader's information at {address:#x} cannot be read")]
-    Unreadable {
-        /// The address.
-        address: u64,
-    },
+    Unreadable { address: u64 },
 }
 
 const PVH_MAGIC: u32 = 0x336e_c578;

@@ -81,7 +81,6 @@ pub enum Placement {
 /// The cpus that take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpus {
-    /// All.
     All,
     /// This number, distributed over the nodes in turn.
     Count(usize),
@@ -94,14 +93,10 @@ pub enum Cpus {
 pub enum CommandError {
     /// An unknown word.
     #[error("`{word}`: expected one of {}", KEYS.join("=, "))]
-    Unknown {
-        /// The word.
-        word: String,
-    },
+    Unknown { word: String },
     /// A value with the wrong form for its key.
     #[error("`{key}={value}`: expected {expected}")]
     Value {
-        /// The key.
         key: String,
         /// The given value.
         value: String,

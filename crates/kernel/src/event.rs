@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub enum Event {
     /// The kernel has booted.
     Boot(Boot),
-    /// A node.
     Node(NodeRow),
     /// A cpu, online if it has started.
     Cpu(Cpu),
@@ -24,11 +23,8 @@ pub enum Event {
     Window(Window),
     /// A run of `test_numa`.
     Run(Run),
-    /// A storm.
     Storm(Storm),
-    /// A stream.
     Stream(Stream),
-    /// A guest.
     Guest(Guest),
     /// A stretch of the exhaustion.
     Fill(Fill),
@@ -72,7 +68,6 @@ pub struct Boot {
     pub started: u32,
     /// Number of nodes.
     pub nodes: u32,
-    /// The seed.
     pub seed: u64,
     /// Free memory in bytes.
     pub memory_bytes: u64,
@@ -94,9 +89,7 @@ pub struct NodeRow {
 /// A window of a chase: `loads` loads of one cpu on one node's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// The cpu.
     pub cpu: u32,
-    /// The node.
     pub node: u32,
     /// The size of the chase in bytes.
     pub bytes: u64,
@@ -158,7 +151,6 @@ pub struct Storm {
     pub local: u64,
     /// Frames on other nodes.
     pub remote: u64,
-    /// The cpus.
     pub cpus: Vec<u32>,
     /// Ticks of each cpu.
     pub ticks: Vec<u64>,
@@ -175,7 +167,6 @@ pub struct Stream {
     pub isa: String,
     /// Bytes of each cpu's memory.
     pub size_bytes: u64,
-    /// The cpus.
     pub cpus: Vec<u32>,
     /// The node of each cpu's memory.
     pub nodes: Vec<u32>,
@@ -209,7 +200,6 @@ pub struct Fill {
     pub cpu: u32,
     /// Base-2 logarithm of a piece's number of frames.
     pub order: u8,
-    /// The node.
     pub node: u32,
     /// Number of pieces.
     pub pieces: u64,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 extern crate alloc;
 #[cfg(any(test, feature = "host"))]

@@ -19,7 +19,6 @@ pub struct Plan {
     pub machine: Machine,
     /// The free memory by address.
     pub ranges: Vec<MemoryRange>,
-    /// The node of each cpu.
     pub cpu_nodes: Vec<NodeIndex>,
     /// For each node all nodes, nearest first, starting with itself.
     pub fallback: Vec<Vec<NodeIndex>>,

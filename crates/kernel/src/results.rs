@@ -29,11 +29,8 @@ pub struct Results {
     pub windows: Vec<Window>,
     /// Runs of `test_numa`.
     pub runs: Vec<Run>,
-    /// Storms.
     pub storms: Vec<Storm>,
-    /// Streams.
     pub streams: Vec<Stream>,
-    /// Guests.
     pub guests: Vec<Guest>,
     /// Stretches of the exhaustion.
     pub fills: Vec<Fill>,

@@ -51,10 +51,7 @@ impl Encoder {
 pub enum WireError {
     /// The line does not have the form of a result.
     #[error("line `{line}`: expected `{MARK}SEQUENCE CRC JSON` or `{END_MARK}COUNT CRC`")]
-    Form {
-        /// The line.
-        line: String,
-    },
+    Form { line: String },
     /// Results before this one are missing, or one was repeated.
     #[error("got result {found}, expected result {expected}: lines were lost or repeated")]
     Sequence {

@@ -35,7 +35,7 @@ impl Memory {
     }
 }
 
-/// Start info at the base, followed by its map and command line.
+/// Returns PVH start info at the base, followed by its map and command line.
 fn pvh() -> Memory {
     let mut memory = Memory(vec![0; 256]);
     let (map, line) = (BASE + 64, BASE + 160);
@@ -76,14 +76,14 @@ fn multiboot2() -> Memory {
     memory
 }
 
-/// Two nodes of 64 MiB with two cpus each.
+/// Returns two nodes of 64 MiB with two cpus each.
 fn two_nodes() -> Machine {
     let uniform = UniformMachine::of_packages(1, 4, 128 * MIB);
     let spec = emulation::parse("2", Some("10,21;21,10")).expect("a specification");
     spec.emulate(&uniform.build().expect("a machine")).expect("two nodes")
 }
 
-/// An RSDP, an RSDT and the tables of a machine.
+/// Returns an RSDP, an RSDT and the tables of a machine.
 fn firmware(machine: &Machine) -> Memory {
     let mut memory = Memory(vec![0; 8192]);
     let written = machine.to_tables().expect("tables");

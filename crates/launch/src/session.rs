@@ -47,9 +47,7 @@ pub struct ChaseRules {
 /// The measurement of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Latency.
     Latency(ChaseRules),
-    /// Bandwidth.
     Bandwidth(StreamRules),
 }
 

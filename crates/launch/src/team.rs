@@ -87,8 +87,10 @@ enum Transport {
     /// One rank.
     Alone,
     /// Shared memory among the ranks of this host, and TCP to other hosts if there are any.
-    Hosts { shared_memory: SharedMemoryTransport, tcp: Option<TcpTransport> },
-    /// MPI.
+    Hosts {
+        shared_memory: SharedMemoryTransport,
+        tcp: Option<TcpTransport>,
+    },
     Mpi(Mpi),
 }
 

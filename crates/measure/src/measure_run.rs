@@ -30,9 +30,10 @@ impl<'a> MeasurePlan<'a> {
         Self { survey: Survey { machine, scope, effort, pages }, beyond_bytes: None }
     }
 
-    /// The plan of an earlier run on this machine, from what it was asked for.
+    /// Returns the plan of an earlier run on this machine, from its options.
     ///
     /// # Errors
+    ///
     /// [`ScopeError`] if one of its cpus or nodes cannot be used any more.
     pub fn again(machine: &'a Machine, choice: &SurveyChoice) -> Result<Self, ScopeError> {
         let scope = Scope::new(machine, Some(&choice.cpus), Some(&choice.nodes))?;
@@ -40,7 +41,7 @@ impl<'a> MeasurePlan<'a> {
         Ok(Self { beyond_bytes: choice.beyond_bytes, ..plan })
     }
 
-    /// The request: enough to plan the same [again](Self::again).
+    /// Returns the options, which suffice to plan the same run [again](Self::again).
     #[must_use]
     pub fn choice(&self) -> SurveyChoice {
         SurveyChoice {
@@ -52,8 +53,8 @@ impl<'a> MeasurePlan<'a> {
         }
     }
 
-    /// The same with the sizes of another run, so that the two can be compared: where the caches
-    /// of a machine end is found a little differently each time.
+    /// Returns the plan with the sizes of another run, so that the two can be compared: where the
+    /// caches of a machine end is found slightly differently each time.
     #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
         // Bandwidth cells have the size beyond the caches that the other run used.

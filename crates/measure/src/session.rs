@@ -13,9 +13,9 @@ use crate::share::Share;
 
 /// Observes the progress of a session, such as a progress bar.
 pub trait Observer {
-    /// Is called before cells that share their buffers are measured.
+    /// Receives cells that share their buffers before they are measured.
     fn starting(&mut self, cells: &[Cell]);
-    /// Is called after a cell has ended with these samples and been recorded.
+    /// Receives a cell with its samples after it has ended and been recorded.
     fn finished(&mut self, cell: &Cell, samples: &[Sample]);
 }
 

@@ -315,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    /// A node with cpus and one without, with these latencies.
+    /// Returns a node with cpus and one without, with these latencies.
     fn machine(fast_ns: u64, slow_ns: u64) -> Machine {
         let tier = |ns: u64| EmulatedTier {
             memory_bytes: 1 << 30,

@@ -352,7 +352,7 @@ fn every_subject_of_a_plan_has_cells_although_the_first_exceeds_the_budget() {
     assert!(reached.is_some(), "no budget of {budgets:?} reaches every subject");
 }
 
-/// True if a budget gives every subject cells, though not all of them.
+/// Returns true if the budget gives every subject cells, though not all of them.
 fn cells_of_every_subject(subjects: &[Vec<Cell>], budget: Duration) -> bool {
     let settings = Settings { seed: 1, precision: 1e-6, budget };
     let context = MeasureContext::new(machine(), settings, Interrupt::never()).expect("a clock");

@@ -112,7 +112,8 @@ pub enum ArgumentError {
     Both(&'static str, &'static str),
     /// More memory than fits below the limit of q35.
     #[error(
-        "`memory` has more than q35 lays out below {Q35_END:#x}; expected less, or `ranges` in its place"
+        "`memory` has more than q35 can place below {Q35_END:#x}; expected less, or `ranges` \
+         instead"
     )]
     Layout,
     /// The machine's file cannot be read.
@@ -247,7 +248,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let cpus = given.choice("cpus", "a node per vCPU, such as 0.0.1.1", short::numbers)?;
     let cpus = cpus.ok_or(ArgumentError::Missing {
         missing: "cpus",
-        because: "it says which node each vCPU is on (or give machine=FILE)",
+        because: "it gives the node of each vCPU (or use machine=FILE)",
     })?;
     let latency_ns = latencies(given)?;
     let nodes = nodes(given, latency_ns.len())?;
@@ -298,7 +299,7 @@ fn latencies(given: &mut Given) -> Result<Vec<Vec<f64>>, ArgumentError> {
         }
         (None, None) => Err(ArgumentError::Missing {
             missing: "distances",
-            because: "it, or latency, says what an access costs",
+            because: "it, or latency, gives the cost of an access",
         }),
     }
 }
@@ -319,7 +320,7 @@ fn nodes(given: &mut Given, count: usize) -> Result<Vec<Node>, ArgumentError> {
         (None, None) => {
             return Err(ArgumentError::Missing {
                 missing: "memory",
-                because: "it, or ranges, says which memory is on which node",
+                because: "it, or ranges, gives the memory of each node",
             });
         }
     };

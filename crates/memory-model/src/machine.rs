@@ -79,8 +79,8 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Two sockets of EPYC 7R13 (Milan), each a node of several L3 groups: medians in
-    /// github.com/nviennot/core-to-core-latency, commit 0dddf509.
+    /// Returns the latencies of two sockets of EPYC 7R13 (Milan), each a node of several L3 groups:
+    /// medians in github.com/nviennot/core-to-core-latency, commit 0dddf509.
     fn typical(nodes: usize) -> Self {
         let ns = |from: usize, to: usize| if from == to { 107.0 } else { 197.0 };
         let row = |from| (0..nodes).map(|to| ns(from, to)).collect();
@@ -287,7 +287,7 @@ mod tests {
             (|m| m.latency_ns[0][0] = f64::NAN, "`latency_ns` has NaN"),
             (|m| m.nodes[1].ranges.clear(), ""),
             (|m| m.l3_groups = Some(vec![1 << 60, usize::MAX, 0, 1 << 60]), ""),
-            (|m| m.nodes[1].id = 0, "node 0 is there twice"),
+            (|m| m.nodes[1].id = 0, "node 0 is listed twice"),
             (
                 |m| m.nodes[1].ranges[0].1 = u64::MAX,
                 "range 0x40000000-0xffffffffffffffff of node 1",

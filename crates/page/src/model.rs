@@ -25,13 +25,12 @@ pub(crate) const FOOT: &str =
 pub struct Page {
     /// The program and command that produced it, shown above the title.
     pub brand: String,
-    /// The title.
     pub title: String,
     /// The origin of its data.
     pub meta: String,
     /// The most important results, in a few sentences.
     pub lead: Vec<Lead>,
-    /// The picture for the first of them, shown directly below it.
+    /// The picture of the first result, shown directly below it.
     pub picture: Option<Panel>,
     /// The few figures that readers look up most.
     pub tiles: Vec<Tile>,
@@ -50,7 +49,6 @@ pub struct Page {
 pub struct Private {
     /// Its kind, in a word or two.
     pub what: &'static str,
-    /// The text.
     pub text: String,
 }
 
@@ -59,7 +57,6 @@ pub struct Private {
 pub struct Lead {
     /// Its subject, in a word or two.
     pub name: String,
-    /// The sentence.
     pub sentence: String,
     /// The mood of the sentence.
     pub mood: Mood,
@@ -78,7 +75,6 @@ impl Lead {
 /// A figure with its name and context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// Its name.
     pub name: &'static str,
     /// Its value, with the unit.
     pub value: String,
@@ -138,14 +134,13 @@ pub enum Weight {
 /// A table, with a chart of the same figures if one helps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
-    /// The chart.
     pub chart: Option<Chart>,
     /// The table, whose caption applies to both.
     pub table: Table,
     /// The part of it that a terminal shows.
     pub terminal: Terminal,
-    /// True if a page folds it, with its picture unless that is the page's own: evidence that few
-    /// readers need.
+    /// True if a page folds it, unless its chart is the page's picture: evidence that few readers
+    /// need.
     pub folded: bool,
 }
 
@@ -159,7 +154,6 @@ pub enum Terminal {
     Chart,
     /// Narrower tables instead.
     Instead(Vec<Table>),
-    /// Nothing.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Figures as rows, from which formats for other programs are made.
+//! Figures as rows, the source of the formats for other programs.
 
 use std::collections::BTreeMap;
 
@@ -163,7 +163,7 @@ struct BaseUnit {
 }
 
 impl BaseUnit {
-    /// Counts have no unit.
+    /// Returns the base unit of a unit and its factor; counts have no unit.
     fn of(unit: &str) -> Self {
         let (name, times, per) = match unit {
             "ns" => ("seconds", 1.0, 1e9),

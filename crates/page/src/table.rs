@@ -23,11 +23,8 @@ pub struct Column {
 /// A table: headings, and rows with one text per column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The caption.
     pub caption: String,
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Vec<String>>,
     /// The mood of each row's last column; empty if it has none.
     pub moods: Vec<Mood>,

@@ -1,4 +1,4 @@
-//! Text and tables within 80 columns, for pages made elsewhere.
+//! Text and tables within 80 columns, for pages of other crates.
 
 pub use crate::number::{count, figure, size};
 pub use crate::table::{Align, Column, Table, one_line};

@@ -40,7 +40,6 @@ pub(super) struct GuestSettings {
     /// Additional programs and files that its commands need.
     #[serde(default)]
     pub(super) with: Vec<String>,
-    /// Arguments of its kernel.
     #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
     #[serde(flatten)]

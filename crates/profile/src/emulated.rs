@@ -8,7 +8,6 @@ use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
 /// The emulator's reports of the processes of a command.
 #[derive(Debug)]
 pub struct EmulatedRun {
-    /// The command.
     pub command: Vec<String>,
     /// The way in which it ended.
     pub ended: Ended,
@@ -53,7 +52,7 @@ fn file_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// A process that is a program of the command's, or became another one.
+/// Returns a process that is a program of the command, or became another one.
 fn process(program: &ProgramMemory, name: &str) -> OtherProcess {
     let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
     let touches = program.regions.iter().flat_map(|region| &region.first_touches);

@@ -106,7 +106,7 @@ impl Follower {
         self.living.insert(process, program);
     }
 
-    /// A child begins with the memory of its parent.
+    /// Copies a parent's memory to a new child.
     fn fork(&mut self, parent: u32, process: u32, time_ns: u64) {
         let of_parent = self.living.get(&parent).map(|of| (of.name.clone(), of.space.clone()));
         let program = self.program(process, time_ns);

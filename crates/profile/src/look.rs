@@ -118,7 +118,8 @@ impl Maps {
         Self { at_ns: monotonic_ns(), of: follower.living.keys().filter_map(read).collect() }
     }
 
-    /// A process that has called exec since has other memory and is skipped.
+    /// Updates the mappings of each process. One that has called exec since then has other memory
+    /// and is skipped.
     fn set(&self, follower: &mut Follower) {
         for (process, lines) in self.of.iter().filter(|(_, lines)| !lines.is_empty()) {
             let program = follower.living.get_mut(process);

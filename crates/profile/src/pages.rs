@@ -35,9 +35,7 @@ pub(crate) struct Page {
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// A load.
     Load,
-    /// A store.
     Store,
     /// Unknown which of the two.
     Either,

@@ -37,7 +37,6 @@ pub(crate) struct Tally {
 pub(crate) struct Whose {
     pub region: usize,
     pub thread: u32,
-    /// The node of its cpu.
     pub cpu_node: u32,
     /// The memory's node, if known.
     pub memory_node: Option<u32>,
@@ -48,7 +47,6 @@ pub(crate) struct Whose {
 pub(crate) struct Touch {
     pub region: usize,
     pub thread: u32,
-    /// The node of its cpu.
     pub cpu_node: u32,
     /// Index of the call chain.
     pub code: usize,

@@ -41,8 +41,9 @@ pub(crate) enum Source {
     /// Memory samples of this unit.
     Samples(MemoryUnit),
     /// Page faults, with or without NUMA balancing.
-    Faults { balancing: bool },
-    /// DAMON.
+    Faults {
+        balancing: bool,
+    },
     Damon(Damon),
     /// Referenced bits.
     Referenced(Referenced),

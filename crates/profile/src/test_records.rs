@@ -31,25 +31,25 @@ pub(crate) fn machine(nodes: u32) -> Machine {
     }
 }
 
-/// A mapping of a process: a file, or `//anon`.
+/// Returns a mapping of a process: a file, or `//anon`.
 pub(crate) fn map(process: u32, start: u64, pages: u64, name: &str) -> PerfRecord {
     let (end, name) = (start + pages * PAGE, name.to_owned());
     PerfRecord::Map(MapRecord { time_ns: 1, process, start, end, offset: 0, name })
 }
 
-/// A page fault of a thread on a cpu, on this page of the heap.
+/// Returns a page fault of a thread on a cpu, on this page of the heap.
 pub(crate) fn fault(process: u32, thread: u32, cpu: u32, page: u64) -> PerfRecord {
     PerfRecord::Sample(sampled(process, thread, cpu, page))
 }
 
-/// A load with this latency that memory served.
+/// Returns a load with this latency, served by memory.
 pub(crate) fn load(process: u32, cpu: u32, page: u64, latency_cycles: u64) -> PerfRecord {
     let access = DataSource { operation: Some(Operation::Load), served_by: ServedBy::Memory };
     let sample = sampled(process, process, cpu, page);
     PerfRecord::Sample(SampleRecord { access: Some(access), latency_cycles, ..sample })
 }
 
-/// A store that a cache served.
+/// Returns a store, served by a cache.
 pub(crate) fn store(process: u32, cpu: u32, page: u64) -> PerfRecord {
     let access = DataSource { operation: Some(Operation::Store), served_by: ServedBy::Unknown };
     PerfRecord::Sample(SampleRecord {

@@ -88,7 +88,7 @@ fn profile(
     }
 }
 
-/// All of them as one program, whose time begins with the first one's.
+/// Joins the programs into one, whose time begins with the first one.
 fn together(programs: Vec<Program>, ended_ns: u64) -> ProgramMemory {
     let page_bytes = base_page_bytes();
     let begun_ns = programs.first().map_or(0, |program| program.begun_ns);

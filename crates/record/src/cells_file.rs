@@ -1,8 +1,8 @@
 //! `cells.jsonl`: one finished cell per line, which completes its lines of `samples.csv`.
 //!
-//! Samples are on disk before their cell's line, so a crash can leave samples that no line
-//! completes. They belong to no result, and the next process that opens the directory cuts them
-//! off.
+//! Samples are written before their cell's line, so a crash can leave samples that no line
+//! completes. They belong to no result, and the next process that opens the directory truncates
+//! them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

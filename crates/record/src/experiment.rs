@@ -157,7 +157,7 @@ impl Family {
     pub const ALL: [Self; 5] =
         [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
 
-    /// Returns its name.
+    /// Returns the family's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The schema of all documents before each kind had a separate one.
+/// The schema of all documents before each kind had its own.
 const BEFORE: &str = "numalab/1";
 
 /// The names of the files in a result directory.
@@ -30,8 +30,8 @@ pub mod file {
     pub const REPORT_HTML: &str = "report.html";
 }
 
-/// Declares the kinds of documents, a row each: what it is, its name, its schema, what it is called
-/// with its article, and the command that reads a directory of it, if one does.
+/// Declares the kinds of documents, a row each: description, name, schema, name with its article,
+/// and the command that reads a directory of that kind, if there is one.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $schema:literal, $words:literal $(, $reader:literal)?;)*) => {
         /// A kind of document.
@@ -44,7 +44,7 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: [Self; [$($schema),*].len()] = [$(Self::$kind),*];
 
-            /// Returns the value of its `schema` member: `numalab/run-2`.
+            /// Returns the value of the document's `schema` member: `numalab/run-2`.
             #[must_use]
             pub const fn schema(self) -> &'static str {
                 match self {
@@ -52,14 +52,14 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns what it is called, with its article: `a run`.
+            /// Returns the kind's name with its article: `a run`.
             const fn words(self) -> &'static str {
                 match self {
                     $(Self::$kind => $words,)*
                 }
             }
 
-            /// Returns the command that reads a directory of it, if one does.
+            /// Returns the command that reads a directory of this kind, if there is one.
             fn reader(self) -> Option<&'static str> {
                 match self {
                     $(Self::$kind => None$(.or(Some($reader)))?,)*
@@ -82,7 +82,6 @@ kinds! {
     StudyList = "numalab/study-list-2", "a list of studies";
     /// The settings of backends: [`SettingList`](crate::study::SettingList).
     StudySettings = "numalab/study-settings-2", "the settings of backends";
-    /// A comparison of two runs.
     Comparison = "numalab/comparison-2", "a comparison of two runs";
     /// A comparison of two runs of a study.
     StudyComparison = "numalab/study-comparison-2", "a comparison of two studies";
@@ -94,7 +93,6 @@ kinds! {
     Ranks = "numalab/ranks-2", "the ranks of a launch", "numalab report";
     /// The plan of a scaling run.
     Scale = "numalab/scale-2", "a scaling run", "numalab report";
-    /// The report of a scaling run.
     Scaling = "numalab/scaling-2", "the report of a scaling run", "numalab report";
     /// The location of memory now.
     Explore = "numalab/explore-2", "a view of memory";
@@ -110,9 +108,7 @@ kinds! {
     Tiering = "numalab/tiering-2", "a probe of memory tiers";
     /// A bisection: the search for the commit that made something slower.
     Bisect = "numalab/bisect-2", "a bisection", "numalab report";
-    /// A machine.
     Topology = "numalab/topology-2", "a machine";
-    /// ACPI tables.
     Acpi = "numalab/acpi-2", "ACPI tables";
     /// Advice on the placement of a program.
     Advice = "numalab/advice-1", "advice for a program";
@@ -227,12 +223,7 @@ pub enum KindError {
     Json(#[from] serde_json::Error),
     /// It is of another kind.
     #[error("holds {found}, expected {expected}{}", advice(*.found))]
-    Other {
-        /// Its kind.
-        found: Kind,
-        /// The kind expected.
-        expected: Kind,
-    },
+    Other { found: Kind, expected: Kind },
     /// Its kind is unknown to this version.
     #[error("has schema `{schema}`, expected one such as `{}`", Kind::Run.schema())]
     Unknown {

@@ -6,6 +6,7 @@
 //! cell's samples are written. Both are append-only, so that an interrupted run loses nothing that
 //! was finished. [`Document`] joins the three for analysis and for JSON.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 pub mod bisect;
 mod cell;

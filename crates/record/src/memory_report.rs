@@ -24,7 +24,6 @@ pub struct MemoryReport {
     pub sample: u64,
     /// The emulator's checks of itself.
     pub self_test: Vec<EmulatorCheck>,
-    /// The emulated machine.
     pub machine: EmulatedMachine,
     /// The phases between the guest's markers.
     pub phases: Vec<EmulatedPhase>,
@@ -67,7 +66,6 @@ pub struct EmulatorCheck {
 /// The emulated machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedMachine {
-    /// Its nodes.
     pub nodes: Vec<EmulatedNode>,
     /// Latencies in ns: one row per node with cpus, one column per node with memory.
     pub latency_ns: Vec<Vec<f64>>,
@@ -105,7 +103,6 @@ pub struct EmulatedPhase {
 pub struct EmulatedCpu {
     /// Its number.
     pub vcpu: u64,
-    /// Its node.
     pub node: u64,
     /// The number of instructions.
     pub instructions: u64,
@@ -120,7 +117,6 @@ pub struct EmulatedCpu {
 /// Accesses of one cpu to one node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct EmulatedAccesses {
-    /// The node.
     pub node: u64,
     /// The number of loads.
     pub loads: u64,
@@ -196,7 +192,7 @@ impl MemoryReport {
 }
 
 impl EmulatedPhase {
-    /// Returns its name, or else its number.
+    /// Returns the phase's name, or else its number.
     #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.phase.to_string())

@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns its symbol: `ns`, `GB/s`.
+    /// Returns the unit's symbol: `ns`, `GB/s`.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub enum Metric {
     AtomicAdd,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
-    /// The share of frames on the node of the cpu that asked for them, from 0 to 1.
+    /// The share of frames on the node of the requesting cpu, from 0 to 1.
     LocalShare,
     /// The time to allocate a frame, write to it and free one, in nanoseconds.
     Frame,
@@ -92,7 +92,7 @@ impl Metric {
         Self::Frame,
     ];
 
-    /// Returns the unit of its values.
+    /// Returns the unit of the metric's values.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
@@ -106,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// Returns whether lower or higher values are better.
+    /// Returns the direction in which values improve.
     #[must_use]
     pub fn better(self) -> Direction {
         match self {
@@ -123,8 +123,8 @@ impl Metric {
         }
     }
 
-    /// Returns true if runs are compared by it. A spread qualifies another value, and a rank's part
-    /// is in the sum.
+    /// Returns true if runs are compared by it. A spread only qualifies another value, and a rank's
+    /// share is included in the sum.
     #[must_use]
     pub fn is_compared(self) -> bool {
         !matches!(self, Self::LineSpread | Self::RankBandwidth)
@@ -142,7 +142,7 @@ impl Metric {
         Quantity { metric: name.into(), unit: self.unit().to_string(), better: self.better() }
     }
 
-    /// Returns its name in files: `latency`, `round-trip`.
+    /// Returns the metric's name in files: `latency`, `round-trip`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

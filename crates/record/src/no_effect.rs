@@ -1,13 +1,13 @@
-//! Reasons for which a change of a knob cannot have an effect.
+//! Reasons why a change of a knob cannot have an effect.
 
 use serde::{Deserialize, Serialize};
 
-/// The reason for which a change of a knob cannot have an effect on a machine.
+/// The reason why a change of a knob cannot have an effect on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEffect {
-    /// The machine has nothing that the knob sets.
+    /// The machine does not have what the knob sets.
     NothingToSet,
     /// The kernel does not support it.
     NotInKernel,
@@ -27,7 +27,7 @@ pub enum NoEffect {
     NoSiblings,
     /// The kernel's value is fixed.
     Fixed(String),
-    /// This release of Linux has a DAMON that cannot migrate.
+    /// This release of Linux has a DAMON that cannot migrate pages.
     DamonTooOld(String),
     /// DAMON is in use with the given settings.
     DamonInUse(String),

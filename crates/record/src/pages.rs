@@ -33,7 +33,7 @@ impl Pages {
     /// Huge pages of 1 GiB.
     pub const HUGE_1G: Self = Self::Sized(1 << 30);
 
-    /// Returns its name on the command line: `4k`, `thp`, `512m`.
+    /// Returns the choice's name on the command line: `4k`, `thp`, `512m`.
     #[must_use]
     pub fn name(self) -> String {
         let Self::Sized(bytes) = self else { return "thp".to_owned() };
@@ -78,7 +78,7 @@ impl FromStr for Pages {
 impl TryFrom<String> for Pages {
     type Error = UnknownPages;
 
-    /// Accepts one spelling only, so that documents are comparable.
+    /// Accepts a single spelling, so that documents are comparable.
     fn try_from(text: String) -> Result<Self, UnknownPages> {
         let pages: Self = text.parse()?;
         if pages.name() == text { Ok(pages) } else { Err(UnknownPages { text }) }

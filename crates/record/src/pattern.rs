@@ -19,15 +19,15 @@ pub enum AccessPattern {
     Stride(u64),
     /// Ascending addresses.
     Sequential,
-    /// One line in each of these many bytes, in random order: with the page size, it measures the
-    /// TLB's reach.
+    /// One line in each block of this number of bytes, in random order; with the page size, it
+    /// measures the TLB's reach.
     OneLinePer(u64),
     /// Words, eight in each line, in random order: the chain of the benchmark suite
     /// `numa-mem-bench`.
     FisherYates,
 }
 
-/// Writes it as on the command line: `random`, `stride:256`.
+/// Formats the pattern as on the command line: `random`, `stride:256`.
 impl fmt::Display for AccessPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -95,7 +95,7 @@ pub struct Region {
     pub pages: Vec<PagesAlike>,
     /// Accesses by thread and memory node.
     pub accesses: Vec<RegionAccesses>,
-    /// Its pages by node at the last look, with or without observed accesses.
+    /// Its pages by node when last inspected, with or without observed accesses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident: Vec<NodePages>,
     /// Equal parts of it from start to end, which show where it is hot.
@@ -350,8 +350,7 @@ impl Region {
 }
 
 impl ContendedLine {
-    /// Returns true if no thread uses a byte that another one stores to: the line is shared
-    /// needlessly.
+    /// Returns true if no thread uses a byte that another one stores to (false sharing).
     #[must_use]
     pub fn is_false_sharing(&self) -> bool {
         let threads = || self.threads.iter().enumerate();

@@ -27,7 +27,6 @@ pub struct RankTable {
 /// The figures of one rank; the vectors are by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankFigures {
-    /// Its placement.
     pub placement: Placement,
     /// The mean over all its loads, or over all rounds of a stream.
     pub mean: Vec<f64>,

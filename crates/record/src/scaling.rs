@@ -41,7 +41,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns its name in files.
+    /// Returns the order's name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub enum ScalingMetric {
 }
 
 impl ScalingMetric {
-    /// Returns its name in files.
+    /// Returns the metric's name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl ScalingMetric {
         }
     }
 
-    /// Returns its unit.
+    /// Returns the metric's unit.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {

@@ -8,12 +8,11 @@ use crate::study::SampleEntry;
 /// The number of clean windows from which an interval can be computed; disturbed ones add nothing
 /// beyond it.
 const ENOUGH_CLEAN: usize = 6;
-/// The number of disturbed windows per clean one up to which more clean windows are waited for.
+/// The number of disturbed windows per clean one at which the wait for clean windows ends.
 const MOST_DISTURBED_PER_CLEAN: usize = 3;
 
 /// Returns true if there are too few clean windows, so that disturbed ones count too: a machine
-/// that is always busy leaves no clean ones, and waiting for them would be in vain. No value is
-/// looked at.
+/// that is always busy never gives clean ones. The rule does not look at values.
 #[must_use]
 pub fn all_windows_count(clean: usize, disturbed: usize) -> bool {
     clean < ENOUGH_CLEAN && disturbed > MOST_DISTURBED_PER_CLEAN * clean
@@ -32,17 +31,17 @@ pub fn counted_values<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> 
     }
 }
 
-/// Returns true if most samples were disturbed, so that taking them again would find the same.
+/// Returns true if most samples were disturbed, so that repeating them would not help.
 #[must_use]
 pub fn is_shared(taken: usize, disturbed: usize) -> bool {
     2 * disturbed > taken
 }
 
-/// The number of samples that a study takes before its machine can be called shared.
+/// The number of samples of a study from which its machine can be called shared.
 const FEWEST_SAMPLES: usize = 6;
 
-/// Determines from a study's samples whether its machine is shared. Once it is, it stays so:
-/// retries skipped for that reason are not made up later.
+/// Determines from a study's samples whether its machine is shared. The answer never returns to no,
+/// because retries that were skipped are not made up later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedMachine {
     taken: usize,
@@ -133,7 +132,7 @@ mod tests {
         assert!(machine_of(&[busy; 6]).is_found());
         assert!(!machine_of(&[[busy; 3], [quiet; 3]].concat()).is_found());
         assert!(machine_of(&[&[busy; 6][..], &[quiet; 30]].concat()).is_found());
-        // Neither a retry nor a failed guest shows that others use the machine.
+        // Neither a retry nor a failed guest shows that other users load the machine.
         assert!(!machine_of(&[(1, Some(&load)); 9]).is_found());
         assert!(!machine_of(&[(0, Some(&crashed)); 9]).is_found());
     }

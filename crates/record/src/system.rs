@@ -14,7 +14,7 @@ pub struct KnobList {
     pub knobs: Vec<KnobNow>,
 }
 
-/// A knob with its current value, and whether it can have an effect.
+/// A knob with its current value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobNow {
@@ -28,7 +28,7 @@ pub struct KnobNow {
     pub value: Option<String>,
     /// True if a change can have an effect here.
     pub acts: bool,
-    /// The reason for which it cannot.
+    /// The reason why it cannot.
     pub why_not: Option<NoEffect>,
     /// A description; empty for a knob given by its file.
     pub summary: String,

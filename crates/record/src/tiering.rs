@@ -42,7 +42,8 @@ pub struct TierLook {
     /// Pages on each tier, fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tier_pages: Vec<u64>,
-    /// Pages that the kernel has marked to detect their users, and whose node it does not report.
+    /// The number of pages that the kernel has marked to detect their users; it does not report
+    /// their nodes.
     pub marked_pages: u64,
 }
 

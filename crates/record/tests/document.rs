@@ -1,4 +1,4 @@
-//! A result directory's texts read back as the document that was written.
+//! Reading the files of a result directory returns the document that was written.
 
 use std::collections::BTreeMap;
 

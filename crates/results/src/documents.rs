@@ -1,4 +1,4 @@
-//! Every kind of document, and the page that its JSON makes again.
+//! Reads a document of any kind, and makes its page again.
 
 use numalab_record::bisect::BisectDocument;
 use numalab_record::explore::View;
@@ -25,11 +25,12 @@ use crate::scaling::ScalingSummary;
 use crate::study::StudySummary;
 use crate::study::document::StudyComparison;
 
-/// Reads a document of any kind, which is called `name`, and gives its report to `show`.
+/// Reads a document of any kind, called `name` in errors, and passes its report to `show`.
 ///
 /// # Errors
-/// [`DocumentError`] if it is not a document, not as its schema says, or does not make its page
-/// alone.
+///
+/// [`DocumentError`] if it is not a document, does not match its schema, or does not suffice to
+/// make its page.
 pub fn with_report<T>(
     name: &str,
     json: &str,
@@ -78,8 +79,8 @@ pub fn with_report<T>(
     })
 }
 
-/// Reads a view by the name of what was looked at. As a tagged enum it would be buffered, and a
-/// buffer does not tell numbers that are keys from texts.
+/// Reads a view by its `explore` member. Reading it as a tagged enum would buffer it, and serde
+/// does not read numeric keys of maps from a buffer.
 fn view(json: &str) -> Result<View, KindError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
@@ -104,25 +105,25 @@ fn view(json: &str) -> Result<View, KindError> {
     })
 }
 
-/// The part of a scaling report from which the rest follows.
+/// The members of a scaling report from which the others follow.
 #[derive(Deserialize)]
 struct ScalingPart {
     scaling: Scaling,
 }
 
-/// The reason why JSON does not make a page.
+/// A reason why JSON does not make a page.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// It is not JSON, or not as its schema says.
+    /// It is not JSON, or does not match its schema.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// It is of no kind, and not a report of the memory emulator either.
+    /// Its kind is unknown, and it is not a report of the memory emulator either.
     #[error(transparent)]
     Memory(#[from] MemoryReportError),
-    /// Its page needs what it was made of as well.
+    /// Its page needs more than the document.
     #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
     NotAlone {
-        /// Its kind.
+        /// The document's kind.
         kind: Kind,
         /// The command that makes the page.
         command: &'static str,

@@ -34,7 +34,7 @@ pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     }
 }
 
-/// `Far ends worse`.
+/// Capitalizes the first letter: `Far ends worse`.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

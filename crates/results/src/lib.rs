@@ -8,6 +8,7 @@
 //! The crate is pure: it has no I/O and reads no clock, so the same record always gives the same
 //! text.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 pub mod advice;
 pub mod bisect;

@@ -73,7 +73,7 @@ pub fn no_effect(why: &NoEffect) -> String {
         NoEffect::NoSiblings => "this machine has no sibling threads",
         NoEffect::TiersUntold => "this kernel does not show which memory is in a slow tier",
         NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
-        NoEffect::Fixed(value) => return format!("the kernel says {value}"),
+        NoEffect::Fixed(value) => return format!("the kernel reports {value}"),
         NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
         NoEffect::DamonTooOld(release) => {
             return format!("DAMON of Linux {release} does not migrate: 6.11 and later do");

@@ -13,7 +13,7 @@ use numalab_topology::{
     UniformMachine,
 };
 
-/// Two nodes of two cpus each.
+/// Returns two nodes of two cpus each.
 fn machine() -> Machine {
     let shape = UniformMachine::of_packages(2, 4, 4 << 30);
     let spec = EmulationSpec::new(EmulatedNodes::Equal(2));
@@ -40,7 +40,7 @@ fn stream(workers: Vec<WorkerPlan>, kernel: StreamKernel) -> Experiment {
     })
 }
 
-/// A cell whose windows all had this value, on the nodes that were planned.
+/// Returns a cell in which all windows had this value, on the planned nodes.
 fn result((number, (experiment, value)): (usize, (Experiment, f64))) -> CellResult {
     let metric = match experiment {
         Experiment::Latency(_) => Metric::Latency,

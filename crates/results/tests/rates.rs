@@ -35,7 +35,7 @@ impl Noise {
     }
 }
 
-/// 40 figures: 12 of caches, 16 of memory on four nodes, 12 of bandwidth.
+/// Returns the keys of 40 figures: 12 of caches, 16 of memory on four nodes, 12 of bandwidth.
 fn keys() -> Vec<FigureKey> {
     (0..40)
         .map(|at| FigureKey {
@@ -79,19 +79,20 @@ fn fleet(hosts: usize, bad: usize, shift: f64, noise: Noise, rng: &mut Rng) -> V
         .collect()
 }
 
-/// Ten times more with `NUMALAB_LONG=1`.
+/// Returns the number of repetitions: ten times more with `NUMALAB_LONG=1`.
 fn repeats(short: u64) -> u64 {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     if long { 10 * short } else { short }
 }
 
-/// Hosts that are named, and seen again in their other run.
+/// Returns the hosts that are named, and confirmed by their other run.
 fn named(analysis: &Analysis) -> BTreeSet<&str> {
     let sure = analysis.claims.iter().filter(|claim| claim.seen_again == Some(true));
     sure.map(|claim| claim.host.as_str()).collect()
 }
 
-/// The shares of faulty hosts named and, of fleets, with a healthy one named.
+/// Returns the share of faulty hosts that are named, and the share of fleets with a healthy one
+/// named.
 fn rates(hosts: usize, bad: usize, shift: f64, noise: Noise, fleets: u64) -> (f64, f64) {
     let keys = keys();
     let (mut found, mut wrong) = (0, 0);
@@ -108,7 +109,7 @@ fn rates(hosts: usize, bad: usize, shift: f64, noise: Noise, fleets: u64) -> (f6
     (found, f64::from(wrong) / fleets as f64)
 }
 
-/// Before: 17 to 18 % of hosts with heavy tails.
+/// An earlier rule named 17 to 18 % of hosts with heavy tails.
 #[test]
 fn a_fleet_of_healthy_hosts_names_one_in_5_percent_whatever_the_noise() {
     for noise in [Noise::Normal, Noise::Student3, Noise::Contaminated] {
@@ -122,7 +123,7 @@ fn a_fleet_of_healthy_hosts_names_one_in_5_percent_whatever_the_noise() {
     }
 }
 
-/// Before: none of them from six of a hundred on.
+/// An earlier rule named none from six of a hundred on.
 #[test]
 fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
     for bad in [5, 6, 10, 20, 30] {

@@ -1,4 +1,4 @@
-//! Rates of error of comparing runs, by simulation of machines that differ from run to run.
+//! Error rates of comparisons of runs, by simulation of machines that vary from run to run.
 
 mod measured;
 
@@ -18,7 +18,7 @@ struct Noise {
     of_run: f64,
     /// Common to the cells of a kind.
     of_kind: f64,
-    /// Factor of that for bandwidth.
+    /// The factor by which bandwidth varies more.
     uneven: f64,
     /// Specific to a cell, with the tails of Student's t with 3 degrees of freedom.
     of_cell: f64,
@@ -26,16 +26,16 @@ struct Noise {
     two_states: f64,
 }
 
-/// Six times what windows of 1 % imply, as was found on a virtual machine: 3 % a cell.
+/// Six times what windows of 1 % imply, as measured on a virtual machine: 3 % per cell.
 const NOISY: Noise =
     Noise { of_run: 0.008, of_kind: 0.010, uneven: 1.0, of_cell: 0.026, two_states: 0.3 };
-/// All of a run moves together, by as much.
+/// All cells of a run vary together, by the same amount.
 const TOGETHER: Noise =
     Noise { of_run: 0.03, of_kind: 0.0, uneven: 1.0, of_cell: 0.003, two_states: 0.0 };
-/// Cells have nothing in common.
+/// Cells vary independently.
 const APART: Noise =
     Noise { of_run: 0.0, of_kind: 0.0, uneven: 1.0, of_cell: 0.03, two_states: 0.3 };
-/// Bandwidth differs six times as much from run to run as latency.
+/// Bandwidth varies six times as much between runs as latency.
 const UNEVEN: Noise =
     Noise { of_run: 0.0, of_kind: 0.005, uneven: 6.0, of_cell: 0.005, two_states: 0.0 };
 
@@ -44,7 +44,7 @@ fn normal(rng: &mut Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.uniform()).cos()
 }
 
-/// Student's t with 3 degrees of freedom, of standard deviation 1.
+/// Draws from Student's t with 3 degrees of freedom, scaled to a standard deviation of 1.
 fn heavy(rng: &mut Rng) -> f64 {
     let chi: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
     normal(rng) / (chi / 3.0).sqrt() / 3.0_f64.sqrt()
@@ -84,7 +84,7 @@ fn experiments() -> Vec<Experiment> {
     cells
 }
 
-/// A run of the machine, its bandwidth multiplied by `factor`.
+/// Returns a run of the machine with its bandwidth multiplied by `factor`.
 fn run(noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
     let of_run = noise.of_run * normal(rng);
     let of_kinds = [noise.of_kind * normal(rng), noise.uneven * noise.of_kind * normal(rng)];
@@ -112,7 +112,7 @@ fn compared(noise: Noise, runs: [usize; 2], factor: f64, rng: &mut Rng) -> Compa
     compare(&baseline, &candidate, &Tolerance::default())
 }
 
-/// Ten times more with `NUMALAB_LONG=1`.
+/// Returns the number of pairs: ten times more with `NUMALAB_LONG=1`.
 fn pairs() -> u32 {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     if long { 2_000 } else { 200 }
@@ -123,7 +123,7 @@ fn share(pairs: u32, mut happens: impl FnMut(&mut Rng) -> bool) -> f64 {
     hits as f64 / f64::from(pairs)
 }
 
-/// Before, with windows as the unit: 79 % of pairs.
+/// With windows as the unit, an earlier rule reported 79 % of pairs.
 #[test]
 fn runs_of_one_machine_are_worse_than_its_others_in_5_percent_of_pairs() {
     let pairs = pairs();
@@ -174,7 +174,7 @@ fn a_run_that_lacks_cells_costs_the_others_nothing() {
     let mut side =
         |runs: usize| -> Vec<NamedRun> { (0..runs).map(|_| run(NOISY, 1.0, &mut rng)).collect() };
     let (mut baseline, candidate) = (side(4), side(2));
-    // Interrupted before its bandwidths, and one size failed.
+    // It was interrupted before its bandwidths, and one size failed.
     baseline[1].document.cells.truncate(18);
     baseline[2].document.cells.remove(4);
     let found = compare(&baseline, &candidate, &Tolerance::default());

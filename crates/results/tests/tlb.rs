@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 const LINE: u64 = 64;
 const MEMORY_NS: f64 = 95.0;
 const WALK_NS: f64 = 9.0;
-/// The same with a host's tables.
+/// The time of a walk with a host's tables.
 const NESTED_WALK_NS: f64 = 30.0;
 
 /// A set's replacement policy.
@@ -25,7 +25,7 @@ enum Replacement {
     Random,
 }
 
-/// Entries or lines, ways, and what a hit costs.
+/// Entries or lines, ways, and the cost of a hit.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     entries: u64,
@@ -37,7 +37,7 @@ const fn level(entries: u64, ways: usize, ns: f64) -> Level {
     Level { entries, ways, ns }
 }
 
-/// Sets of tags, the one used last in front.
+/// Sets of tags, the most recently used first.
 struct Sets {
     sets: Vec<Vec<u64>>,
     of: Level,
@@ -71,7 +71,8 @@ impl Sets {
     }
 }
 
-/// A machine: its TLB for small and large pages, and whether the large ones are small ones below.
+/// A machine: its TLB for small and large pages, and whether the host backs large ones with small
+/// ones.
 #[derive(Clone, Copy, Debug)]
 struct Simulated {
     small: [Level; 2],
@@ -83,7 +84,7 @@ struct Simulated {
 const CACHES: [Level; 2] = [level(48 * KIB / LINE, 12, 1.2), level(2 * MIB / LINE, 16, 4.4)];
 
 impl Simulated {
-    /// The mean cost of a load on the way round these offsets in random order, again and again.
+    /// Returns the mean cost of a load in repeated walks over these offsets in random order.
     fn walk(&self, mut offsets: Vec<u64>, pages: Pages, rng: &mut Rng) -> f64 {
         let large = pages == Pages::Transparent;
         let page = if large && !self.split { 2 * MIB } else { 4 * KIB };
@@ -96,7 +97,7 @@ impl Simulated {
         rng.shuffle(&mut frames);
         let walk_ns = if self.split { NESTED_WALK_NS } else { WALK_NS };
         let (mut total, mut loads, first) = (0.0, 0, offsets.len());
-        // As of a page-local order: those of a block one after the other.
+        // Page-local order: the offsets of one block after another.
         offsets.truncate(70_000);
         for round in 0..if first < 2_000 { 5 } else { 2 } {
             for offset in &offsets {
@@ -130,7 +131,7 @@ impl Simulated {
         self.walk(offsets, pages, rng)
     }
 
-    /// A run as `measure` plans it: a sweep on large pages, one line of each page, and walks.
+    /// Returns a run as `measure` plans it: a sweep on large pages, one line per page, and walks.
     fn run(&self) -> Document {
         let mut rng = Rng::new(7);
         let worker = WorkerPlan { cpu: CpuId(0), node: NodeId(0) };
@@ -205,7 +206,8 @@ fn of_pages<'a>(summary: &'a Summary<'_>, pages: Pages) -> &'a Tlb {
     summary.tlbs.iter().find(|tlb| tlb.pages == pages && tlb.is_of_pages()).expect("it was probed")
 }
 
-/// Levels held up to the entries that there are, the next number of pages measured not.
+/// Checks that levels hold up to their number of entries, and not the next number of pages
+/// measured.
 fn assert_entries(tlb: &Tlb, expected: &[u64], tolerance: f64) {
     let ended: Vec<_> = tlb.levels.iter().filter(|level| level.passed_pages.is_some()).collect();
     assert_eq!(ended.len(), expected.len(), "{:?}", tlb.levels);

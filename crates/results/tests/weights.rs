@@ -1,4 +1,4 @@
-//! Weights for interleaving, of bandwidth that was measured.
+//! Interleaving weights from measured bandwidth.
 
 mod measured;
 
@@ -10,7 +10,7 @@ use numalab_record::{
 use numalab_results::run::{MeasuredWeight, Summary};
 use numalab_topology::{Cpu, CpuId, Machine, Node, NodeId};
 
-/// Two nodes with memory, the cpu on the first.
+/// Returns two nodes with memory, and a cpu on the first.
 fn machine() -> Machine {
     let node = |id| Node { id: NodeId(id), online: true, memory_bytes: 1, ..Node::default() };
     let cpu = Cpu { id: CpuId(0), online: true, node: Some(NodeId(0)), ..Cpu::default() };
@@ -19,7 +19,7 @@ fn machine() -> Machine {
     Machine { nodes, cpus: vec![cpu], ..Machine::default() }
 }
 
-/// A run in which the cpu read at these bandwidths, in GB/s, from these nodes.
+/// Returns a run in which the cpu read at these bandwidths, in GB/s, from these nodes.
 fn measured_of(found: &[(u32, f64)]) -> Document {
     let cell = |&(node, gb_per_s): &(u32, f64)| {
         let worker = WorkerPlan { cpu: CpuId(0), node: NodeId(node) };

@@ -11,8 +11,8 @@ use numalab_stats::plateaus;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// Three small machines, so that it takes seconds. The last has a share of an L3: four ways of
-/// sixteen.
+/// Returns three machines, small so that tests take seconds. The last has a share of an L3: four of
+/// sixteen ways.
 fn machines() -> [(Vec<Level>, f64); 3] {
     let level = |bytes, ways, ns| Level { bytes, ways, ns };
     [

@@ -112,8 +112,8 @@ fn the_least_effect_that_a_plan_states_is_found_in_about_four_of_five_studies() 
     }
 }
 
-/// A study with `rules.precision-percent`: each session checks after every block whether the
-/// interval is narrow enough, and ends then or after the requested number of blocks; after an
+/// Returns a study with `rules.precision-percent`: each session checks after every block whether
+/// the interval is narrow enough, and ends then or after the requested number of blocks; after an
 /// inconclusive answer another session follows.
 fn precise_verdict(pattern: Pattern, percent: f64, rng: &mut Rng) -> Verdict {
     let blocks: Vec<f64> = (0..MOST_BLOCKS).map(|_| (0.05 * normal(rng)).exp()).collect();

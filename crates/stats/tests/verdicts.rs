@@ -178,7 +178,7 @@ fn the_design_records_the_numbers_of_values() {
     assert_eq!(paired(&[1.0], &[2.0]).design, Design::Paired { blocks: 1 });
 }
 
-/// Six blocks of a metric, each with approximately this effect.
+/// Returns six blocks of a metric, each with approximately this effect.
 fn six_blocks(effect: f64) -> Comparison {
     let baseline = Sample::new(vec![1.0; 6]).unwrap();
     let values: Vec<f64> = (0..6).map(|i| (effect + 0.002 * f64::from(i)).exp()).collect();

@@ -36,7 +36,7 @@ pub fn bundled() -> &'static [(&'static str, &'static str)] {
     STUDIES
 }
 
-/// The text of a bundled study.
+/// Returns the text of a bundled study.
 #[must_use]
 pub fn bundled_text(name: &str) -> Option<&'static str> {
     STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
@@ -58,7 +58,7 @@ pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
     words.collect()
 }
 
-/// A commented start for a study of this name.
+/// Returns a commented template for a study of this name.
 #[must_use]
 pub fn start(name: &str) -> String {
     START.replace("NAME", name)

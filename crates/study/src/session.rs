@@ -23,17 +23,17 @@ use attempts::{Attempts, Cell};
 
 /// Observes a session, and decides when its intervals are narrow enough.
 pub trait Observer {
-    /// Is called when the backend is ready, with notices for the user.
+    /// Receives notices for the user when the backend is ready.
     fn starting(&mut self, _notices: &[Notice]) {}
 
-    /// Is called after a sample was stored, with the counts of finished and of all samples that
-    /// will count.
+    /// Receives the number of finished samples, and of all that will count, after each sample is
+    /// stored.
     fn sampled(&mut self, _done: usize, _in_all: usize) {}
 
-    /// Is called when other load disturbs most samples; from then on none is repeated.
+    /// Reports that other load disturbs most samples; from then on none is repeated.
     fn machine_is_shared(&mut self) {}
 
-    /// Is called after the first block of this session, with the estimated time of the rest.
+    /// Receives the estimated time of the rest after the first block of this session.
     fn first_block(&mut self, _rest: Duration) {}
 
     /// Returns the treatments that cannot be the best any more and are dropped; called after each

@@ -30,12 +30,12 @@ pub enum StudyPlace {
 }
 
 impl StudyPlace {
-    /// Below these keys, the outermost first.
+    /// Returns the place below these keys, the outermost first.
     pub fn keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         Self::Keys(keys.into_iter().map(str::to_owned).collect())
     }
 
-    /// A setting of the table of a kind of backend.
+    /// Returns the place of a setting in the table of a kind of backend.
     #[must_use]
     pub fn backend(kind: &str, setting: &str) -> Self {
         Self::keys(["backend", kind, setting])

@@ -115,7 +115,8 @@ impl Machine {
         self.distances.get(self.node_index(from)?, self.node_index(to)?)
     }
 
-    /// The distance from one node to another as a measure of cost: none either where there is no way.
+    /// Returns the distance from one node to another as a cost; `None` also if one cannot be
+    /// reached.
     #[must_use]
     pub fn cost_distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.distance(from, to).filter(|&distance| distance != UNREACHABLE_DISTANCE)
@@ -163,8 +164,8 @@ impl Machine {
         self.one_per_core(&self.usable_cpus())
     }
 
-    /// One of `cpus` of every core: the first thread, in order of package, L3 group and core. A
-    /// cpu of no known core is one itself.
+    /// Returns one of `cpus` per core: the first thread, in order of package, L3 group and core. A
+    /// cpu of unknown core counts as a core.
     #[must_use]
     pub fn one_per_core(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let chosen = self.cpus.iter().filter(|cpu| cpus.contains(cpu.id));
@@ -193,8 +194,8 @@ impl Machine {
         named
     }
 
-    /// The first node that lists the very cpus of `node`, if another one does: Linux on x86 with
-    /// `numa=fake` lists the cpus of a real node for each part of it. A cpu names the first.
+    /// Returns the first node that lists exactly the cpus of `node`, if another one does: Linux on x86
+    /// with `numa=fake` lists the cpus of a real node for each part of it. A cpu names the first.
     #[must_use]
     pub fn first_with_cpus_of(&self, node: &Node) -> Option<NodeId> {
         let mut before = self.nodes.iter().take_while(|other| other.id != node.id);

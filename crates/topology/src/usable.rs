@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Three nodes of two cpus each.
+    /// Returns three nodes of two cpus each.
     fn machine() -> Machine {
         let base = UniformMachine::of_packages(3, 6, 3 << 30);
         let spec = EmulationSpec { nodes: EmulatedNodes::Equal(3), distances: None };

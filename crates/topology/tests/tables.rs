@@ -42,7 +42,7 @@ fn as_tables(machine: &Machine) -> Machine {
     carried
 }
 
-/// Two nodes with cpus, one without, with ranges and attributes.
+/// Returns two nodes with cpus, one without, with ranges and attributes.
 fn with_attributes() -> Machine {
     let rows = [vec![10, 20, 17], vec![20, 10, 28], vec![17, 28, 10]];
     let mut machine = machine(&[2, 2, 0], &[true; 3], &rows);
@@ -209,7 +209,7 @@ fn a_pair_missing_from_one_matrix_is_taken_from_another() {
     }
 }
 
-/// A machine as a source such as `numactl --hardware` gives it: sizes, but no ranges.
+/// Returns a machine as from a source such as `numactl --hardware`: sizes, but no ranges.
 fn with_sizes(gibibytes: &[u64]) -> Machine {
     let rows: Vec<Vec<u8>> = (0..gibibytes.len())
         .map(|from| (0..gibibytes.len()).map(|to| if from == to { 10 } else { 20 }).collect())

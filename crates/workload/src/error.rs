@@ -144,7 +144,6 @@ pub enum SpecError {
     Misplaced {
         /// Name of the workload.
         name: String,
-        /// The key.
         key: &'static str,
         /// The key that it requires.
         with: &'static str,
@@ -156,7 +155,6 @@ pub enum SpecError {
         name: String,
         /// Name of the metric.
         metric: String,
-        /// The error.
         error: PatternError,
     },
     /// A regular expression is invalid.
@@ -166,7 +164,6 @@ pub enum SpecError {
         name: String,
         /// Name of the metric.
         metric: String,
-        /// The error.
         error: ExpressionError,
     },
     /// A JSON pointer does not begin with a slash.
@@ -199,17 +196,13 @@ pub enum PatternError {
          such as 'Time: {{seconds}} s'"
     )]
     Places {
-        /// The pattern.
         pattern: String,
         /// Number of places.
         count: usize,
     },
     /// A pattern with only a number would match any output.
     #[error("pattern {pattern:?} has no text besides the number")]
-    NoText {
-        /// The pattern.
-        pattern: String,
-    },
+    NoText { pattern: String },
 }
 
 /// Reasons why a regular expression cannot be used.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A program that must be installed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tool {
-    /// The program.
     pub program: String,
     /// Its Debian package; `None` for a user's own program.
     pub package: Option<String>,

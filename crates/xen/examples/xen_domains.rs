@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Two nodes of two cpus and 1 GiB.
+/// Returns two nodes of two cpus and 1 GiB.
 fn machine() -> Machine {
     let node = |id: u32| Node {
         id: NodeId(id),

@@ -81,7 +81,6 @@ pub enum XenError {
     /// The agent printed a line that is not an event.
     #[error("the agent in dom0 printed {line:?}: {source}")]
     Event {
-        /// The line.
         line: String,
         /// The parser's message.
         source: serde_json::Error,

@@ -10,7 +10,8 @@ use crate::support::{Sample, codes, long, read_all, samples, sum_again};
 /// is.
 const WHOLE_BYTES: usize = 100;
 
-/// The values that a byte is changed to, chosen because bounds, flags and lengths depend on them.
+/// Returns the values that a byte is changed to, chosen because bounds, flags and lengths depend on
+/// them.
 fn telling_values(original: u8) -> impl Iterator<Item = u8> {
     let values = [0, 1, 2, 0x7f, 0x80, 0xff, original.wrapping_add(1), original ^ 0x10];
     values.into_iter().filter(move |value| *value != original)

@@ -74,7 +74,7 @@ pub(crate) struct RunArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub raw: RawArgs,
-    /// End the guest if the command, or with --raw all of it, takes longer, such as 30s or 5m
+    /// End the guest if the command, or with --raw the whole guest, takes longer, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
     /// Output format of --kernel numalab

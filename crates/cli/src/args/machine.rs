@@ -40,7 +40,7 @@ are taken from runs of `numalab loaded --surface`, or from Mess.")]
     Capture(CaptureArgs),
     /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
     Acpi(AcpiArgs),
-    /// Test what numalab does on a machine of several nodes, and print the evidence
+    /// Test numalab on a machine with several nodes, and print the evidence
     #[command(name = "selftest")]
     SelfTest(SelfTestArgs),
 }

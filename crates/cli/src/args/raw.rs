@@ -7,7 +7,7 @@ use clap::Args;
 /// A kernel, firmware or disk known only by its console output.
 #[derive(Debug, Args)]
 pub(crate) struct RawArgs {
-    /// Boot the file of --kernel as it is: bzImage, multiboot or PVH kernel, firmware, ISO or disk
+    /// Boot the file of --kernel unchanged: bzImage, multiboot or PVH kernel, firmware, ISO or disk
     /// image; its first serial port is the output
     #[arg(long)]
     pub raw: bool,

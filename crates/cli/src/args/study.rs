@@ -58,7 +58,7 @@ Examples:
     Bisect(Box<BisectArgs>),
     /// Test one kernel behavior, such as whether memory follows its thread
     Probe(ProbeArgs),
-    /// A study's hand in a guest: requests and answers, a line of JSON each
+    /// Agent of a study in a guest: one line of JSON per request and answer
     #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
     Agent {
         /// The settings of its backend, in JSON

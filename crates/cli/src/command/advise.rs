@@ -71,8 +71,8 @@ fn metric(args: &AdviseArgs) -> Result<MetricSpec, Failure> {
 fn check_alone() -> Result<(), Failure> {
     match detect_own()?.map(|task| task.identity()).transpose()? {
         Some(identity) if identity.size > 1 => Err(Failure::bad_input(format!(
-            "{} tasks of this command run: expected one, as by srun -n1; ranks are started behind \
-             `--`: numalab advise -- srun ...",
+            "{} tasks run this command: expected one, as by srun -n1; start ranks after `--`: \
+             numalab advise -- srun ...",
             identity.size
         ))),
         _ => Ok(()),

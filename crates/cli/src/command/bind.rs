@@ -143,7 +143,7 @@ fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
         return Ok(());
     }
     numalab_host::set_thread_affinity(std::process::id(), cpus).map_err(|errno| {
-        Failure::new(Code::Lacking, format!("cannot keep to cpus {cpus} of node {node}: {errno}"))
+        Failure::new(Code::Lacking, format!("cannot bind to cpus {cpus} of node {node}: {errno}"))
     })
 }
 

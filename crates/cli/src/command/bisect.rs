@@ -118,8 +118,9 @@ fn question(
 fn planned(bisect: &Bisect<'_>) -> Result<(), Failure> {
     let plan = bisect.document();
     output::print(&format!(
-        "{} of {}, {}, in {}\n{} commits after {} could be the first bad one: at most {} are built \
-         beside {} and {} if all can be judged, with 3 to {} samples each, a boot a sample\n",
+        "{} of {}, {}, in {}\n{} commits after {} could be the first bad one: at most {} are \
+         built in addition to {} and {} if all can be judged, with 3 to {} samples each and one \
+         boot per sample\n",
         plan.quantity.metric,
         plan.workload,
         plan.treatment,
@@ -146,7 +147,7 @@ fn words(step: BisectStep<'_>) -> String {
                 CommitSide::NotBuilt(reason) | CommitSide::NotRun(reason) => {
                     format!("passed over: {reason}")
                 }
-                CommitSide::Open | CommitSide::Undecided => "passed over: undecided".to_owned(),
+                CommitSide::Open | CommitSide::Undecided => "skipped: undecided".to_owned(),
             };
             format!("{}: {side} after {} samples", judged.commit.short(), judged.samples.len())
         }

@@ -61,8 +61,8 @@ fn refuse_metric(args: &CompareArgs) -> Result<(), Failure> {
 fn unlike(study: &Path, run: &Path) -> Failure {
     let (study, run) = (study.display(), run.display());
     Failure::bad_input(format!(
-        "{study} holds a study and {run} a measuring run: expected two runs of the same kind; what \
-         a study found by itself is shown by `numalab study report {study}`"
+        "{study} holds a study and {run} a measuring run: expected two runs of the same kind; \
+         `numalab study report {study}` shows the study's own results"
     ))
 }
 

@@ -56,7 +56,7 @@ pub(super) fn threads(
         ThreadPlacement::Cpus(wanted) => {
             let unknown = |cpu: CpuId| {
                 let most = cpus.len();
-                Failure::bad_input(format!("--threads: no cpu {cpu} on a machine of {most}"))
+                Failure::bad_input(format!("--threads: no cpu {cpu} on a machine of {most} cpus"))
             };
             let found = wanted.iter().map(|cpu| position(cpu).ok_or_else(|| unknown(cpu)));
             found.collect::<Result<_, _>>()?

@@ -121,7 +121,7 @@ impl C2cArgs {
     fn cells(&self, target: &Target) -> Result<Vec<Cell>, Failure> {
         let pairs = c2c_pairs(&target.machine, &target.scope, self.pairs);
         if pairs.is_empty() {
-            let message = "a cache line needs two cpus to go between; choose more with --cpus";
+            let message = "a cache line needs two cpus to move between; choose more with --cpus";
             return Err(Failure::new(too_few(&self.given.selection), message));
         }
         Ok(c2c_cells(&target.machine, &target.scope, &pairs))

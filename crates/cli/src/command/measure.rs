@@ -122,7 +122,8 @@ fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machi
         _ => {
             let (directory, command) = (directory.display(), run.command.join(" "));
             return Err(Failure::bad_input(format!(
-                "{directory} was begun by `{command}`: only a run of numalab measure can go on"
+                "{directory} was begun by `{command}`: only a run of numalab measure can be \
+                 continued"
             )));
         }
     };

@@ -42,7 +42,7 @@ impl Target {
             && let Some(isolated) = left_out(&machine)
         {
             note(format_args!(
-                "cpus {isolated} are isolated and left out: --cpus names those that are wanted"
+                "cpus {isolated} are isolated, so they are left out; --cpus includes them"
             ));
         }
         let pages = selection.pages.unwrap_or_else(usual_pages);
@@ -133,7 +133,7 @@ pub(crate) fn note_clock(run: &mut Run, context: &MeasureContext) {
     let facts = &mut run.environment.facts;
     facts.insert("clock_invariant".to_owned(), answer.to_owned());
     if context.time_is_virtual() {
-        let text = "virtual, of each vCPU, as the memory emulator charges".to_owned();
+        let text = "virtual, per vCPU, as charged by the memory emulator".to_owned();
         facts.insert("time".to_owned(), text);
     }
 }

@@ -92,8 +92,8 @@ fn notes(profile: &Profile) {
     if !profile.left.is_empty() {
         let left = profile.left.join(", ");
         note(format!(
-            "the command left {left} running, which was ended: a daemon is profiled in the \
-             foreground, or by --pid"
+            "the command left {left} running, now terminated: profile a daemon in the foreground, \
+             or by --pid"
         ));
     }
     let what = match profile.ended {
@@ -101,12 +101,12 @@ fn notes(profile: &Profile) {
         Ended::TimeOver
             if matches!(profile.target, numalab_record::profile::Target::Command(_)) =>
         {
-            "the time is over, and the command was ended"
+            "the time limit was reached, and the command was terminated"
         }
         Ended::ProcessEnded => "the process has ended",
         _ => return,
     };
-    note(format!("{what}; the report is of what was seen until then"));
+    note(format!("{what}; the report covers the time until then"));
 }
 
 /// Prints the report: to standard error for a command, apart from its own output; to standard

@@ -21,7 +21,7 @@ use super::measuring::write_reports;
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if !args.place.exists() {
         return Err(Failure::bad_input(format!(
-            "{}: not there; expected a result directory, or a file of numalab",
+            "{}: does not exist; expected a result directory, or a file of numalab",
             args.place.display()
         )));
     }

@@ -259,7 +259,11 @@ fn conclude(
         "interrupted".to_owned()
     } else {
         let log = directory.log_path();
-        format!("the steps of {} ranks failed ({} says why)", failed.join(", "), log.display())
+        format!(
+            "the steps of {} ranks failed ({} has the reason)",
+            failed.join(", "),
+            log.display()
+        )
     };
     let path = directory.path().display();
     let message = format!(

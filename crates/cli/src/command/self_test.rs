@@ -45,7 +45,7 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
         }
         let answer = Checks { args, target: &target }.run(check, &mut settings);
         if interrupt.requested() {
-            return Err(Failure::new(Code::Failed, "interrupted; every setting is as before"));
+            return Err(Failure::new(Code::Failed, "interrupted; all settings were restored"));
         }
         checked.push(concluded(check, answer, &target));
     }
@@ -101,12 +101,12 @@ const fn described(check: Check) -> &'static str {
         Check::Pins => "a thread pinned to each CPU",
         Check::Bound => "memory bound to each node",
         Check::FirstTouch => "memory touched from each node",
-        Check::Proof => "memory of one node claimed to lie on another",
+        Check::Proof => "memory of one node claimed to be on another",
         Check::TransparentHugePages => "transparent huge pages on each node (thp_enabled)",
         Check::ReservedHugePages => "reserved huge pages on each node (huge_2m_pages_nodeN)",
         Check::Balancing => "memory that follows its thread (numa_balancing)",
         Check::Matrix => "latency between nodes, against distance",
-        Check::Guest => "a guest with a node on each node",
-        Check::Settings => "every setting as before",
+        Check::Guest => "a guest with a node on each host node",
+        Check::Settings => "all settings restored",
     }
 }

@@ -38,7 +38,7 @@ const COMMANDS: &[&[&str]] = &[
     &["report", "/nonexistent"],
 ];
 
-/// A stream without a reader.
+/// Returns a stream without a reader.
 fn unread() -> Stdio {
     let (reader, writer) = pipe().expect("a pipe can be had");
     drop(reader);

@@ -249,7 +249,7 @@ fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
     let output = running.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
-    assert!(said.contains("interrupted; the report is of what was seen until then"), "{said}");
+    assert!(said.contains("interrupted; the report covers the time until then"), "{said}");
     let profile = schemas::document(&said[said.find('{').expect("a report")..]);
     assert_eq!(profile["ended"], "interrupted");
     assert!(!profile["program"]["regions"].as_array().expect("regions").is_empty());
@@ -262,7 +262,7 @@ fn a_time_for_a_command_is_its_end() {
     // The program alone would run for ten minutes.
     let output = run(&[&words[..], &[uses(), "600000", "0", "1"]].concat());
     assert_eq!(output.status.code(), Some(0));
-    assert!(stderr(&output).contains("the time is over, and the command was ended"));
+    assert!(stderr(&output).contains("the time limit was reached, and the command was terminated"));
 }
 
 #[test]

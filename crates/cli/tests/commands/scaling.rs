@@ -11,7 +11,7 @@ SYSTEM_NAME=\\\"TEST\\\"\\nPARTITION=\\\"P\\\"\\nCCDS_PER_NUMA=2\\nArchitecture:
 Thread(s) per core: 1\\nCore(s) per socket: 8\\nSocket(s): 1\\nL3 cache: 64 MiB (2 instances)\\n\
 NUMA node(s): 1\\nNUMA node0 CPU(s): 0-7\\n";
 
-/// Two runs below one directory: sequential with a `scale.json`, interleaved with the log of
+/// Writes two runs below one directory: sequential with a `scale.json`, interleaved with the log of
 /// the suite.
 fn runs(directory: &Path) {
     let write = |name: &str, text: String| {

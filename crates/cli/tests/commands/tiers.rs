@@ -70,7 +70,7 @@ fn tiers_that_linux_could_not_have_are_bad_input() {
     }
 }
 
-/// The head of a Linux 6.1.99, in a separate directory.
+/// Returns the head of a Linux 6.1.99, in a separate directory.
 fn old_kernel() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().expect("made");
     let kernel = directory.path().join("bzImage");

@@ -53,8 +53,8 @@ fn in_markdown(place: &str, text: &str) -> Vec<Shown> {
     found
 }
 
-/// In a block with prompts, lines without one are output; otherwise every line that begins with
-/// numalab is a command.
+/// Returns the commands in a block. In a block with prompts, lines without one are output;
+/// otherwise every line that begins with numalab is a command.
 fn in_block(place: &str, block: &str) -> Vec<Shown> {
     let prompts = block.lines().any(|line| line.starts_with("$ "));
     let prefix = if prompts { "$ " } else { "numalab " };

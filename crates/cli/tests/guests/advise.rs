@@ -31,7 +31,7 @@ fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String
     (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The advice as a document, and the messages printed with it.
+/// Returns the advice as a document, and the messages printed with it.
 fn advice(lab: &Lab, options: &[&str], command: &[&str]) -> (Value, String) {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);

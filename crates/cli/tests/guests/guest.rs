@@ -263,8 +263,8 @@ fn devices() -> Vec<Device> {
     near.map(device).into()
 }
 
-/// Linux has each device on the requested node, programs start next to them, and a program far from
-/// its open device is reported.
+/// Checks that Linux has each device on the requested node, that programs start near them, and that
+/// a program far from its open device is reported.
 fn devices_are_near_their_nodes(lab: &Lab) {
     let text =
         |name: &str| fs::read_to_string(lab.path("results/root/out").join(name)).expect(name);
@@ -372,7 +372,7 @@ fn linux_shows_exactly_the_machine_of_tables_that_we_built() {
     assert_eq!(signatures(&lab.found("tables.json")), ["SRAT", "SLIT", "HMAT", "APIC"]);
 }
 
-/// Intel's ACPI compiler must disassemble the table without complaint.
+/// Checks that Intel's ACPI compiler disassembles the table without complaint.
 fn iasl_reads(table: &Path) {
     let output = Command::new("timeout").args(["20", "iasl", "-d"]).arg(table).output();
     let output = output.expect("timeout is part of coreutils");
@@ -425,7 +425,7 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     assert_eq!(ended.status.code(), Some(125));
     assert!(stderr(&ended).contains("the guest was stopped"), "{}", stderr(&ended));
     lab.nothing_is_left();
-    assert_eq!(stdout(&lab.run(&["guest", "list"])), "no guest runs\n");
+    assert_eq!(stdout(&lab.run(&["guest", "list"])), "no guest is running\n");
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn a_self_test_boots_a_guest_whose_nodes_lie_on_those_of_this_machine() {
     if memory_nodes == 1 {
         let proof = checks.iter().find(|checked| checked["check"] == "proof").expect("a proof");
         assert_eq!(proof["outcome"], "not-checked");
-        assert_eq!(proof["reason"], "it takes two nodes with memory");
+        assert_eq!(proof["reason"], "it needs two nodes with memory");
         assert!(stderr(&output).contains("numalab guest run --emulate 4"), "{}", stderr(&output));
     }
 }

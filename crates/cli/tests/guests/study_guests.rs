@@ -163,7 +163,7 @@ better = "higher"
 pattern = "rate: {}"
 "#;
 
-/// The study above, with the pages behind the guests' memory.
+/// Returns the study above, with the pages behind the guests' memory as its factor.
 fn of_pages(level: &str) -> String {
     WITH_QEMU.replace("LEVEL", level)
 }

@@ -26,7 +26,8 @@ pub fn lab() -> Option<&'static Lab> {
     LAB.get_or_init(|| Lab::start(&["n1", "n2", "m1"])).as_ref()
 }
 
-/// Held by a test while its jobs run: they need whole nodes, and two tests would block each other.
+/// Returns a lock that a test holds while its jobs run: they need whole nodes, and two tests would
+/// block each other.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

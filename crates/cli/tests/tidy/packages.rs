@@ -23,8 +23,8 @@ fn shipped(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// True if an SPDX expression can be met by licences of the list. The `/` of older packages means
-/// `OR`.
+/// Returns true if an SPDX expression can be met by licences of the list. The `/` of older packages
+/// means `OR`.
 fn is_allowed(licence: &str) -> bool {
     let licence = licence.replace(['(', ')'], "").replace('/', " OR ");
     let any = |words: &str| words.split(" OR ").any(|word| ALLOWED.contains(&word.trim()));

@@ -40,8 +40,9 @@ const IDIOMS: [(&str, &str); 27] = [
 const OPENINGS: [&str; 6] = ["What", "Whether", "Where", "How", "Why", "Which"];
 
 /// Crates that are clean; a crate gets its line when its last idiom is gone.
-const CLEAN: [&str; 22] = [
+const CLEAN: [&str; 27] = [
     "acpi",
+    "advise",
     "cli",
     "emulator",
     "explore",
@@ -56,8 +57,12 @@ const CLEAN: [&str; 22] = [
     "launch",
     "measure",
     "membench",
+    "memory-model",
+    "page",
     "places",
     "profile",
+    "record",
+    "results",
     "stats",
     "study",
     "topology",

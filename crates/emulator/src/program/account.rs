@@ -39,7 +39,6 @@ pub struct Touch {
     /// Region and node.
     pub slot: usize,
     pub kind: Kind,
-    /// The page.
     pub used: &'static PageUse,
     /// Position of the thread's node.
     pub home: usize,

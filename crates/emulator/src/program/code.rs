@@ -45,7 +45,6 @@ pub enum Calling {
     Nothing,
     /// A call that returns to this address.
     Call(u64),
-    /// A return.
     Return,
 }
 

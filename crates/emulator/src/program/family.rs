@@ -77,8 +77,8 @@ impl Children {
         self.replace(process, 0);
     }
 
-    /// In the child being created: returns its position after its parent's, and forgets its
-    /// siblings.
+    /// Enters a child that is being created: forgets its siblings, and returns its position after
+    /// its parent's.
     pub fn born(&mut self) -> usize {
         let own = self.processes.iter().position(|process| *process == -1).unwrap_or(0);
         self.processes.clear();

@@ -20,9 +20,7 @@ pub enum Call {
     SetPolicy,
     /// get_mempolicy(2).
     GetPolicy,
-    /// migrate_pages(2).
     MigratePages,
-    /// move_pages(2).
     MovePages,
     /// Not Linux's: asks the plugin for the result of another call ([`crate::preload`]).
     Asks,
@@ -34,17 +32,13 @@ pub enum Call {
     GetCpu,
     /// execve(2).
     Execute,
-    /// futex(2).
     Futex,
-    /// clone(2).
     Clone,
     /// fork(2), vfork(2).
     Fork,
-    /// wait4(2).
     WaitsForChild,
     /// _exit(2), of one thread.
     Exit,
-    /// exit_group(2).
     ExitGroup,
     /// sched_yield(2).
     Yield,
@@ -56,11 +50,9 @@ pub enum Call {
     Sleep,
     /// clock_nanosleep(2).
     ClockSleep,
-    /// poll(2).
     Poll,
     /// ppoll(2).
     PollNs,
-    /// select(2).
     Select,
     /// pselect(2).
     SelectNs,

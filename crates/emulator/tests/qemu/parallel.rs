@@ -9,7 +9,8 @@ const MACHINE: &str = "cpus=0.0.1.1,memory=512M.512M,latency=100.200/200.100,sta
 /// Large enough that waiting for each other stays in the cache.
 const CACHE: &str = "caches=1:32K:8:64:cpu";
 
-/// Every cpu reads its own lines: two cpus from each node, one of them local to it.
+/// Returns a program in which every cpu reads its own lines: two cpus from each node, one of them
+/// local to it.
 pub fn program() -> Program {
     let apart = 4 * LINES * 64;
     Program::assemble(

@@ -167,7 +167,7 @@ fn normal(rng: &mut Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.uniform()).cos()
 }
 
-/// Two packages of two nodes of four cpus, with one L3 each.
+/// Returns a machine of two packages, each with two nodes of four cpus, with one L3 per node.
 fn machine() -> Machine {
     let set = |from: u32| (from..from + 4).map(CpuId).collect::<CpuSet>();
     let cpu = |number: u32| Cpu {

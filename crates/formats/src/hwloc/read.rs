@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         Ok((!everything).then_some(Allowed { cpus, memory_nodes, ..Allowed::default() }))
     }
 
-    /// A set of the machine that says something: an empty one is a finding.
+    /// Returns a set of the machine unless it is empty, which is a finding.
     fn not_empty<I: Id>(
         &mut self,
         machine: Element<'a, 'a>,

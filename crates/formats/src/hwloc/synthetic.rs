@@ -136,8 +136,8 @@ fn sort_below(name: &str, sets: &mut [CpuSet], above: &[CpuSet]) -> Result<(), W
     Ok(())
 }
 
-/// The memory of each node. What firmware and kernel keep for themselves makes equal nodes differ
-/// by some per cent; a description has one size for all.
+/// Returns the memory of each node. Memory that firmware and kernel reserve makes equal nodes
+/// differ by a few percent; a description has one size for all.
 fn memory_bytes(machine: &Machine, findings: &mut Findings) -> Result<u64, WriteError> {
     let sizes = || machine.nodes.iter().map(|node| node.memory_bytes);
     let least = sizes().min().unwrap_or_default();

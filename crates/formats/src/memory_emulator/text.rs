@@ -135,8 +135,8 @@ pub fn parse_caches(text: &str) -> Result<Vec<CacheLevel>, CostTextError> {
 }
 
 fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
-    let expected = "sizes of caches with whole sets of 64-byte lines, with /WAYS and @NS of a \
-                    hit where wanted, such as 32K,1M@4,16M/16@12.5";
+    let expected = "sizes of caches with whole sets of 64-byte lines, optionally with /WAYS and \
+                    @NS per hit, such as 32K,1M@4,16M/16@12.5";
     let wrong = || CostTextError { text: item.to_owned(), expected };
     let (place, latency_ns) = match item.split_once('@') {
         Some((place, ns)) => (place, nanoseconds(ns, 0.0).ok_or_else(wrong)?),

@@ -50,7 +50,7 @@ pub(super) fn check(guest: &Guest, findings: &mut Findings) -> Result<(), WriteE
     let told = guest.access.keys().any(|&(_, target)| guest.nodes[target].cxl);
     if told {
         let message = "QEMU's CXL devices report neither latency nor bandwidth: Linux puts their \
-                       memory into its tier for memory of which it knows neither";
+                       memory into its tier for memory of unknown performance";
         findings.note("cxl-untold", "CXL memory", message);
     }
     Ok(())

@@ -27,13 +27,13 @@ fn emulate(base: &Machine, nodes: &str, distances: Option<&str>) -> Machine {
     emulation::parse(nodes, distances).unwrap().emulate(base).unwrap()
 }
 
-/// Two packages with a node and four cpus each.
+/// Returns two packages with a node and four cpus each.
 pub fn two_nodes() -> Machine {
     emulate(&uniform(8, 1, 2, 2, 8), "2", None)
 }
 
-/// Two packages of two nodes of two L3 groups of two cores; siblings are numbered after all first
-/// threads, as Linux does on x86.
+/// Returns two packages of two nodes of two L3 groups of two cores; siblings are numbered after all
+/// first threads, as Linux does on x86.
 pub fn small_epyc() -> Machine {
     let distances = "10,12,32,32;12,10,32,32;32,32,10,12;32,32,12,10";
     let mut machine = emulate(&uniform(32, 2, 2, 8, 32), "4", Some(distances));
@@ -65,7 +65,7 @@ pub fn small_epyc() -> Machine {
     machine
 }
 
-/// Two nodes with cpus and two without, with HMAT data.
+/// Returns two nodes with cpus and two without, with HMAT data.
 pub fn memory_only() -> Machine {
     let distances = "10,21,14,24;21,10,24,14;14,24,10,26;24,14,26,10";
     let mut machine = emulate(&uniform(4, 1, 2, 2, 8), "1G:2,1G:2,2G:0,4G:0", Some(distances));
@@ -98,7 +98,7 @@ pub fn memory_only() -> Machine {
     machine
 }
 
-/// Node numbers with gaps, an offline cpu, and one empty node.
+/// Returns a machine with gaps in its node numbers, an offline cpu, and one empty node.
 pub fn sparse() -> Machine {
     let mut machine =
         emulate(&uniform(4, 1, 2, 2, 4), "2G:2,2G:2,0:0", Some("10,40,80;40,10,80;80,80,10"));

@@ -60,7 +60,7 @@ pub fn ring(nodes: u16) -> Vec<Vec<NodeIndex>> {
     (0..nodes).map(|n| (0..nodes).map(|k| NodeIndex((n + k) % nodes)).collect()).collect()
 }
 
-/// Two nodes with this number of frames each, from frame 0 on, and one cpu each.
+/// Returns two nodes with this number of frames each, from frame 0 on, and one cpu each.
 pub fn two_nodes(frames: u64) -> Tables {
     Tables {
         ranges: vec![range(0, frames, 0), range(frames, frames, 1)],

@@ -40,7 +40,6 @@ pub enum XenEvent {
         domain: String,
         /// The phase of the failure.
         phase: LostPhase,
-        /// The reason.
         reason: String,
     },
     /// The placement of a domain.

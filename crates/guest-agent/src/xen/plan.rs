@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A range of machine addresses on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRange {
-    /// The node.
     pub node: u32,
     /// Its first address.
     pub start: u64,

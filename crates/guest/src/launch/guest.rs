@@ -235,7 +235,8 @@ impl Launch {
     }
 }
 
-/// QEMU ends a module's file name at the first space (`hw/i386/multiboot.c`).
+/// Rejects paths of modules with spaces: QEMU ends a module's file name at the first space
+/// (`hw/i386/multiboot.c`).
 fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
     let paths = std::iter::once(&files.kernel).chain(&files.initramfs);
     for path in paths {

@@ -85,7 +85,7 @@ mod tests {
     use numalab_formats::HostPlacement;
     use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
 
-    /// Two nodes, the second without cpus.
+    /// Returns two nodes, the second without cpus.
     fn machine() -> Machine {
         let node = |id: u32, cpus: &str| Node {
             id: NodeId(id),

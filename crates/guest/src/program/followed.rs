@@ -25,7 +25,7 @@ pub struct Followed {
 #[derive(Debug, thiserror::Error)]
 pub enum FollowedError {
     /// No process left a report.
-    #[error("the memory emulator left no report")]
+    #[error("the memory emulator wrote no report")]
     NoReport,
     /// A report is damaged.
     #[error(transparent)]

@@ -226,7 +226,7 @@ fn judged(finished: &Ran) -> Answer {
         return None;
     }
     let first = finished.stderr.lines().find(|line| !line.trim().is_empty());
-    let said = first.unwrap_or("it said nothing");
+    let said = first.unwrap_or("it printed nothing");
     Some(KvmFault::Ended { status: finished.status.to_string(), said: said.to_owned() })
 }
 

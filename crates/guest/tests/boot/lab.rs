@@ -139,7 +139,7 @@ pub fn node(id: u32, cpus: &str, memory_mib: u64) -> Node {
     }
 }
 
-/// A cpu in a package of two cores per node.
+/// Returns a cpu in a package of two cores per node.
 pub fn cpu(id: u32, node: u32) -> Cpu {
     Cpu {
         id: CpuId(id),
@@ -152,7 +152,7 @@ pub fn cpu(id: u32, node: u32) -> Cpu {
     }
 }
 
-/// 8 cpus, 4 nodes of 256 MiB, distances 10/12/20/22.
+/// Returns 8 cpus, 4 nodes of 256 MiB, distances 10/12/20/22.
 pub fn four_nodes() -> Machine {
     let distances = [[10, 12, 20, 22], [12, 10, 22, 20], [20, 22, 10, 12], [22, 20, 12, 10]];
     let rows: Vec<Vec<u8>> = distances.iter().map(|row| row.to_vec()).collect();
@@ -164,7 +164,7 @@ pub fn four_nodes() -> Machine {
     }
 }
 
-/// One cpu, one node.
+/// Returns one cpu, one node.
 pub fn small() -> Guest {
     let machine = Machine {
         nodes: vec![node(0, "0", 256)],

@@ -70,7 +70,7 @@ fn a_guest_has_the_requested_machine_and_returns_all_files() {
     assert_placed(&ran.outcome);
 }
 
-/// A guest with memory bound to host node 0, and vcpus on host cpu 0.
+/// Returns a guest with memory bound to host node 0, and vcpus on host cpu 0.
 fn placed(machine: Machine) -> Guest {
     let first = CpuSet::from_iter([CpuId(0)]);
     let plan = PinPlan::NodeLists { vcpus: None, lists: vec![first] };
@@ -100,7 +100,7 @@ fn assert_placed(outcome: &Outcome) {
     assert!(present > 50 << 20, "the kernel alone touches that much: {present}");
 }
 
-/// Node 1 has no memory, node 2 no cpus.
+/// Returns a machine in which node 1 has no memory and node 2 no cpus.
 fn uneven_machine() -> Machine {
     Machine {
         nodes: vec![node(0, "0-1", 512), node(1, "2-3", 0), node(2, "", 256)],
@@ -110,7 +110,7 @@ fn uneven_machine() -> Machine {
     }
 }
 
-/// The same machine with memory on every node, and with latencies (HMAT).
+/// Returns the same machine with memory on every node, and with latencies (HMAT).
 fn machine_with_latencies() -> Machine {
     let access = |initiator, target, nanoseconds: u64| AccessAttributes {
         initiator: NodeId(initiator),

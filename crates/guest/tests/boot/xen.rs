@@ -14,7 +14,7 @@ use numalab_xen::{
 
 use crate::lab::{cpu, init, node, one_at_a_time, unavailable};
 
-/// 2 nodes of 2 cpus and 1 GiB.
+/// Returns 2 nodes of 2 cpus and 1 GiB.
 fn two_nodes() -> Machine {
     Machine {
         nodes: vec![node(0, "0-1", 1024), node(1, "2-3", 1024)],

@@ -87,7 +87,8 @@ fn several_nodes(root: &Root) -> Acts {
     }
 }
 
-/// Memory tiers are visible from Linux 6.1 on; they follow from the hardware.
+/// Reports whether memory has several tiers, which are visible from Linux 6.1 on and follow from
+/// the hardware.
 fn tiers(root: &Root) -> Acts {
     let tiers = root.names("sys/devices/virtual/memory_tiering");
     match tiers.iter().filter(|name| name.starts_with("memory_tier")).count() {

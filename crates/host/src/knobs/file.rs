@@ -15,7 +15,6 @@ use crate::root::Root;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileState {
-    /// Its value.
     Value(String),
     /// It is writable but not readable.
     WriteOnly,

@@ -45,7 +45,8 @@ impl DataSource {
     }
 }
 
-/// Older kernels set only the level; newer ones also its number and whether it is remote.
+/// Returns the level that served an access. Older kernels set only the level; newer ones also its
+/// number and whether it is remote.
 fn served_by(word: u64) -> ServedBy {
     const MEMORY: u32 =
         sys::PERF_MEM_LVL_LOC_RAM | sys::PERF_MEM_LVL_REM_RAM1 | sys::PERF_MEM_LVL_REM_RAM2;

@@ -28,7 +28,12 @@ pub enum PerfRecord {
         name: String,
     },
     /// A thread got a name.
-    Named { time_ns: u64, process: u32, thread: u32, name: String },
+    Named {
+        time_ns: u64,
+        process: u32,
+        thread: u32,
+        name: String,
+    },
     /// A process or a thread was created.
     Forked {
         time_ns: u64,
@@ -38,8 +43,11 @@ pub enum PerfRecord {
         process: u32,
         thread: u32,
     },
-    /// A thread ended.
-    Ended { time_ns: u64, process: u32, thread: u32 },
+    Ended {
+        time_ns: u64,
+        process: u32,
+        thread: u32,
+    },
     /// The ring was full.
     Lost {
         /// Number of missing records.

@@ -38,16 +38,10 @@ pub enum Followed {
 pub enum PerfError {
     /// The process does not exist.
     #[error("process {process}: no such process")]
-    NoProcess {
-        /// The process.
-        process: u32,
-    },
+    NoProcess { process: u32 },
     /// The process belongs to another user.
     #[error("process {process} belongs to another user: run as root or as that user")]
-    Foreign {
-        /// The process.
-        process: u32,
-    },
+    Foreign { process: u32 },
     /// The kernel refused.
     #[error("perf_event_open(2): {0:?}")]
     Hindered(Hindrance),

@@ -28,7 +28,6 @@ pub struct NumaMapping {
     pub kind: NumaKind,
     /// The file that is mapped, if any.
     pub file: Option<String>,
-    /// Anonymous pages.
     pub anonymous_pages: u64,
     /// Pages in memory by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,

@@ -28,16 +28,12 @@ pub enum IsoError {
     },
     /// The words cannot be written to GRUB's configuration.
     #[error("`{words}`: expected words of letters, digits and = : , . - _ separated by spaces")]
-    Words {
-        /// The words.
-        words: String,
-    },
+    Words { words: String },
     /// An operation failed.
     #[error("{doing}: {reason}")]
     Failed {
         /// The operation.
         doing: String,
-        /// The reason.
         reason: String,
     },
 }

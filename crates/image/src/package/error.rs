@@ -39,11 +39,9 @@ pub enum PackageError {
     /// A member of a package is rejected.
     #[error("{package}: member {member:?}: {source}")]
     Member {
-        /// The package.
         package: PathBuf,
         /// The member's name in it.
         member: String,
-        /// The error.
         source: MemberError,
     },
     /// A file of a package cannot be read or written.

@@ -3,9 +3,7 @@
 /// One version of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// Its dependencies: for each one the alternative names, in order.
     pub depends: Vec<Vec<String>>,

@@ -27,7 +27,6 @@ pub enum Signal {
     Init,
     /// Start at this page in real mode.
     Start(u8),
-    /// An interrupt.
     Interrupt(u8),
 }
 

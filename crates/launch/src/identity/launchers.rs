@@ -19,7 +19,6 @@ pub enum Launcher {
     Mvapich,
     /// Hydra: `mpirun` of MPICH and Intel MPI.
     Hydra,
-    /// Flux.
     Flux,
     /// HPE's PALS (`aprun`, `mpiexec`).
     Pals,

@@ -17,7 +17,6 @@ pub enum LauncherChoice {
     Local,
     /// `mpirun`, on this machine.
     Mpirun,
-    /// `srun`.
     Srun,
 }
 
@@ -74,7 +73,6 @@ pub enum LaunchError {
     /// The program is not installed.
     #[error("`{program}` is not in PATH: {remedy}")]
     NoProgram {
-        /// The program.
         program: &'static str,
         /// The way to install it.
         remedy: &'static str,

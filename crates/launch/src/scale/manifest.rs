@@ -22,7 +22,6 @@ pub struct Manifest {
     pub partition: String,
     /// The order in which cores are used.
     pub mode: Mode,
-    /// The nodes.
     pub domains: Vec<NodeId>,
     /// The sizes as typed, which files and log repeat.
     pub memory_sizes: String,

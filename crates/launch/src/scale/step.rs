@@ -59,9 +59,7 @@ pub enum PlacementError {
     /// The domain has no usable core.
     #[error("domain {domain} has no usable core: SKIP_CORES excludes {skipped} of its cpus {cpus}")]
     NoCore {
-        /// The domain.
         domain: NodeId,
-        /// Its cpus.
         cpus: CpuSet,
         /// Number of cpus that are skipped.
         skipped: usize,
@@ -71,9 +69,7 @@ pub enum PlacementError {
         "domain {domain} has no usable core: this process may run on cpus {allowed}, and its cpus are {cpus}"
     )]
     NotAllowed {
-        /// The domain.
         domain: NodeId,
-        /// Its cpus.
         cpus: CpuSet,
         /// The cpus that the process may run on.
         allowed: CpuSet,
@@ -83,7 +79,6 @@ pub enum PlacementError {
         "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, one step each"
     )]
     TooManyCores {
-        /// The domain.
         domain: NodeId,
         /// Number of its cores.
         cores: usize,
@@ -93,7 +88,6 @@ pub enum PlacementError {
         "domain {domain} cannot be interleaved: CCDS_PER_NUMA does not divide its {cores} cores"
     )]
     NoGroups {
-        /// The domain.
         domain: NodeId,
         /// Number of its cores.
         cores: usize,

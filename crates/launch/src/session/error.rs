@@ -29,22 +29,20 @@ pub enum SessionError {
         other: usize,
         /// Their host.
         host: String,
-        /// The cpu.
         cpu: CpuId,
         /// The cpus that the second rank may use.
         affinity: CpuSet,
     },
     /// A `map_cpu` list has fewer entries than the host has ranks.
     #[error(
-        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently starts \
-         over, so ranks share cpus; list a cpu for each"
+        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently wraps \
+         around, so ranks share cpus; list a cpu for each"
     )]
     WrappedMap {
         /// Number of cpus in the list.
         cpus: usize,
         /// Number of ranks on the host.
         ranks: usize,
-        /// The host.
         host: String,
     },
     /// A rank is not on the cpu that the launcher's map gives it.
@@ -52,7 +50,6 @@ pub enum SessionError {
         "rank {rank} should be on cpu {expected} by srun's map_cpu, but may run on {affinity}: is task/affinity or task/cgroup configured?"
     )]
     NotAsMapped {
-        /// The rank.
         rank: usize,
         /// The cpu of the map.
         expected: CpuId,
@@ -62,7 +59,6 @@ pub enum SessionError {
     /// None of the requested cpus is left.
     #[error("rank {rank} may run on cpus {affinity}, none of which was requested")]
     NoCpu {
-        /// The rank.
         rank: usize,
         /// The cpus that it may run on.
         affinity: CpuSet,
@@ -91,12 +87,7 @@ pub enum SessionError {
     },
     /// Another rank failed, and reports the reason itself.
     #[error("rank {rank} failed: {message}")]
-    Other {
-        /// The rank.
-        rank: usize,
-        /// Its message.
-        message: String,
-    },
+    Other { rank: usize, message: String },
     /// The run has no cell of any rank.
     #[error("no size was measured: expected at least one")]
     Nothing,

@@ -240,7 +240,7 @@ impl Drop for SharedMemoryTransport {
     }
 }
 
-/// Relaxed is sufficient: the barrier that follows orders the stores.
+/// Stores bytes in words. Relaxed is sufficient: the barrier that follows orders the stores.
 fn store(words: &[AtomicU64], bytes: &[u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
         let mut whole = [0; 8];

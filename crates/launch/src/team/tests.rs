@@ -130,7 +130,7 @@ fn ranks_that_never_come_are_counted() {
     assert!(!path.exists());
 }
 
-/// Two hosts at a port of this machine: rank 0's, or the other one.
+/// Returns one of two hosts at a port of this machine: rank 0's, or the other one.
 fn host(is_root: bool, port: u16, secret: u8) -> TcpEndpoint {
     TcpEndpoint {
         is_root,

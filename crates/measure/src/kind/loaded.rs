@@ -298,7 +298,7 @@ mod tests {
     use numalab_topology::{Cpu, Node};
     use std::collections::BTreeSet;
 
-    /// Two nodes with two cpus each, and one with memory only.
+    /// Returns two nodes with two cpus each, and one with memory only.
     fn machine() -> Machine {
         let node = |id: u32, cpus: &str| Node {
             id: NodeId(id),

@@ -19,7 +19,7 @@ fn sizes(cells: &[Cell]) -> Vec<u64> {
     cells.iter().filter_map(size).collect()
 }
 
-/// The document of a first phase in which each size has this latency.
+/// Returns the document of a first phase in which each size has this latency.
 fn curve(machine: &Machine, latency_ns: impl Fn(u64) -> f64) -> Document {
     let plan = plan(machine, Effort::Normal, base_pages()).first_phase();
     let result = |cell: &Cell| {

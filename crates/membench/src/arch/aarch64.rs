@@ -117,7 +117,7 @@ pub fn cpu_number() -> u32 {
     sched_getcpu().cast_unsigned()
 }
 
-/// Never called.
+/// Returns 0; never called.
 #[cfg(not(target_os = "linux"))]
 pub fn cpu_number() -> u32 {
     0

@@ -33,7 +33,7 @@ fn short_forms_describe_the_same_machine_as_a_file() {
 #[test]
 fn mistakes_are_quoted_with_what_was_expected() {
     let cases = [
-        ("cpus=0", "`distances` is missing; it, or latency, says what an access costs"),
+        ("cpus=0", "`distances` is missing; it, or latency, gives the cost of an access"),
         ("mode=fast", "`mode=fast`: expected count, virtual or sleep"),
         ("colour", "argument `colour` is not known; expected one of machine, cpus"),
         ("mode=count,mode=count", "argument `mode` is given twice"),

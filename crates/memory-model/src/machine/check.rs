@@ -179,10 +179,10 @@ impl Machine {
         }
         let nearer = self.caches.iter().filter(|other| other.level < cache.level);
         if cache.scope == Scope::Cpu && nearer.clone().any(|other| other.scope == Scope::Group) {
-            return fault("a vCPU's own cache cannot lie behind a shared one");
+            return fault("a private cache cannot be behind a shared one");
         }
         if self.caches.iter().filter(|other| other.level == cache.level).count() > 1 {
-            return fault("is there twice");
+            return fault("is listed twice");
         }
         Ok(())
     }

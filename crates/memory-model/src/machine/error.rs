@@ -106,10 +106,10 @@ pub enum MachineError {
         load: &'static str,
     },
     /// Lines would have owners, but no vCPU has a private cache.
-    #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which lines are in")]
+    #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which hold the lines")]
     NoOwnCaches,
     /// Two nodes have the same number.
-    #[error("node {id} is there twice")]
+    #[error("node {id} is listed twice")]
     NodeTwice {
         /// The number.
         id: u32,

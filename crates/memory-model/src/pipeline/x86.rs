@@ -22,7 +22,7 @@ const RSI: Registers = general(6);
 const RDI: Registers = general(7);
 const FLAGS: Registers = Registers::FLAGS;
 
-/// One of the sixteen general registers.
+/// Returns one of the sixteen general registers.
 const fn general(number: u8) -> Registers {
     Registers::general(number % 16)
 }

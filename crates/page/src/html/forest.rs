@@ -38,7 +38,7 @@ pub(super) fn chart(rows: &[IntervalRow]) -> String {
 fn reach(row: &IntervalRow) -> f64 {
     let ends = row.interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
     let change = row.percent.unwrap_or(0.0).abs();
-    // A single distant change must not shrink all others to dots, so it ends at the edge.
+    // A single large change must not shrink all others to dots, so it is cut off at the edge.
     ends.max(change).min(FARTHEST).max(row.margin_percent)
 }
 

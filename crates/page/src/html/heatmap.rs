@@ -10,7 +10,7 @@ const STEPS: usize = 7;
 /// should look nearly equal.
 const LEAST_RATIO: f64 = 1.5;
 
-/// The number of columns above which they are set closer together.
+/// The number of columns above which they are closer together.
 const ROOMY_COLUMNS: usize = 12;
 
 /// Draws the matrix, coloured on a logarithmic scale, and its legend.

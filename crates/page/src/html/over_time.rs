@@ -5,7 +5,7 @@ use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, tick_text};
 use crate::number::figure;
 use crate::{MemoryOverTime, Moment};
 
-/// The position at which the axes begin, leaving room for regions' names.
+/// The left end of the axes, which leaves room for regions' names.
 const LEFT: f64 = 164.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 40.0;
@@ -13,7 +13,7 @@ const RATES: f64 = 110.0;
 const THREADS: f64 = 56.0;
 const GAP: f64 = 26.0;
 const ROW: f64 = 18.0;
-/// The number of letters of a region's name that fit.
+/// The maximum length of a region's name, in characters.
 const NAME: usize = 19;
 
 /// Draws the chart, with its legend.
@@ -119,7 +119,7 @@ fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame
     }
 }
 
-/// Draws the threads that run, and those of them that wait for memory.
+/// Draws the running threads, and those of them that wait for memory.
 fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame) {
     let most = of.moments.iter().map(|moment| moment.running).fold(0.0, f64::max);
     let y = Scale::new(ScaleKind::Linear, (0.0, most.max(1.0)), (frame.bottom, frame.top));
@@ -148,7 +148,7 @@ fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Fra
     }
 }
 
-/// Draws an axis with two values, as it is so low.
+/// Draws an axis with two values, because the chart is so low.
 fn axis(drawing: &mut Drawing, frame: Frame, scale: &Scale, name: &str) {
     let ticks = scale.ticks();
     let last = ticks.last().copied().unwrap_or(0.0);

@@ -3,7 +3,7 @@
 use super::markup::escape;
 
 /// Returns a page with its style and script inline. Its content security policy forbids everything
-/// else, so that even a mistake cannot cause network access.
+/// else, so not even an error can cause network access.
 pub(crate) fn page(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

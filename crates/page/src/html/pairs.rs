@@ -8,7 +8,7 @@ use crate::number::percent;
 const FRAME: Frame = Frame { left: 70.0, right: WIDTH - 12.0, top: 34.0, bottom: 214.0 };
 const HEIGHT: f64 = 274.0;
 
-/// Draws one dot per block, the effect as a line and its interval as a band.
+/// Draws a dot per block, the effect as a line, and its interval as a band.
 pub(super) fn chart(of: &BlockChanges) -> String {
     let values = &of.changes;
     let (low, high) =

@@ -61,7 +61,6 @@ impl Chart {
 pub struct BarGroup {
     /// The heading.
     pub title: String,
-    /// The bars.
     pub bars: Vec<Bar>,
 }
 
@@ -75,7 +74,6 @@ impl BarGroup {
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Its label.
     pub label: String,
     /// Its value.
     pub figure: Figure,
@@ -101,7 +99,6 @@ pub struct Curves {
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name.
     pub name: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,
@@ -133,7 +130,6 @@ pub struct BlockChanges {
     pub changes: Vec<f64>,
     /// The estimate.
     pub effect: f64,
-    /// Its interval.
     pub interval: Option<Interval>,
     /// The unit of the changes; `None` for percent.
     pub unit: Option<String>,
@@ -148,7 +144,6 @@ pub struct RunOrder {
     pub dots: Vec<Dot>,
     /// The names of their kinds.
     pub names: Vec<String>,
-    /// The unit.
     pub unit: String,
     /// A description in one sentence.
     pub described: String,
@@ -157,7 +152,6 @@ pub struct RunOrder {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
-    /// The value.
     pub value: f64,
     /// The index of its kind.
     pub kind: usize,

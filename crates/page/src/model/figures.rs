@@ -52,7 +52,6 @@ impl Heatmap {
 /// A curve of latency by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeCurve {
-    /// Its name.
     pub name: String,
     /// The points, smallest size first.
     pub points: Vec<CurvePoint>,

@@ -23,7 +23,6 @@ impl AccessMap {
 /// A region of the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapRow {
-    /// Its name.
     pub name: String,
     /// Its size and origin.
     pub detail: String,
@@ -73,7 +72,6 @@ pub struct MemoryOverTime {
     pub moments: Vec<Moment>,
     /// The regions that are used most, and one row for all others.
     pub rows: Vec<TimeRow>,
-    /// The phases.
     pub phases: Vec<PhaseMark>,
     /// The name of what is counted: `accesses`.
     pub counted: String,
@@ -101,7 +99,6 @@ pub struct Moment {
 /// A region over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeRow {
-    /// Its name.
     pub name: String,
     /// For each moment, the accesses per second, and the share of them that is remote.
     pub cells: Vec<(f64, f64)>,

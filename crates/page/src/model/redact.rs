@@ -6,13 +6,14 @@ use sha2::{Digest, Sha256};
 
 use super::{Chart, Page, Panel, Part, Private, Terminal};
 
-/// Facts that identify a host or a person, or describe a machine's set-up beyond what figures need.
+/// Facts that identify a host or a person, or describe the machine's setup beyond what the figures
+/// require.
 const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
 /// Directories whose paths are the same on every machine.
 const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
-/// The shortest text that is replaced; shorter ones occur within others.
+/// The shortest text that is replaced, in letters; shorter ones occur within other words.
 const LEAST_LETTERS: usize = 3;
-/// The number of letters of a hash, enough to distinguish two hosts' pages.
+/// The number of letters of a hash: enough to distinguish the pages of two hosts.
 const SHORT: usize = 8;
 
 impl Page {
@@ -107,7 +108,8 @@ impl Redaction {
         let names = names.join(", ");
         (!names.is_empty()).then(|| {
             format!(
-                "Left out of this page: {names}; a hash stands for each (`--redact no` shows them)."
+                "Left out of this page: {names}; each is replaced by a hash (`--redact no` shows \
+                 them)."
             )
         })
     }
@@ -134,7 +136,8 @@ pub fn is_private_path(path: &str) -> bool {
     private_path(path).is_some_and(|of| of.start == 0)
 }
 
-/// Finds the first absolute path outside the system's directories: `/home/anna/runs`, `/scratch`.
+/// Finds the first absolute path outside the system's directories, such as `/home/anna/runs` or
+/// `/scratch`.
 fn private_path(text: &str) -> Option<std::ops::Range<usize>> {
     let begins = |at: &usize| {
         let before = text[..*at].chars().next_back();

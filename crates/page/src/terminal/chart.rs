@@ -16,7 +16,7 @@ const CURVE_ROWS: usize = 6;
 const LABEL_WIDTH: usize = 22;
 const BAR_WIDTH: usize = 24;
 
-/// Returns the chart as text; empty if the table serves as well.
+/// Returns the chart as text; empty if the table shows as much.
 pub(super) fn chart(chart: &Chart, style: Style) -> String {
     match chart {
         Chart::LatencyOverSize(curves) => {

@@ -98,7 +98,7 @@ fn wrapped(table: &Table, widths: &[usize], style: Style) -> String {
     for row in &table.rows {
         let before = line(table, row, &all[..others], widths);
         let text = row.get(others).map_or("", String::as_str);
-        // The name fills its room, so no space is added after it.
+        // The name fills its column, so no space follows it.
         out.push_str(hanging(&before, text, indent).trim_end());
         out.push('\n');
     }

@@ -87,7 +87,7 @@ impl Running {
             if begun.elapsed() > Duration::from_secs(service.ready_within_s) {
                 return Err(BackendError::failed(
                     format!("workload {}: {}", workload.name, service.command.join(" ")),
-                    format!("not up after {} s", service.ready_within_s),
+                    format!("not ready after {} s", service.ready_within_s),
                 ));
             }
             thread::sleep(BETWEEN_LOOKS);

@@ -26,14 +26,12 @@ pub(super) struct Place {
 pub(super) enum Kind {
     /// Real nodes: times are the machine's.
     Real {
-        /// The host.
         host: Box<Machine>,
         /// The host node of each guest node.
         nodes: Vec<NodeSet>,
     },
     /// The emulator: times are virtual, and identical in every run.
     Emulated {
-        /// The emulator.
         emulator: Box<MemoryEmulator>,
         /// The costs of memory.
         latency: LatencyModel,

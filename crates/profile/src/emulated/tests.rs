@@ -7,7 +7,7 @@ fn accesses(thread: u32, cpu_node: u32, memory_node: u32, loads: u64) -> RegionA
     RegionAccesses { thread, cpu_node, memory_node, loads, stores: 1, ..RegionAccesses::default() }
 }
 
-/// A program of two regions: 5 of its 13 accesses are remote.
+/// Returns a program of two regions: 5 of its 13 accesses are remote.
 fn program(process: u32, became: Option<&str>) -> ProgramMemory {
     let region = |start, accesses: Vec<RegionAccesses>| Region {
         start,

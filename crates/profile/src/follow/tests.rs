@@ -7,7 +7,7 @@ fn follower(nodes: u32, faults_count: Counted) -> Follower {
     follower
 }
 
-/// A program that has begun with code and a heap.
+/// Returns a program that has begun with code and a heap.
 fn begun(nodes: u32) -> Follower {
     let mut follower = follower(nodes, Counted::Access);
     let name = "prog".to_owned();

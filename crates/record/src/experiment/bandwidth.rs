@@ -9,8 +9,8 @@ use crate::metric::Metric;
 use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
-/// A bandwidth cell: all workers stream at once. Values count the bytes that the program asked to
-/// move, as STREAM does: a store that allocates in the cache moves one more line than is counted.
+/// A bandwidth cell: all workers stream at once. Values count the bytes that the program moves, as
+/// STREAM does: a store that allocates in the cache moves one more line, which is not counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthCell {

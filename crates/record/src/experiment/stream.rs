@@ -26,7 +26,7 @@ impl StreamKernel {
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
 
-    /// Returns its name on the command line.
+    /// Returns the kernel's name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl StreamKernel {
         100.0 * f64::from(read) / f64::from(read + written)
     }
 
-    /// Returns the bytes moved in memory for each byte that the program asks for.
+    /// Returns the number of bytes moved in memory for each byte that the program moves.
     #[must_use]
     pub fn traffic_factor(self) -> f64 {
         let (counted, read, written) = self.lines();

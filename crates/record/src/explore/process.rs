@@ -131,7 +131,7 @@ pub struct PageSizes {
 }
 
 impl std::ops::AddAssign for PageSizes {
-    /// Sums saturate.
+    /// Adds the sizes of each kind, without overflow.
     fn add_assign(&mut self, other: Self) {
         self.resident = self.resident.saturating_add(other.resident);
         self.anonymous = self.anonymous.saturating_add(other.anonymous);

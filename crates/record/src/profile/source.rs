@@ -26,7 +26,7 @@ impl SourceName {
     pub const ALL: [Self; 5] =
         [Self::Samples, Self::Emulation, Self::Faults, Self::Damon, Self::Referenced];
 
-    /// Returns its name in documents.
+    /// Returns the source's name in documents.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ pub enum ProfileSource {
 }
 
 impl ProfileSource {
-    /// Returns its name.
+    /// Returns the source's name.
     #[must_use]
     pub const fn name(&self) -> SourceName {
         match self {
@@ -137,7 +137,7 @@ pub struct SampledEvent {
 pub enum CannotSee {
     /// Accesses to a page after the first.
     LaterAccesses,
-    /// The number of uses of a page: each scan shows only whether it was used.
+    /// The number of uses of a page: a scan only shows whether there was any.
     HowOften,
     /// The difference between loads and stores.
     LoadsFromStores,
@@ -184,7 +184,7 @@ pub struct PassedOver {
     pub why: Hindrance,
 }
 
-/// The reason for which a source cannot be used here.
+/// The reason why a source cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -211,12 +211,12 @@ pub enum Hindrance {
         /// The system's error.
         reason: String,
     },
-    /// Each thread needs a file descriptor per cpu, and the limit is too low.
+    /// The limit on open files is too low: each thread needs one file descriptor per cpu.
     TooFewFiles {
         /// `ulimit -n`.
         limit: u64,
     },
-    /// The machine has one node, on which NUMA balancing does nothing.
+    /// The machine has one node, where NUMA balancing does nothing.
     OneNode,
     /// `kernel.numa_balancing` is off.
     BalancingOff,

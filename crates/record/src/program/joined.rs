@@ -7,11 +7,10 @@ use super::{
     RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
-/// The part of a process's accesses to shared memory that must go to what processes on other nodes
-/// access too, for its pages to count as shared.
+/// The minimum share of a process's accesses to shared memory that must go to parts which processes
+/// on other nodes also access, for its pages to count as shared.
 const SHARED_SHARE: f64 = 0.5;
-/// The largest part of a page's accesses that may be stores, one in this many, for copies on the
-/// nodes to pay off.
+/// One in this many accesses to a page may be a store for copies on each node to pay off.
 const READ_MOSTLY: u64 = 100;
 
 impl ProgramMemory {
@@ -62,7 +61,7 @@ impl ProgramMemory {
             }
         }
         whole.contended_lines.sort_by_key(|line| std::cmp::Reverse(line.waited_ns()));
-        // Each process packs its threads as if it were alone.
+        // Each process packed its threads as if it were alone.
         let threads = whole.threads.iter_mut();
         threads.for_each(|thread| thread.elsewhere.retain(|of| of.placed != Placed::Packed));
         whole
@@ -141,8 +140,8 @@ impl Use {
     }
 }
 
-/// Returns true if most of what processes access is also accessed from other nodes, as far as parts
-/// of the region show.
+/// Returns true if processes access mostly memory that is also accessed from other nodes, judged by
+/// the parts of the region.
 fn are_shared(uses: &[Use]) -> bool {
     let (mut all, mut shared) = (0, 0);
     for (at, own) in uses.iter().enumerate() {
@@ -163,7 +162,7 @@ fn are_shared(uses: &[Use]) -> bool {
 /// any process reported, and the sum of all waits.
 fn share(region: &mut Region) {
     let first: BTreeSet<u32> = region.first_touches.iter().map(|of| of.thread).collect();
-    // A thread whose data others read has to store it once.
+    // The thread that produced the data must have stored it once.
     let others = region.accesses.iter().filter(|of| !first.contains(&of.thread));
     let stores: u64 = others.map(|of| of.stores).sum();
     let all: u64 = region.accesses.iter().map(RegionAccesses::all).sum();

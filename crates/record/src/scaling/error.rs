@@ -6,7 +6,6 @@ pub enum ScalingError {
     /// An invalid line of a CSV.
     #[error("{file}:{line}: `{found}`, expected {expected}")]
     Line {
-        /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
@@ -19,8 +18,5 @@ pub enum ScalingError {
     #[error(
         "{directory}: no results of numalab scale: expected files such as sequential_domain0_8ranks_16MB.csv"
     )]
-    Empty {
-        /// The directory.
-        directory: String,
-    },
+    Empty { directory: String },
 }

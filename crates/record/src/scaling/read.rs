@@ -13,7 +13,6 @@ use crate::ranks::{RankFigures, RankTable};
 pub struct ScalingFile {
     /// Its path below the directory, with `/` as separator.
     pub path: String,
-    /// Its text.
     pub text: String,
 }
 

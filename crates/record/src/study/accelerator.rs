@@ -24,7 +24,7 @@ pub enum AcceleratorReason {
     Sentence(String),
 }
 
-/// The reason for which guests cannot run under KVM.
+/// The reason why guests cannot run under KVM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -42,7 +42,7 @@ pub enum LoadedMachine {
     Host,
 }
 
-/// The cause that took time from the measurement on the watched CPUs.
+/// The cause that took time from the measurement on the observed cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -82,7 +82,7 @@ impl Disturbance {
         match self {
             Self::Load { .. } => true,
             Self::Guest { .. } | Self::EmulatorReport { .. } => false,
-            // All sentences about anything but load began with one of these.
+            // All sentences about causes other than load began with one of these.
             Self::Sentence(text) => {
                 !["guest ", "the emulator"].iter().any(|own| text.starts_with(own))
             }

@@ -34,7 +34,7 @@ pub enum Notice {
         /// The reason for this choice.
         reason: AcceleratorReason,
     },
-    /// KVM will be tried only at the start, so it is unknown if it works.
+    /// KVM is tried only at the start, so it is unknown whether it works.
     AcceleratorNotTried,
     /// This QEMU can hang Linux on several CPUs.
     QemuCanHang {
@@ -63,7 +63,7 @@ pub enum Notice {
     EqualCosts,
     /// Guests run in virtual time, each CPU with a separate clock.
     OwnClocks,
-    /// Several boots run at once, which makes the study faster than stated.
+    /// Several guests boot at once, so the study takes less time than stated.
     BootsSideBySide,
     /// One guest is booted and saved, and all guests are restored from it.
     RestoredGuests,

@@ -83,7 +83,7 @@ fn what_is_not_known_is_not_written_and_read_as_not_known() {
     let some = RegionAccesses { either: 3, latency_cycles: 7, ..RegionAccesses::default() };
     let written = serde_json::to_value(&some).unwrap();
     assert_eq!((&written["either"], &written["latency_cycles"]), (&json!(3), &json!(7)));
-    // As earlier emulators wrote it.
+    // The form of earlier emulators.
     let before = json!({"thread": 1, "cpu_node": 0, "memory_node": 1, "loads": 2, "stores": 3,
         "misses": 4, "waited_ns": 5, "memory_ns": 6, "queue_ns": 7});
     let read: RegionAccesses = serde_json::from_value(before).unwrap();

@@ -1,4 +1,4 @@
-//! The results of a scaling run, in all the forms in which it writes them.
+//! The results of a scaling run, in every form that it writes.
 
 use numalab_record::scaling::{
     Mode, RankPlace, Scaling, ScalingError, ScalingFile, ScalingMetric, read,

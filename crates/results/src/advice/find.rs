@@ -1,8 +1,8 @@
 //! Advice on a program's memory placement.
 //!
-//! From a profile of the program's memory accesses follow the candidates (changes of placement that
-//! apply to it), and from its counts and the machine's latencies the change of run time that each
-//! would bring.
+//! A profile of the program's memory accesses determines the candidates (changes of placement that
+//! apply to it); its counts and the machine's latencies give the predicted change of run time of
+//! each.
 
 mod balancing;
 mod bound;

@@ -20,7 +20,6 @@ use crate::run::{Chase, NodeAccess, Summary};
 /// The figures captured from a run, with remarks on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Captured {
-    /// The figures.
     pub figures: MachineFile,
     /// The chase that measured the latencies.
     pub chase: Option<Chase>,

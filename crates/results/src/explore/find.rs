@@ -135,9 +135,9 @@ pub enum Remedy {
         /// The number of pages to reserve.
         pages: u64,
     },
-    /// One piece of shared memory is spread over nodes before it is touched.
+    /// Interleave a segment of shared memory over nodes before it is touched.
     InterleaveSegment {
-        /// These nodes.
+        /// The nodes to interleave over.
         nodes: NodeSet,
         /// The name of the segment.
         segment: String,

@@ -14,8 +14,8 @@ use crate::report::Report;
 /// long reasons.
 const MOST_NAMED: usize = 3;
 
-/// Returns the summary in one line, worst first: `node 2: bandwidth 31 % below the baseline, DIMM
-/// missing?`
+/// Returns a summary in one line, worst finding first: `node 2: bandwidth 31 % below the baseline,
+/// DIMM missing?`
 #[must_use]
 pub fn reason(health: &Health) -> String {
     if health.findings.is_empty() {

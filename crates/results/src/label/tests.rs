@@ -140,7 +140,7 @@ fn every_verdict_has_its_word_and_its_mood() {
         assert_eq!((answer.name(), answer_mood(answer)), (word, expected));
     }
     for answer in [Answer::NotJudged, Answer::SeenOnce].map(AnswerWord::from) {
-        // In JSON by the same name.
+        // JSON uses the same name.
         assert_eq!(serde_json::to_value(answer).unwrap(), answer.name());
     }
 }

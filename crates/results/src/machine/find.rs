@@ -49,9 +49,7 @@ pub enum MachineFigure {
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Loads.
     Load,
-    /// Stores.
     Store,
 }
 
@@ -78,7 +76,7 @@ impl MachineFigure {
         }
     }
 
-    /// Returns which direction is better; `None` if neither is.
+    /// Returns the direction in which the figure improves; `None` if neither is better.
     #[must_use]
     pub const fn better(&self) -> Option<Direction> {
         match self {
@@ -219,7 +217,7 @@ fn caches(of: &MachineFile) -> Vec<Known> {
     known
 }
 
-/// Returns the end point of each curve, for each node and link that it is of.
+/// Returns the end point of each curve, for its node or link.
 fn load(load: &LoadFigures) -> Vec<Known> {
     let from = load.from.as_ref().map_or_else(|| vec![None], |set| set.iter().map(Some).collect());
     let ways = load.nodes.iter().flat_map(|node| from.iter().map(move |&from| (node, from)));

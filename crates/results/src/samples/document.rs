@@ -18,7 +18,7 @@ use crate::shape::TwoModes;
 pub struct ComparedSamples {
     /// The unit of the values; empty if unknown.
     pub unit: String,
-    /// Which values are better.
+    /// The direction in which values improve.
     pub better: Direction,
     /// The baseline.
     pub baseline: ComparedSample,
@@ -52,7 +52,7 @@ pub struct ComparedSamples {
     pub extremes: Vec<ComparedExtreme>,
 }
 
-/// The part of the document from which the rest follows.
+/// The members of the document from which the others follow.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SamplesPart {
     unit: String,
@@ -70,8 +70,8 @@ struct SidePart {
 }
 
 impl SamplesPart {
-    /// Compares the values again; `None` if it is not known which are better, or if they are no
-    /// sample.
+    /// Compares the values again; `None` if the direction of improvement is unknown, or the values
+    /// do not form a sample.
     pub(crate) fn compared(self) -> Option<SampleComparison> {
         let (baseline, candidate) = (self.baseline, self.candidate);
         SampleComparison::of(

@@ -18,9 +18,7 @@ pub struct SampleComparison {
     pub direction: Direction,
     /// The equivalence margin: smaller changes count as none.
     pub margin: Margin,
-    /// The baseline.
     pub baseline: Sample,
-    /// The candidate.
     pub candidate: Sample,
     /// The comparison, corrected for correlation between successive values.
     pub found: Comparison,

@@ -75,8 +75,8 @@ impl Report for StudySummary<'_> {
     }
 }
 
-/// Returns the strings to hide from shared pages: commands, and what treatments fill into them that
-/// is a command or a path.
+/// Returns strings to hide from shared pages: commands, and the commands and paths that treatments
+/// fill into them.
 fn private(run: &StudyRun) -> Vec<Private> {
     let private = |text: String| Private { what: "workload commands", text };
     let commands = run.workloads.iter().map(|workload| command_line(&workload.command));

@@ -121,7 +121,7 @@ impl Report for ShownStudy {
     }
 }
 
-/// Describes the size of the study and what stands in its way.
+/// Describes the size of the study, and obstacles to it.
 fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     let blocks = count(plan.blocks.len(), "block");
     let samples = format!("{} samples in {blocks}, {}", plan.samples, time_words(&plan.time));

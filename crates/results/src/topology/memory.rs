@@ -34,7 +34,7 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     heading.rows(rows)
 }
 
-/// States that no node has huge pages in its pools, where the source has pools at all.
+/// Returns a sentence that no node has reserved huge pages, if the source reports pools at all.
 pub(super) fn no_pools(machine: &Machine) -> Option<String> {
     let is_known = machine.nodes.iter().any(|node| !node.huge_pages.is_empty());
     let none = machine.nodes.iter().all(|node| pools(node).is_empty());

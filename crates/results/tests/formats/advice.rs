@@ -173,7 +173,7 @@ fn the_answer_without_a_gain_says_why() {
     assert_eq!(title(&undecided), "Undecided; more blocks (--blocks) would decide");
 }
 
-/// The sentences under this name.
+/// Returns the sentences under this name.
 fn said(of: &Advice, name: &str) -> Vec<String> {
     let leads = of.page().lead;
     leads.into_iter().filter(|lead| lead.name == name).map(|lead| lead.sentence).collect()

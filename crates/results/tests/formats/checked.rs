@@ -168,7 +168,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
         (NoEffect::OneTier, "all memory is of one tier"),
         (NoEffect::NoSwap, "there is no swap, so reclaim has no choice"),
         (NoEffect::NoSiblings, "this machine has no sibling threads"),
-        (NoEffect::Fixed(text("notsupported")), "the kernel says notsupported"),
+        (NoEffect::Fixed(text("notsupported")), "the kernel reports notsupported"),
         (
             NoEffect::DamonTooOld(text("6.1")),
             "DAMON of Linux 6.1 does not migrate: 6.11 and later do",

@@ -1,4 +1,4 @@
-//! Outliers of a fleet: claims, settings, kinds, hosts that were left out.
+//! Outliers of a fleet: claims, settings, kinds, and hosts without a test.
 
 use numalab_results::Report;
 use numalab_results::fleet::page::FleetReport;
@@ -104,7 +104,7 @@ fn a_fleet_without_outliers_is_as_it_was_in_every_format() {
     whole::compare("fleet-calm", &report(analysis));
 }
 
-/// The first sentence of a fleet with these claims.
+/// Returns the first sentence about a fleet with these claims.
 fn outliers(claims: Vec<Claim>) -> String {
     report(Analysis { hosts: 40, claims, ..Analysis::default() }).page().lead[0].sentence.clone()
 }

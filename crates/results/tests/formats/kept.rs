@@ -29,7 +29,7 @@ fn study(directory: &Path) -> StudyDocument {
     StudyDocument::from_files(&of(file::RUN), &of(file::JOURNAL)).expect("a study")
 }
 
-/// The runs below a directory of the repository, by path.
+/// Returns the runs below a directory of the repository, by path.
 fn runs(directory: &str) -> Vec<NamedRun> {
     let entries = repository().join(directory).read_dir().expect("runs");
     let mut names: Vec<String> = entries
@@ -43,7 +43,7 @@ fn runs(directory: &str) -> Vec<NamedRun> {
     names.iter().map(named).collect()
 }
 
-/// Line by line, so that the first difference is shown.
+/// Compares line by line, so that the first difference is shown.
 fn assert_same(found: &str, page: &str) {
     let expected = read(&repository().join(page));
     for (at, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {

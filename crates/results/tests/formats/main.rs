@@ -1,4 +1,4 @@
-//! Every format of every kind of result, compared with what it was.
+//! Every format of every kind of result, compared with its golden file.
 
 mod advice;
 mod checked;

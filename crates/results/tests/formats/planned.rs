@@ -69,7 +69,7 @@ fn a_plan_with_everything_in_it_is_as_it_was_in_every_format() {
     whole::compare("plan", &plan());
 }
 
-/// The lines of a part of a plan.
+/// Returns the lines of a part of a plan.
 fn lines(of: &PlannedStudy, title: &str) -> Vec<String> {
     let page = of.page();
     let part = page.parts.iter().find(|part| part.title.starts_with(title));

@@ -1,4 +1,4 @@
-//! A process, and what is said of its threads, devices, and pages.
+//! The page of a process, with its threads, devices and pages.
 
 use numalab_record::explore::{
     DeviceUse, HugePageMode, MappingKind, MappingView, PageSizes, ProcessView, Sampled, ThreadView,
@@ -99,7 +99,7 @@ fn a_redacted_process_says_neither_its_arguments_nor_where_its_files_lie() {
     assert!(text.contains("Left out of this page: command, paths;"), "{text}");
 }
 
-/// Each sentence with its command.
+/// Returns each sentence with its command.
 fn said(view: View) -> Vec<(String, String)> {
     let lead = Explored::of(view).page().lead;
     lead.into_iter().map(|of| (of.sentence, of.command.unwrap_or_default())).collect()

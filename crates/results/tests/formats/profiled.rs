@@ -44,7 +44,8 @@ fn accesses(thread: u32, cpu_node: u32, memory_node: u32, loads: u64) -> RegionA
     }
 }
 
-/// A table on node 0 that a thread of node 1 uses most, and a heap that one thread has to itself.
+/// Returns a table on node 0 that a thread of node 1 uses most, and a heap that only one thread
+/// uses.
 fn regions() -> Vec<Region> {
     let alike = |sharing, memory_node, pages| PagesAlike {
         memory_node,
@@ -94,7 +95,7 @@ fn regions() -> Vec<Region> {
     vec![table, heap]
 }
 
-/// Two phases: the table is filled, then the heap is read.
+/// Returns two phases: the table is filled, then the heap is read.
 fn timeline() -> Vec<Stretch> {
     let stretch = |at: u64, region, local, remote| Stretch {
         end_ns: at * 100 * MS,

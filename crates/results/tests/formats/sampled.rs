@@ -8,7 +8,7 @@ use numalab_topology::NodeId;
 
 use crate::whole;
 
-/// Values about `middle` in no order.
+/// Returns values around `middle`, in no order.
 fn values(count: usize, middle: f64, seed: u64) -> Vec<f64> {
     let mut rng = Rng::new(seed);
     let mut values: Vec<f64> = (0..count).map(|_| middle * (1.0 + 0.02 * rng.uniform())).collect();
@@ -29,7 +29,7 @@ fn two_samples_are_as_they_were_in_every_format() {
     whole::compare("samples", &found);
 }
 
-/// The first sentence of a comparison.
+/// Returns the first sentence of a comparison.
 fn headline(values: [Vec<f64>; 2]) -> (String, String) {
     let lead = compared(values, Direction::LowerIsBetter).page().lead.remove(0);
     (lead.name, lead.sentence)

@@ -7,7 +7,7 @@ use numalab_results::Report;
 pub fn compare(name: &str, result: &impl Report) {
     let page = result.page();
     let text = result.terminal(Style::Plain);
-    // Commands are never broken, so that they can be copied.
+    // Commands are never wrapped, so that they can be copied.
     let commands = page.lead.iter().filter_map(|lead| lead.command.as_ref());
     let commands: Vec<String> = commands.map(|command| format!("  {command}")).collect();
     let lines = text.lines().filter(|line| !commands.iter().any(|command| command == line));

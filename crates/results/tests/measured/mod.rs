@@ -1,9 +1,9 @@
-//! Runs as if they had been measured.
+//! Synthetic runs.
 
 use numalab_record::{Cell, CellResult, Environment, Kind, Metric, Outcome, Run, Sample};
 use numalab_topology::Machine;
 
-/// A run of this machine.
+/// Returns a run of this machine.
 pub fn run_of(machine: Machine) -> Run {
     Run {
         schema: Kind::Run.into(),
@@ -23,7 +23,7 @@ pub fn run_of(machine: Machine) -> Run {
     }
 }
 
-/// A cell that is precise after three windows of these values.
+/// Returns a cell that is precise after three windows of these values.
 pub fn finished(cell: Cell, metric: Metric, value: impl Fn(u32) -> f64) -> CellResult {
     let sample = |index| Sample {
         cell: cell.id.clone(),

@@ -11,15 +11,14 @@ use numalab_results::study::StudySummary;
 
 use crate::{comparison, runs, scaling, studies};
 
-/// Collects errors from the first moment on.
+/// Collects errors from the start.
 const EARS: &str = "<script>window.heard = [];\
     window.addEventListener('error', (e) => window.heard.push(String(e.message)), true);\
     document.addEventListener('securitypolicyviolation', (e) => \
     window.heard.push('blocked ' + e.blockedURI));</script>";
 
-/// Tells the frame around it what the page is like: focuses the first mark of a chart that
-/// has two, steps
-/// to the next with an arrow key, then measures.
+/// Reports the properties of the page to the frame around it: focuses the first mark of a chart
+/// that has two, moves to the next with an arrow key, then measures.
 const PROBE: &str = "<script>(() => {\
     const charts = [...document.querySelectorAll('[data-chart]')];\
     charts.forEach((chart) => { const part = chart.closest('details'); if (part) part.open = true; });\
@@ -48,8 +47,8 @@ const PROBE: &str = "<script>(() => {\
       .replace(/ +/g, ' '), '*');\
     })();</script>";
 
-/// A frame of the width asked for, since no window of Chromium is narrower than 500
-/// pixels; what the page in it says becomes the frame's title.
+/// Returns a frame of this width, because no window of Chromium is narrower than 500 pixels; what
+/// the page inside reports becomes the frame's title.
 fn frame(width: u32) -> String {
     format!(
         "<!DOCTYPE html><title>silent</title><script>\

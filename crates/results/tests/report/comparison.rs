@@ -1,4 +1,4 @@
-//! Runs side by side.
+//! Comparisons of runs.
 
 use numalab_page::Style;
 use numalab_record::{Document, Outcome};
@@ -8,8 +8,8 @@ use numalab_stats::Verdict;
 
 use crate::runs;
 
-/// Runs of a machine: the samples of cells whose id has `part` times `factor`, and all of a cell
-/// a little more or less in each run.
+/// Returns runs of a machine: samples of cells with `part` in their id are multiplied by `factor`,
+/// and each cell varies slightly between runs.
 pub fn side(number: u32, runs: u32, part: &str, factor: f64) -> Vec<NamedRun> {
     let run = |run: u32| {
         let mut document = runs::two_nodes();
@@ -26,7 +26,7 @@ pub fn side(number: u32, runs: u32, part: &str, factor: f64) -> Vec<NamedRun> {
     (0..runs).map(run).collect()
 }
 
-/// Three runs a side.
+/// Compares three runs per side.
 fn compared(part: &str, factor: f64) -> Comparison {
     compare(&side(1, 3, "", 1.0), &side(2, 3, part, factor), &Tolerance::default())
 }

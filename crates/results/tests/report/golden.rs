@@ -1,4 +1,4 @@
-//! Every format of every run, word for word.
+//! Every format of every run, compared with its golden file.
 
 use numalab_page::Style;
 use numalab_results::Report;
@@ -33,7 +33,7 @@ fn the_csv_of_every_run_is_as_it_was() {
     }
 }
 
-/// The whole page of one run is kept; style and script are separate files.
+/// For one run the whole page is kept, without style and script, which are separate files.
 #[test]
 fn the_html_of_a_small_machine_is_as_it_was() {
     let document = runs::one_node();

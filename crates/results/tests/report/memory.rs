@@ -16,7 +16,8 @@ fn vcpu(vcpu: u64, nodes: &Value) -> Value {
            "io": 0, "other": 0, "local_share": 0.5, "nodes": nodes})
 }
 
-/// Cpu 0 goes to both nodes in a quarter and three quarters, cpu 1 to none in the phase `walk`.
+/// Returns a report: cpu 0 makes a quarter of its accesses to one node and the rest to the other,
+/// and cpu 1 makes none in phase `walk`.
 fn report() -> Value {
     let idle = json!([accesses(0, 0, 0), accesses(1, 0, 0)]);
     let busy = json!([accesses(0, 1_000_000, 100_000_000), accesses(1, 3_000_000, 600_000_000)]);

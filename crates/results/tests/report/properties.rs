@@ -1,4 +1,4 @@
-//! Any run renders: odd values, odd names, cells that fit together badly.
+//! Any run can be rendered: extreme values, hostile names, and cells that do not fit together.
 
 use numalab_page::Style;
 use numalab_record::*;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::runs;
 
-/// Names that would be markup, escapes, formulas or tables if they were let.
+/// Generates names that would act as markup, escapes, formulas or tables if not escaped.
 fn name() -> impl Strategy<Value = String> {
     let evil = [
         "<script>alert(1)</script>",
@@ -164,7 +164,7 @@ prop_compose! {
     }
 }
 
-/// Every `<` of a page begins one of the tags that we write.
+/// Returns the first tag of a page that is not one of ours.
 fn foreign_tag(page: &str) -> Option<&str> {
     let known = [
         "!DOCTYPE",

@@ -1,4 +1,4 @@
-//! The figures of a run in JSON are those of its page.
+//! The figures of a run in JSON are those on its page.
 
 use numalab_record::{Document, Metric};
 use numalab_results::Report;

@@ -9,7 +9,8 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A machine of equal nodes with SMT off, one package each, a 48K L1, 2M L2 and 32M L3.
+/// Returns a machine of equal nodes without SMT, one package each, with a 48K L1, a 2M L2 and a 32M
+/// L3.
 pub fn machine(nodes: u32, cpus_per_node: u32, distance: impl Fn(u32, u32) -> u8) -> Machine {
     let mut machine = Machine::default();
     let mut rows = Vec::new();
@@ -95,7 +96,7 @@ impl Builder {
         Self { document: Document { run, cells: Vec::new() }, clock_ns: 0, noise: 1 }
     }
 
-    /// A value between -1 and 1, the same in every build.
+    /// Returns a pseudorandom value between -1 and 1, the same in every build.
     fn noise(&mut self) -> f64 {
         self.noise = self
             .noise
@@ -104,7 +105,7 @@ impl Builder {
         f64::from(u32::try_from(self.noise >> 40).expect("24 bits")) / f64::from(1 << 23) - 1.0
     }
 
-    /// A precise cell: 24 windows of each metric around its value.
+    /// Adds a precise cell: 24 windows of each metric around its value.
     pub fn cell(&mut self, id: &str, experiment: Experiment, values: &[(Metric, f64)]) {
         let cell = Cell { id: CellId(id.to_owned()), experiment };
         let mut samples = Vec::new();
@@ -195,7 +196,7 @@ impl Builder {
         self.cell(&id, Experiment::Latency(cell), &[(Metric::Latency, ns)]);
     }
 
-    /// The core, the sweep over sizes and the page walks of cpu 0.
+    /// Adds the core, the sweep over sizes and the page walks of cpu 0.
     pub fn sweep(&mut self, memory_ns: f64) {
         let core = Experiment::Core(CoreCell { cpu: CpuId(0) });
         let values = [(Metric::LoadToUse, 5.0), (Metric::CoreClock, 3.2), (Metric::AtomicAdd, 5.7)];
@@ -216,8 +217,8 @@ impl Builder {
         self.latency((0, 0), GIB, AccessPattern::PageLocal, Pages::BASE_4K, memory_ns * 0.95);
     }
 
-    /// One line of each page: 64 and 1,536 entries for small pages, 32 and more than 512 for
-    /// huge ones, each of which is one to the TLB.
+    /// Adds cells of one line per page: 64 and 1,536 entries for small pages, 32 and more than 512
+    /// for huge ones, each of which takes one entry.
     pub fn tlb(&mut self, memory_ns: f64) {
         for pages in [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192] {
             let line_ns = curve_ns(64 * pages, memory_ns);
@@ -237,7 +238,8 @@ impl Builder {
         }
     }
 
-    /// Every cpu to every node at 512M; `ns(node of the cpu, node of the memory)`.
+    /// Adds latencies from every cpu to every node at 512M; `ns` maps the node of the cpu and that
+    /// of the memory to a latency.
     pub fn matrix(&mut self, team: Team, ns: impl Fn(u32, u32) -> f64) {
         let machine = self.document.run.machine.clone();
         for cpu in &machine.cpus {
@@ -278,8 +280,8 @@ impl Builder {
         self.cell(&id, Experiment::Bandwidth(cell), &[(Metric::Bandwidth, gb_per_s)]);
     }
 
-    /// Every kernel on one and on all cpus, strided and random reads, and the node
-    /// matrix where there are several nodes.
+    /// Adds every kernel on one and on all cpus, strided and random reads, and the node matrix if
+    /// there are several nodes.
     pub fn bandwidths(&mut self, remote: f64) {
         let machine = self.document.run.machine.clone();
         let all: Vec<(u32, u32)> = machine
@@ -310,12 +312,12 @@ impl Builder {
         }
     }
 
-    /// Cpu 0 chasing while the other cpus of node 0 read.
+    /// Adds a chase by cpu 0 while the other cpus of node 0 read.
     pub fn loaded(&mut self, idle_ns: f64) {
         self.loaded_by(StreamKernel::Read, idle_ns);
     }
 
-    /// Cpu 0 chasing while the other cpus of node 0 load its memory.
+    /// Adds a chase by cpu 0 while the other cpus of node 0 load its memory.
     pub fn loaded_by(&mut self, kernel: StreamKernel, idle_ns: f64) {
         let load: Vec<WorkerPlan> = self.document.run.machine.nodes[0]
             .cpus
@@ -348,7 +350,7 @@ impl Builder {
         }
     }
 
-    /// Every pair of cpus, the line on the sender's node.
+    /// Adds every pair of cpus, with the line on the sender's node.
     pub fn c2c(&mut self) {
         let cpus = self.document.run.machine.cpus.clone();
         for from in &cpus {
@@ -368,7 +370,8 @@ fn worker(cpu: u32, node: u32) -> WorkerPlan {
     WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
 }
 
-/// Random access over `size` bytes: the share that fits stays in each cache.
+/// Returns the latency of random access over `size` bytes, of which the share that fits stays in
+/// each cache.
 fn curve_ns(size: u64, memory_ns: f64) -> f64 {
     let held = |cache: u64| {
         let beyond = size.saturating_sub(cache) as f64;
@@ -379,7 +382,7 @@ fn curve_ns(size: u64, memory_ns: f64) -> f64 {
     1.56 + rise.iter().sum::<f64>()
 }
 
-/// One node, two cpus: what a small virtual machine is.
+/// Returns a run on one node with two cpus, like a small virtual machine.
 pub fn one_node() -> Document {
     let mut run = Builder::new(machine(1, 2, |_, _| 10));
     run.sweep(98.0);
@@ -392,7 +395,8 @@ pub fn one_node() -> Document {
     run.document
 }
 
-/// Two nodes, eight cpus; remote memory costs 1.62 times local, distances say 2.1.
+/// Returns a run on two nodes with eight cpus; remote memory costs 1.62 times local, where
+/// distances claim 2.1.
 pub fn two_nodes() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
     run.sweep(88.0);
@@ -414,7 +418,7 @@ pub fn frames() -> Document {
     run.document
 }
 
-/// A surface of one node's memory under every kernel.
+/// Returns a family of loaded-latency curves of one node's memory, under every kernel.
 pub fn surface() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
     StreamKernel::ALL.into_iter().for_each(|kernel| run.loaded_by(kernel, 87.0));
@@ -425,8 +429,8 @@ pub fn surface() -> Document {
     run.document
 }
 
-/// Eight nodes in two packages, sixteen cpus; node 5 is slow, and the distances put
-/// node 3 nearer to node 0 than it was measured to be.
+/// Returns a run on eight nodes in two packages with sixteen cpus; node 5 is slow, and by distance
+/// node 3 is closer to node 0 than measured.
 pub fn eight_nodes() -> Document {
     let distance = |from: u32, to: u32| match (from, to) {
         (from, to) if from == to => 10,
@@ -452,8 +456,8 @@ pub fn eight_nodes() -> Document {
     run.document
 }
 
-/// [`two_nodes`], interrupted after 60 cells, with a disturbed stretch, a cell
-/// without its precision, one that failed and one without huge pages.
+/// Returns [`two_nodes`], interrupted after 60 cells, with a disturbed stretch, an imprecise cell,
+/// a failed one and one without huge pages.
 pub fn interrupted() -> Document {
     let mut document = two_nodes();
     for cell in &mut document.cells[60..] {
@@ -476,7 +480,7 @@ pub fn interrupted() -> Document {
     document
 }
 
-/// [`one_node`] in which nothing could be measured.
+/// Returns [`one_node`] with nothing that could be measured.
 pub fn everything_failed() -> Document {
     let mut document = one_node();
     for cell in &mut document.cells {
@@ -487,14 +491,14 @@ pub fn everything_failed() -> Document {
     document
 }
 
-/// A run of nothing on a machine of which nothing is known.
+/// Returns a run without cells on an unknown machine.
 pub fn empty() -> Document {
     let mut run = Builder::new(Machine::default());
     run.document.run.environment = Environment::default();
     run.document
 }
 
-/// Every run by name.
+/// Returns every run by name.
 pub fn all() -> Vec<(&'static str, Document)> {
     vec![
         ("one-node", one_node()),

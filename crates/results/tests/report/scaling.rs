@@ -1,4 +1,4 @@
-//! Scaling runs whose causes are known, because they were put in.
+//! Scaling runs with known causes, because the test puts them in.
 
 use numalab_page::Style;
 use numalab_record::scaling::{
@@ -9,7 +9,7 @@ use numalab_results::scaling::page::{name, sentence};
 use numalab_results::scaling::{GroupKind, ScalingEvidence, ScalingSummary};
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId};
 
-/// Two nodes of two CCDs of four cores; L2 of 512 KiB, L3 of 32 MiB.
+/// Returns two nodes of two CCDs of four cores; L2 of 512 KiB, L3 of 32 MiB.
 fn machine() -> Machine {
     let cpu = |number: u32| Cpu {
         l3_group: Some(number / 4),
@@ -46,7 +46,7 @@ fn machine() -> Machine {
 /// Sizes of 256 KiB, 16 MiB and 512 MiB.
 const SIZES: [u64; 3] = [1 << 18, 16 << 20, 512 << 20];
 
-/// A step in which a rank's latency follows `cost(ranks in its CCD, ranks on its node, remote)`.
+/// Returns a step in which a rank's latency is `cost(ranks in its CCD, ranks on its node, remote)`.
 fn step(
     mode: Mode,
     serial: bool,
@@ -97,7 +97,7 @@ fn step(
     }
 }
 
-/// Sequential and interleaved steps of one node, from 1 to 8 ranks.
+/// Returns sequential and interleaved steps of one node, from 1 to 8 ranks.
 fn scaling(cost: &dyn Fn(usize, usize, bool) -> f64) -> Scaling {
     let order = |mode, ranks: usize| -> Vec<u32> {
         let all = match mode {
@@ -115,7 +115,7 @@ fn scaling(cost: &dyn Fn(usize, usize, bool) -> f64) -> Scaling {
     Scaling { name: "TEST".to_owned(), machine: Some(machine()), steps, findings: Vec::new() }
 }
 
-/// A run in which ranks of a CCD cost each other much, and ranks of a node some.
+/// Returns a run in which ranks of a CCD slow each other down much, and ranks of a node slightly.
 pub fn with_contention() -> Scaling {
     scaling(&|ccd, node, _| 100.0 + 20.0 * ccd as f64 + 3.0 * node as f64)
 }
@@ -160,7 +160,7 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
     assert!(found[0].contains("512M fall in memory: 100 to 100 ns"), "{found:?}");
     let shared = says(&scaling(&|_, _, _| 100.0), "shared L3");
     assert!(shared[0].starts_with("16M fit the L3 of 32M alone"), "{shared:?}");
-    assert!(shared[0].contains("with 4 ranks in a CCD they are 64M and do not, and it shows"));
+    assert!(shared[0].contains("with 4 ranks in a CCD they are 64M and do not, which costs time"));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_disturbed_step_is_told_before_what_rests_on_it() {
     assert!(page.contains(&format!("<td>55.0 % of its windows; {file}</td>")), "{page}");
 }
 
-/// Means of ranks that others slowed down, over medians which they did not.
+/// Means are slowed by other work, medians are not.
 #[test]
 fn contention_that_the_medians_deny_is_not_claimed() {
     let mut scaling = with_contention();
@@ -241,10 +241,10 @@ fn what_the_memory_controllers_cost_is_not_laid_to_the_ccd() {
     let scaling = scaling(&|_, node, _| 100.0 + 20.0 * node as f64);
     let found = says(&scaling, "CCD");
     assert!(found[0].contains("makes no difference beyond the spread"), "{found:?}");
-    // Interleaved from 1 to 8 ranks loads both: it must not be laid to one of them.
+    // Interleaved ranks, from 1 to 8, load both, so the slowdown must not be blamed on one of them.
     let crowd = says(&scaling, "contention");
     assert!(crowd.iter().all(|said| said.contains("cannot separate them")), "{crowd:?}");
-    // From 1 to 2 interleaved ranks only the node has more.
+    // From 1 to 2 interleaved ranks only the load on the node grows.
     let node = says(&scaling, "memory controllers");
     assert_eq!(node.len(), 1);
     assert!(node[0].starts_with("interleaved, node 0: 2 ranks instead of 1"), "{node:?}");
@@ -311,7 +311,7 @@ fn findings_are_values_in_json() {
     assert_eq!(ccd["evidence"][0]["kind"], "ranks");
 }
 
-/// The figures of seed 1's own example (EPYC 7A53, 8 ranks, two on each node).
+/// The figures of the suite's own example (EPYC 7A53, 8 ranks, two on each node).
 #[test]
 fn a_published_csv_of_the_suite_is_read_and_shown_in_every_format() {
     let csv = "size (MB),0,1,2,3\n1,11.53,11.43,11.48,11.16\n32,37.73,37.00,37.64,37.32\n512,114.71,103.95,120.04,103.49\n";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_record::study::*;
 use numalab_record::{Environment, Kind, NoEffect};
 
-/// A disturbance by other processes of this length within two seconds.
+/// Returns a disturbance by other processes that ran this long within two seconds.
 pub fn disturbed_by(foreign_ms: u64) -> Disturbance {
     let load = Load::Foreign { foreign_ms, of_ms: 2000 };
     Disturbance::Load { on: LoadedMachine::Own, load }
@@ -21,7 +21,7 @@ pub struct Made {
     pub end: Option<EndReason>,
 }
 
-/// A quantity of which more is better, or less.
+/// Returns a factor of choices.
 pub fn choice(name: &str, levels: &[&str]) -> Factor {
     let levels = levels.iter().map(|level| (*level).to_owned()).collect();
     Factor { name: name.to_owned(), kind: FactorKind::Choice, levels, numbers: Vec::new() }
@@ -45,8 +45,8 @@ impl Made {
         }
     }
 
-    /// The study in which metric `m` has `value(m, block, treatment, again)`; the first
-    /// sample of every seventh cell is disturbed and ten times that.
+    /// Returns the study in which metric `m` has `value(m, block, treatment, again)`; the first
+    /// sample of every seventh cell is disturbed and ten times as large.
     pub fn document(
         &self,
         disturbed: bool,
@@ -167,13 +167,14 @@ fn environment() -> Environment {
     Environment { facts: facts.into_iter().map(owned).collect() }
 }
 
-/// Noise of about a percent that is the same every time.
+/// Returns pseudorandom noise of about one percent, the same in every run.
 pub fn noise(index: usize) -> f64 {
     let step = (index * 7919 + 104_729) % 1_009;
     1.0 + 0.02 * (f64::from(u16::try_from(step).expect("below 1009")) / 1_009.0 - 0.5)
 }
 
-/// Pages and guests of two levels each, three metrics: one is better, one worse, one the same.
+/// Returns a study of pages and guests, two levels each, with three metrics: one better, one worse,
+/// one unchanged.
 pub fn two_by_two() -> StudyDocument {
     let metrics = vec![
         ("chase", Quantity::lower("latency", "ns")),
@@ -197,7 +198,7 @@ pub fn two_by_two() -> StudyDocument {
     })
 }
 
-/// With and without a patch on 4 to 16 guests; the gain grows.
+/// Returns a study with and without a patch on 4 to 16 guests; the gain grows.
 pub fn scaling() -> StudyDocument {
     let metrics = vec![("dbench", Quantity::higher("throughput", "MB/s"))];
     let factors = vec![choice("numa", &["off", "on"]), scale("guests", &[4.0, 8.0, 16.0])];
@@ -211,7 +212,7 @@ pub fn scaling() -> StudyDocument {
     })
 }
 
-/// Published single figures of four treatments; nothing can be shown with one block.
+/// Returns a study of published single figures of four treatments; one block shows nothing.
 pub fn one_block() -> StudyDocument {
     let metrics = vec![("memory", Quantity::higher("rate", "MiB/s"))];
     let factors = vec![choice("host", &["off", "on"]), choice("guest", &["off", "on"])];
@@ -219,7 +220,7 @@ pub fn one_block() -> StudyDocument {
     Made::of(factors, metrics, 1).document(false, |_, _, treatment, _| figures[treatment])
 }
 
-/// Virtual time: every block gives the same.
+/// Returns a study in virtual time, in which every block gives the same.
 pub fn without_variance() -> StudyDocument {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
     let reason = NoEffect::OneNode;
@@ -229,7 +230,7 @@ pub fn without_variance() -> StudyDocument {
     made.document(false, |_, _, treatment, _| if treatment == 1 { 106.0 } else { 226.0 })
 }
 
-/// Interrupted in its first block.
+/// Returns a study that was interrupted in its first block.
 pub fn begun() -> StudyDocument {
     let metrics = vec![("w", Quantity::lower("t", "s"))];
     let made = Made { end: None, ..Made::of(vec![choice("v", &["a", "b"])], metrics, 4) };

@@ -128,7 +128,7 @@ fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
     let summary = StudySummary::of(&document);
     let host = effect(&summary, "chase latency", "host off → on");
     let first = host.first.as_ref().expect("another analysis");
-    // With samples that are ten times too high left in, the interval is far wider.
+    // With samples that are ten times too high included, the interval is far wider.
     let width = |found: &numalab_stats::Comparison| found.percent_interval().unwrap().width();
     assert!(width(first) > 3.0 * width(&host.found));
     let (taken, disturbed) =
@@ -148,7 +148,7 @@ fn on_a_shared_machine_no_interval_is_narrower_than_what_the_baseline_shows_agai
             sample.observation.disturbances = vec![studies::disturbed_by(900)];
         }
     };
-    // A change of 1 % in every block, and equals that lie 8 % apart.
+    // A change of 1 % in every block, and equal values that are 8 % apart.
     let metrics = vec![("w", Quantity::lower("t", "s"))];
     let made = studies::Made {
         aa: true,
@@ -313,7 +313,7 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
     assert!(said(&document).contains("not shown to be better"), "{}", said(&document));
     // One block shows nothing, whatever its figures.
     assert!(said(&studies::one_block()).contains("not shown to be better"));
-    // A trend has no best level: more is more.
+    // A trend has no best level.
     let scaling = studies::scaling();
     assert!(!StudySummary::of(&scaling).page().markdown().contains("Best treatment"));
 }
@@ -419,7 +419,7 @@ fn the_csv_has_every_value_and_the_json_every_sample() {
     assert_eq!(StudyDocument::from_files(&run, &lines).unwrap(), document);
 }
 
-/// A study of what cannot act, with eight metrics that change by chance alone.
+/// Returns a study of a factor that cannot act, with eight metrics that change by chance alone.
 fn on_one_node(blocks: usize) -> StudyDocument {
     let metrics = (0..8).map(|metric| match metric % 2 {
         0 => (["a", "b", "c", "d", "e", "f", "g", "h"][metric], Quantity::lower("time", "s")),
@@ -473,7 +473,7 @@ fn a_baseline_of_too_few_blocks_reassures_nobody() {
     assert!(enough.contains("The baseline against itself differs in "), "{enough}");
 }
 
-/// In virtual time without variance nothing is too small to be seen, and saying so says nothing.
+/// Without variance no change is too small to be seen, so there is nothing to state.
 #[test]
 fn no_effect_is_said_to_be_smaller_than_nothing() {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];

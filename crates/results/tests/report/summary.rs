@@ -6,7 +6,7 @@ use numalab_results::run::{LevelName, Oddity, Remote, Summary};
 
 use crate::runs;
 
-/// The kinds of findings as JSON names them.
+/// Returns the kinds of findings as named in JSON.
 fn kinds(document: &Document) -> Vec<String> {
     let json: serde_json::Value =
         serde_json::from_str(&Summary::of(document).json().expect("it serialises"))
@@ -274,7 +274,7 @@ fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
     assert!(page.contains("bursty: in ") && page.contains("too short by"), "{page}");
 }
 
-/// The run with only those of its cells whose id contains `part`.
+/// Returns the run with only those cells that have `part` in their id.
 fn only(mut document: Document, part: &str) -> Document {
     document.cells.retain(|cell| cell.cell.id.0.contains(part));
     document.run.plan.retain(|cell| cell.id.0.contains(part));

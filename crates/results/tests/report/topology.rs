@@ -15,8 +15,8 @@ fn text(machine: &Machine, findings: &[Finding]) -> String {
     text
 }
 
-/// 24 nodes, 384 cpus with SMT, every second package's cpus interleaved, memory-less
-/// and cpu-less nodes, tiers, HMAT and offline cpus.
+/// Returns 24 nodes and 384 cpus with SMT: cpus of every second package interleaved, nodes without
+/// memory and without cpus, tiers, HMAT and offline cpus.
 fn large() -> Machine {
     let distance = |from: u32, to: u32| match from.abs_diff(to) {
         0 => 10,

@@ -1,4 +1,4 @@
-//! Machine files out of runs: what is taken over, derived, replaced and left out.
+//! Machine files from runs: figures taken over, derived, replaced and omitted.
 
 use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
@@ -27,7 +27,7 @@ fn cache(level: u8, kind: CacheKind, size_bytes: u64) -> Cache {
     }
 }
 
-/// 1 ns up to 32 KiB, 4 ns up to 1 MiB, then memory.
+/// Returns a sweep: 1 ns up to 32 KiB, 4 ns up to 1 MiB, then memory.
 fn sweep() -> Vec<CellResult> {
     let at = |bit: u64| {
         let bytes = 1_u64 << bit;
@@ -49,7 +49,7 @@ fn with_caches(cells: Vec<CellResult>, caches: &[Cache]) -> Captured {
     capture(&of)
 }
 
-/// Remarks of some kinds.
+/// Returns the remarks of some kinds.
 fn remarks(captured: &Captured, pick: impl Fn(&Remark) -> bool) -> Vec<Remark> {
     captured.remarks.iter().filter(|remark| pick(remark)).cloned().collect()
 }
@@ -215,7 +215,7 @@ fn an_emulated_core_runs_one_instruction_a_cycle() {
     assert!((captured.figures.memory.core.unwrap().ns_per_instruction - 0.25).abs() < 1e-9);
 }
 
-/// Four pairs: two within their groups, two between nodes.
+/// Returns four pairs of cpus: two within their groups, two between nodes.
 fn transfers() -> Vec<CellResult> {
     vec![c2c(0, 1, 0, 40.0), c2c(2, 3, 1, 44.0), c2c(0, 2, 0, 200.0), c2c(1, 3, 0, 220.0)]
 }

@@ -1,4 +1,4 @@
-//! Cores, TLBs and caches in machine files, by family, with a host, and from quiet moments.
+//! Cores, TLBs and caches in machine files: by family, on a host, and from quiet moments.
 
 use numalab_memory_model::machine::{Core, Tlb};
 use numalab_record::{AccessPattern, CellResult, Document, LatencyCell, Metric, Pages};
@@ -7,7 +7,7 @@ use numalab_topology::{Cache, CacheKind, CpuId, CpuSet};
 
 use crate::run_lab::{MIB, bandwidth, chase, core, document, latency, stream, with_fact, worker};
 
-/// A private cache with 16 ways.
+/// Returns a private cache with 16 ways.
 fn cache(level: u8, size_bytes: u64) -> Cache {
     Cache {
         level,
@@ -19,7 +19,8 @@ fn cache(level: u8, size_bytes: u64) -> Cache {
     }
 }
 
-/// 1 ns in 32 KiB, 5 ns up to a size, then memory.
+/// Returns the latency of adjacent lines: 1 ns in 32 KiB, 5 ns up to the size of the L2, then that
+/// of memory.
 fn dense_ns(bytes: u64, l2_bytes: u64) -> f64 {
     match bytes {
         0..=0x8000 => 1.0,
@@ -36,7 +37,8 @@ fn sweep(l2_bytes: u64) -> Vec<CellResult> {
     (12..=26).map(at).collect()
 }
 
-/// Lines one small page apart; their translation takes 2 ns past 64 pages and `walk_ns` past 2048.
+/// Returns lines one small page apart; translation takes 2 ns beyond 64 pages and `walk_ns` beyond
+/// 2048.
 fn apart(pages: Pages, walk_ns: f64) -> Vec<CellResult> {
     let at = |bit: u64| {
         let count = 1_u64 << bit;
@@ -55,7 +57,8 @@ fn apart(pages: Pages, walk_ns: f64) -> Vec<CellResult> {
     (4..=14).map(at).collect()
 }
 
-/// A run on Intel cores with this L2 size that read 28.16 GB/s at a latency of 100 ns: 44 lines.
+/// Returns a run on Intel cores with this L2 size that read 28.16 GB/s at a latency of 100 ns: 44
+/// lines.
 fn run(l2_bytes: u64, more: Vec<CellResult>) -> Document {
     let reads = bandwidth(stream(vec![worker(0, 0)]), 28.16);
     let cells = [sweep(l2_bytes), vec![latency(chase(0, 0), 100.0), reads, core(0, 3.0)], more];

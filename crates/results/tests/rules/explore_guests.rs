@@ -1,4 +1,4 @@
-//! Guests that run apart from their memory, and the remedy for each hypervisor.
+//! Guests that run away from their memory, and the remedy for each hypervisor.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn bytes(of: &[(u32, u64)]) -> BytesByNode {
     of.iter().map(|&(node, bytes)| (NodeId(node), bytes)).collect()
 }
 
-/// Runs on node 1.
+/// Returns a virtual cpu on node 1.
 fn vcpu(index: u32, remote_share: f64) -> VcpuView {
     VcpuView {
         index,
@@ -30,7 +30,7 @@ fn vcpu(index: u32, remote_share: f64) -> VcpuView {
     }
 }
 
-/// Has most of its memory on node 0.
+/// Returns a guest with most of its memory on node 0.
 fn guest(hypervisor: Hypervisor, number: u32, vcpus: Vec<VcpuView>) -> GuestView {
     GuestView {
         hypervisor,

@@ -1,4 +1,4 @@
-//! Heaps that were written down: full nodes, scattered memory, domains on several nodes.
+//! Heap dumps: full nodes, fragmented memory, domains on several nodes.
 
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, View, XenDomain, XenHeap};
 use numalab_results::explore::{

@@ -1,4 +1,4 @@
-//! Nodes that are full, spill over, are scattered or have no reserved pages.
+//! Nodes that are full, spill over, are fragmented or have no reserved pages.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId};
 const MIB: u64 = 1 << 20;
 const TOTAL: u64 = 1000 * MIB;
 
-/// A node with 1000 MiB and a cpu, with this memory free.
+/// Returns a node of 1000 MiB with a cpu, and with this much memory free.
 fn node(id: u32, free_mib: u64) -> NodeView {
     NodeView {
         node: NodeId(id),
@@ -122,7 +122,7 @@ fn reserved_pages_that_nobody_uses_are_what_mends_allocations_elsewhere() {
     assert_eq!(unused_pool, Some(UnusedPool { page_bytes, unused_bytes }));
     let remedy = Remedy::ReservePages { node: NodeId(0), page_bytes, pages: 5 };
     assert_eq!(unused[0].what.remedy, Some(remedy), "those that are used stay");
-    // A kernel that counts more free pages than there are reserves none.
+    // If a kernel reports more free pages than exist, none need to be reserved.
     let odd = found(vec![pages(vec![pool(2 * MIB, 3, 8)])]);
     let none = Remedy::ReservePages { node: NodeId(0), page_bytes, pages: 0 };
     assert_eq!(odd[0].what.remedy, Some(none));

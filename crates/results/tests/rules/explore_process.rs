@@ -1,4 +1,4 @@
-//! Processes whose threads, memory, devices and pages lie apart.
+//! Processes with threads, memory, devices and pages away from each other.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn thread(number: u32, node: u32, allowed: &str, remote_share: f64) -> ThreadVie
     }
 }
 
-/// Two nodes of two cpus; all 8 MiB of the process are on node 0.
+/// Returns a process on two nodes of two cpus; all its 8 MiB are on node 0.
 fn process(threads: Vec<ThreadView>) -> ProcessView {
     ProcessView {
         process: 42,

@@ -9,8 +9,8 @@ use numalab_results::fleet::{
 };
 use numalab_stats::Rng;
 
-/// Eight latencies and eight bandwidths, half of each of either node's memory; node 0 is of
-/// package 0.
+/// Returns eight latencies and eight bandwidths, half of each for either node's memory; node 0 is
+/// in package 0.
 fn keys() -> Vec<FigureKey> {
     let key = |at: u32| FigureKey {
         cell: format!("cell{at}"),

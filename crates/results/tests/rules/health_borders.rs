@@ -1,4 +1,4 @@
-//! A health check at its limits, and what it says of missing parts.
+//! A health check at its limits, and its words about missing parts.
 
 use numalab_record::CellResult;
 use numalab_record::self_test::{CheckFound, CheckOutcome, NodeLatency, PutBack};
@@ -15,7 +15,7 @@ use crate::run_lab::{bandwidth, c2c, chase, core, document, id, latency, machine
 const LIMITS: Limits = Limits { degraded_percent: 10.0, failing_percent: 20.0 };
 const NOISE: [f64; 5] = [0.999, 0.9995, 1.0, 1.0005, 1.001];
 
-/// A clock, a latency and a bandwidth of each node, and one of both nodes.
+/// Returns a clock, a latency and a bandwidth of each node, and one of both nodes.
 fn cells(noise: f64) -> Vec<CellResult> {
     vec![
         core(0, 3.0 * noise),

@@ -1,4 +1,4 @@
-//! Rules at their borders: values that they just find, and values that they just ignore.
+//! Rules at their borders: values that are just reported, and values that just are not.
 
 mod captured;
 mod captured_core;

@@ -1,4 +1,4 @@
-//! Runs made up cell by cell, on a machine of two nodes with two cpus each.
+//! Synthetic runs, cell by cell, on a machine of two nodes with two cpus each.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::measured::{finished, run_of};
 
 pub const MIB: u64 = 1 << 20;
 
-/// Two nodes of two cores in a package each.
+/// Returns two nodes of two cores, in a package each.
 pub fn machine() -> Machine {
     let cpu = |id: u32| Cpu {
         id: CpuId(id),
@@ -43,7 +43,7 @@ pub fn worker(cpu: u32, node: u32) -> WorkerPlan {
     WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
 }
 
-/// A random chase of 1 GiB by a cpu of a node's memory.
+/// Returns a random chase over 1 GiB of a node's memory by a cpu.
 pub fn chase(cpu: u32, node: u32) -> LatencyCell {
     LatencyCell {
         worker: worker(cpu, node),
@@ -54,7 +54,7 @@ pub fn chase(cpu: u32, node: u32) -> LatencyCell {
     }
 }
 
-/// Sequential reads of 64 MiB by each of these workers.
+/// Returns sequential reads of 64 MiB by each of these workers.
 pub fn stream(workers: Vec<WorkerPlan>) -> BandwidthCell {
     BandwidthCell {
         workers,
@@ -77,7 +77,7 @@ pub fn loaded(delay: Option<u32>) -> LoadedCell {
     }
 }
 
-/// A precise cell with three windows about this value, its workers proven to be in place.
+/// Returns a precise cell with three windows around this value and proven placement.
 pub fn cell(experiment: Experiment, metric: Metric, value: f64) -> CellResult {
     let placements = experiment.workers().into_iter().map(placement).collect();
     let near = |index: u32| value * (1.0 + 0.001 * (f64::from(index) - 1.0));
@@ -101,7 +101,7 @@ pub fn core(cpu: u32, ghz: f64) -> CellResult {
     cell(Experiment::Core(CoreCell { cpu: CpuId(cpu) }), Metric::CoreClock, ghz)
 }
 
-/// A loaded cell with its latency and what its load workers moved.
+/// Returns a loaded cell with its latency and the bandwidth of its load workers.
 pub fn under_load(delay: Option<u32>, ns: f64, gb_per_s: Option<f64>) -> CellResult {
     let experiment = Experiment::Loaded(loaded(delay));
     let mut result = cell(experiment.clone(), Metric::Latency, ns);
@@ -111,7 +111,7 @@ pub fn under_load(delay: Option<u32>, ns: f64, gb_per_s: Option<f64>) -> CellRes
     result
 }
 
-/// Pinned, with all of 64 MiB in small pages on the node asked for.
+/// Returns a pinned worker with all of 64 MiB in small pages on the intended node.
 pub fn placement(worker: WorkerPlan) -> Placement {
     Placement {
         cpu: worker.cpu,
@@ -131,7 +131,7 @@ pub fn document(cells: Vec<CellResult>) -> Document {
     Document { run: run_of(machine()), cells }
 }
 
-/// The same with a fact about the system.
+/// Returns the document with an additional fact about the system.
 pub fn with_fact(mut document: Document, name: &str, value: &str) -> Document {
     document.run.environment.facts.insert(name.to_owned(), value.to_owned());
     document

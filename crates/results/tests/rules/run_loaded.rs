@@ -1,4 +1,4 @@
-//! Latency under load: peaks, knees, saturation and what casts doubt on a curve; plateaus of sweeps.
+//! Latency under load: peaks, knees, saturation and doubts about a curve; plateaus of sweeps.
 
 use numalab_record::{
     CellResult, Document, Experiment, LatencyCell, LoadedCell, Metric, StreamKernel,
@@ -11,7 +11,7 @@ use crate::run_lab::{
     MIB, bandwidth, cell, chase, document, latency, loaded, stream, under_load, worker,
 };
 
-/// No load at 100 ns, then these: delay, latency, GB/s.
+/// Returns a curve with 100 ns without load, then these points: delay, latency, GB/s.
 fn curve(points: &[(u32, f64, f64)]) -> Vec<CellResult> {
     let idle = under_load(None, 100.0, None);
     let loads = points.iter().map(|&(delay, ns, gb)| under_load(Some(delay), ns, Some(gb)));
@@ -131,7 +131,7 @@ fn a_cell_under_load_without_its_bandwidth_is_no_point() {
     assert_eq!((only(&summary).points.len(), only(&summary).peak), (1, None));
 }
 
-/// A sweep on cpu 0: 1 ns up to 32 KiB, 4 ns up to 1 MiB, 90 ns from 4 MiB on.
+/// Returns a sweep on cpu 0: 1 ns up to 32 KiB, 4 ns up to 1 MiB, 90 ns from 4 MiB on.
 fn sweep() -> Vec<CellResult> {
     let at = |bytes: u64| {
         let ns = match bytes >> 10 {

@@ -1,4 +1,4 @@
-//! Doubts about a run: each rule just within its border and just beyond.
+//! Doubts about a run: each rule just within its limit and just beyond.
 
 use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
 use numalab_results::run::{Oddity, RunFinding, Summary, Target};
@@ -16,7 +16,7 @@ fn whats(document: &Document) -> Vec<Oddity> {
     findings(document).into_iter().map(|finding| finding.what).collect()
 }
 
-/// Latencies of both nodes' cpus to both nodes' memory, in ns.
+/// Returns latencies from both nodes' cpus to both nodes' memory, in ns.
 fn matrix(local: [f64; 2], remote: [f64; 2]) -> Vec<CellResult> {
     vec![
         latency(chase(0, 0), local[0]),
@@ -95,7 +95,7 @@ fn a_node_that_is_nearer_by_distance_and_slower_is_out_of_order() {
 
 #[test]
 fn a_distance_that_promises_another_ratio_by_a_quarter_is_named_with_both() {
-    // 20 over 10 promises twice.
+    // A distance of 20 over 10 promises a ratio of two.
     let ratio_of = |remote: f64| {
         let found = findings(&document(matrix([100.0; 2], [200.0, remote])));
         found.into_iter().find_map(|of| match of.what {

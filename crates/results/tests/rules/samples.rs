@@ -1,4 +1,4 @@
-//! Two files of numbers set side by side.
+//! Comparisons of two files of numbers.
 
 use numalab_results::samples::SampleComparison;
 use numalab_stats::{Direction, Error, Rng, Verdict};

@@ -1,4 +1,4 @@
-//! Scaling runs made up, on a machine of two nodes with two CCDs of four cores each.
+//! Synthetic scaling runs, on a machine of two nodes with two CCDs of four cores each.
 
 use numalab_record::scaling::{Mode, RankPlace, Scaling, ScalingMetric, ScalingStep};
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
@@ -38,7 +38,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// A step at a size of 512 MiB with one latency in ns per rank, without placement.
+/// Returns a step at 512 MiB with one latency in ns per rank, without placement.
 pub fn step(file: &str, values: &[f64]) -> ScalingStep {
     ScalingStep {
         file: file.to_owned(),
@@ -56,7 +56,7 @@ pub fn step(file: &str, values: &[f64]) -> ScalingStep {
     }
 }
 
-/// The same with ranks on these cpus and memory on these nodes.
+/// Returns a step with ranks on these cpus and memory on these nodes.
 pub fn placed(file: &str, values: &[f64], places: &[(u32, u32)]) -> ScalingStep {
     let place = |&(cpu, node): &(u32, u32)| {
         let memory_node = Some(NodeId(node));
@@ -65,7 +65,7 @@ pub fn placed(file: &str, values: &[f64], places: &[(u32, u32)]) -> ScalingStep 
     ScalingStep { places: places.iter().map(place).collect(), ..step(file, values) }
 }
 
-/// A step of one rank over these sizes in MiB.
+/// Returns a step of one rank over these sizes in MiB.
 pub fn sweep(file: &str, figures: &[(f64, f64)], cpu: Option<u32>) -> ScalingStep {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of tests")]
     let bytes = |mib: f64| (mib * MIB as f64) as u64;

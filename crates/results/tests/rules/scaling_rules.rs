@@ -22,7 +22,7 @@ fn files(finding: &ScalingFinding) -> Vec<&str> {
     finding.evidence.iter().map(file).collect()
 }
 
-/// The findings of a kind.
+/// Returns the findings of a kind.
 fn of<T>(findings: &[ScalingFinding], pick: impl Fn(&ScalingObservation) -> Option<T>) -> Vec<T> {
     findings.iter().filter_map(|finding| pick(&finding.what)).collect()
 }

@@ -9,7 +9,7 @@ use numalab_stats::Verdict;
 
 use crate::study_lab::{began, choice, disturbed, document, ended, jitter, run, sample, scale};
 
-/// Two levels, the second `factor` times as slow, in 12 blocks.
+/// Returns a study of two levels, the second `factor` times as slow, in 12 blocks.
 fn simple(factor: f64) -> StudyDocument {
     let study = run(vec![choice("v", &["a", "b"])], 12);
     document(study, |_, treatment| if treatment == 1 { factor } else { 1.0 })
@@ -81,7 +81,7 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
-/// A second metric, of which more is better: the rate.
+/// Adds a metric of which more is better, the rate.
 fn with_rate(mut of: StudyDocument) -> StudyDocument {
     for entry in &mut of.journal {
         let Entry::Sample(sample) = entry else { continue };
@@ -283,7 +283,7 @@ fn two_runs_are_compared_by_sessions_and_one_a_side_is_not_judged() {
     assert!(pair.rows.iter().all(|row| row.interval_percent.is_none()), "{:?}", pair.rows);
 }
 
-/// Sessions of 150 blocks each, of which every 50th lasts `far` times as long.
+/// Returns sessions of 150 blocks each, in which every 50th block lasts `far` times as long.
 fn with_far_blocks(sessions: usize, far: f64) -> StudyDocument {
     let study = run(vec![choice("v", &["a"])], 150 * sessions);
     let value = |block: usize, _| if block % 50 == 7 { far } else { 1.0 };

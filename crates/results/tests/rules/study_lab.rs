@@ -1,4 +1,4 @@
-//! Studies made up, block by block.
+//! Synthetic studies, block by block.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use numalab_record::study::{
 };
 use numalab_record::{Environment, Kind};
 
-/// A factor with these levels.
+/// Returns a factor with these levels.
 pub fn choice(name: &str, levels: &[&str]) -> Factor {
     let levels = levels.iter().map(|level| (*level).to_owned()).collect();
     Factor { name: name.to_owned(), kind: FactorKind::Choice, levels, numbers: Vec::new() }
 }
 
-/// A factor of numbers.
+/// Returns a factor of numbers.
 pub fn scale(name: &str, numbers: &[f64]) -> Factor {
     let levels = numbers.iter().map(f64::to_string).collect();
     Factor { name: name.to_owned(), kind: FactorKind::Scale, levels, numbers: numbers.to_vec() }
 }
 
-/// A small difference of each block that no rank statistic takes for nothing.
+/// Returns a small deviation of each block, so that no rank statistic finds ties.
 pub fn jitter(block: usize, treatment: usize) -> f64 {
     1.0 + 0.0005 * ((block * 7 + treatment * 5) % 11) as f64
 }
 
-/// A study of one workload `w` with all combinations of levels, no warm-ups and no A/A arm.
+/// Returns a study of one workload `w` with all combinations of levels, no warm-ups and no A/A arm.
 pub fn run(factors: Vec<Factor>, blocks: usize) -> StudyRun {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     for factor in &factors {
@@ -71,7 +71,7 @@ pub fn ended(reason: EndReason) -> Entry {
     Entry::Ended { reason, unix_ms: 1 }
 }
 
-/// A sample of the time of `w`.
+/// Returns a sample of the time of `w`.
 pub fn sample(block: usize, treatment: usize, arm: Arm, value: f64) -> SampleEntry {
     let reading = Reading { quantity: Quantity::lower("time", "s"), value };
     SampleEntry {
@@ -86,14 +86,14 @@ pub fn sample(block: usize, treatment: usize, arm: Arm, value: f64) -> SampleEnt
     }
 }
 
-/// Disturbed by other load.
+/// Marks a sample as disturbed by other load.
 pub fn disturbed(mut sample: SampleEntry) -> SampleEntry {
     let load = Load::Foreign { foreign_ms: 900, of_ms: 1000 };
     sample.observation.disturbances = vec![Disturbance::Load { on: LoadedMachine::Own, load }];
     sample
 }
 
-/// One session in which every block has a value for each treatment, and it is done.
+/// Returns one finished session in which every block has a value for each treatment.
 pub fn document(run: StudyRun, value: impl Fn(usize, usize) -> f64) -> StudyDocument {
     let mut journal = vec![began("6.1")];
     for block in 0..run.rules.blocks {

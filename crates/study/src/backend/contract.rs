@@ -64,7 +64,6 @@ pub struct Preparation {
     pub environment: Environment,
     /// Notices for the reader before the first sample.
     pub notices: Vec<Notice>,
-    /// The prepared backend.
     pub backend: Box<dyn Prepared>,
 }
 
@@ -122,7 +121,6 @@ pub trait Prepared {
 pub struct SampleRequest<'a> {
     /// The treatment in force.
     pub treatment: &'a Treatment,
-    /// The workload.
     pub workload: &'a Workload,
     /// The seed of everything random in it, the same under every treatment of a block.
     pub seed: u64,
@@ -180,7 +178,7 @@ impl BackendError {
         }
     }
 
-    /// The class of the error.
+    /// Returns the class of the error.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

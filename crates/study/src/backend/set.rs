@@ -75,7 +75,7 @@ impl BackendKind {
         Ok(())
     }
 
-    /// The levels that a list means; numbers in their order.
+    /// Returns the levels that a list names; numbers in ascending order.
     fn levels_of(&self, key: &str, list: &str) -> Result<Vec<Level>, BackendError> {
         let mut settings: Vec<Setting> = list.split(',').map(setting_of).collect();
         if settings.iter().all(|setting| matches!(setting, Setting::Integer(_))) {

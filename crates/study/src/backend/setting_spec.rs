@@ -127,7 +127,7 @@ impl BackendKind {
         is_virtual: |_| false,
     };
 
-    /// The setting of this name in the backend's table.
+    /// Returns the setting of this name in the backend's table.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&'static SettingSpec> {
         self.settings.iter().find(|spec| spec.name == name)

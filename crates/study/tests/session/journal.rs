@@ -10,7 +10,7 @@ use numalab_study::{Journal, JournalError, Started, is_study, read};
 
 use super::lab::{Lab, STUDY, Scripted};
 
-/// A finished study with its directory.
+/// Returns a finished study with its directory.
 fn done() -> (Lab, PathBuf) {
     let lab = Lab::open();
     assert_eq!(lab.run(&Scripted::new(None, true)).unwrap(), EndReason::Done);

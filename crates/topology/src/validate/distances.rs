@@ -42,10 +42,10 @@ impl Machine {
         let Some((from, to)) = pairs().next() else { return };
         let others = match pairs().count() - 1 {
             0 => String::new(),
-            more => format!(", as {more} more are"),
+            more => format!(", like {more} more"),
         };
         let message = format!(
-            "is {UNREACHABLE_DISTANCE}{others}: no distance, but that the memory cannot be reached"
+            "is {UNREACHABLE_DISTANCE}{others}, which means unreachable memory, not a distance"
         );
         findings.note("distance-unreachable", place(self, from, to), message);
     }

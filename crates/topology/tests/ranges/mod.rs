@@ -2,7 +2,7 @@
 
 use numalab_topology::{MemoryKind, MemoryRange, NodeId};
 
-/// An ordinary range of a node.
+/// Returns an ordinary range of a node.
 pub fn range(base: u64, length_bytes: u64, node: u32) -> MemoryRange {
     MemoryRange {
         base,

@@ -70,8 +70,8 @@ fn figures(
         }
         _ => {
             return Err(Failure::bad_input(
-                "--try-on host: expected this machine, which no other option describes; what its \
-                 memory costs, if measured, by --source results:DIR or --emulate-like FILE",
+                "--try-on host: candidates run on this machine, so no option may describe another \
+                 one; --source results:DIR or --emulate-like FILE gives its measured memory costs",
             ));
         }
     };

@@ -37,8 +37,8 @@ fn settings(machine: &Machine, weights: &Weights) -> Result<Vec<String>, Failure
         Weights::Auto => interleave_weights(machine).ok_or_else(|| {
             Failure::new(
                 Code::Lacking,
-                "--weights auto: the firmware (HMAT) does not tell the bandwidth of two nodes' \
-                 memory; numalab bandwidth measures it, and --weights 2,1 sets it",
+                "--weights auto: the firmware (HMAT) does not report the bandwidth of two nodes' \
+                 memory; measure it with numalab bandwidth, and give --weights such as 2,1",
             )
         })?,
         Weights::Listed(listed) if listed.len() == nodes.len() => {

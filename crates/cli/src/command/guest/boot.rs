@@ -66,8 +66,8 @@ pub(super) fn show(
         (None, AcceleratorChoice::Kvm) => AcceleratorKind::Kvm,
         (None, _) => {
             note(format_args!(
-                "--accel auto: a start runs a guest under KVM for a moment and takes it \
-                 if that works; shown is tcg, which is taken otherwise"
+                "--accel auto: a real start first tries a guest under KVM, and uses KVM if that \
+                 works; shown is tcg, the fallback"
             ));
             AcceleratorKind::Tcg
         }
@@ -233,8 +233,8 @@ fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     let directory = directory.display();
     Err(Failure::bad_input(format!(
-        "--tables {directory}: no SRAT.bin there, expected what `numalab machine acpi build -o {directory}` \
-         writes"
+        "--tables {directory}: no SRAT.bin there, expected the files that `numalab machine acpi \
+         build -o {directory}` writes"
     )))
 }
 

@@ -61,7 +61,7 @@ fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
     }
     if args.build {
         boot::contents(&args.contents, PathBuf::new(), None)?;
-        text.push_str(&format!("would make an image in {root}, if it is not there\n"));
+        text.push_str(&format!("would build an image in {root}, unless it exists\n"));
     }
     Ok(text)
 }

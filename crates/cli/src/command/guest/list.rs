@@ -11,7 +11,7 @@ pub(super) fn run() -> Result<(), Failure> {
     let runtime = Runtime::open()?;
     let guests = runtime.guests()?;
     if guests.is_empty() {
-        return output::print("no guest runs\n");
+        return output::print("no guest is running\n");
     }
     output::print(&guests.iter().map(lines).collect::<String>())
 }

@@ -41,13 +41,13 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
     }
     let file = file.display();
     Err(Failure::bad_input(format!(
-        "--emulate-report {file}: expected a file's name in an existing directory"
+        "--emulate-report {file}: expected a file in an existing directory"
     )))
 }
 
 /// Writes the emulator's report to the user's file.
 pub(super) fn keep_report(file: Option<&Path>, report: Option<&str>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    let none = || Failure::new(Code::Failed, "the memory emulator left no report");
+    let none = || Failure::new(Code::Failed, "the memory emulator wrote no report");
     output::save(file, report.ok_or_else(none)?)
 }

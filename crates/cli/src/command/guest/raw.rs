@@ -62,12 +62,12 @@ fn listen(launch: &Launch, task: &RawTask) -> Result<Heard, Failure> {
 fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
     let contents = &args.guest.contents;
     let BootKernel::Linux(KernelChoice::File(file)) = &contents.kernel else {
-        return Err(Failure::bad_input("--raw: expected the file that boots as --kernel FILE"));
+        return Err(Failure::bad_input("--raw: expected --kernel FILE, the file to boot"));
     };
     let no_image = contents.with.is_empty() && contents.module.is_empty();
     if !no_image || !args.collect.is_empty() || args.format.is_some() || args.label.is_some() {
-        let message = "--with, --module, --collect, --format, --label: nothing of numalab is in \
-                       this guest, expected none of them";
+        let message = "--with, --module, --collect, --format, --label: this guest does not \
+                       contain numalab, expected none of them";
         return Err(Failure::bad_input(message));
     }
     let medium = Medium::of(file).map_err(medium_failure)?;
@@ -98,7 +98,7 @@ fn check_words(args: &RunArgs, medium: Medium) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::bad_input(format!(
-        "words behind --, --initrd: {} takes none, expected a kernel",
+        "arguments after --, --initrd: {} does not take them, expected a kernel",
         medium.name()
     )))
 }
@@ -115,7 +115,10 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
             memory @ Some(_) if is_placed => {
                 report::say_placement(outcome.pins.as_ref(), memory.as_deref());
             }
-            None if is_placed => note("where memory was is not known: QEMU ended with the guest"),
+            None if is_placed => note(
+                "the location of the memory is unknown: QEMU ended with the \
+                                       guest",
+            ),
             _ => {}
         }
         if let Some(text) = &outcome.memory_report {
@@ -131,7 +134,7 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
 /// Returns the exit code: patterns decide if given, otherwise the guest's exit port or power-off.
 fn exit_code(heard: &Heard, patterns: &Patterns) -> Result<ExitCode, Failure> {
     let end = &heard.outcome.end;
-    let silence = if heard.is_silent { "; nothing came from its first serial port" } else { "" };
+    let silence = if heard.is_silent { "; its first serial port printed nothing" } else { "" };
     match end {
         RawEnd::Expected { .. } => Ok(ExitCode::SUCCESS),
         RawEnd::Failed { .. } => Err(Failure::new(Code::Worse, end)),

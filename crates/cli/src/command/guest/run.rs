@@ -40,7 +40,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         return boot::show(&args.guest, &args.command, args.timeout).map(|()| ExitCode::SUCCESS);
     }
     if args.command.is_empty() {
-        let message = "no command: expected one behind --, such as -- numalab topology";
+        let message = "no command: expected one after --, such as -- numalab topology";
         return Err(Failure::bad_input(message));
     }
     let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;

@@ -18,8 +18,8 @@ pub(super) fn run(args: &KnobRestoreArgs) -> Result<(), Failure> {
     let text = match restore_stale(&root)? {
         Restored::Nothing => "nothing to restore\n".to_owned(),
         Restored::Restarted { count } => format!(
-            "{count} settings of a run before this machine was restarted: the kernel has \
-             forgotten them, nothing to restore\n"
+            "{count} settings are from a run before the last boot, which reset them: nothing to \
+             restore\n"
         ),
         Restored::Files(files) => files
             .iter()

@@ -78,7 +78,7 @@ fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> 
 
 fn start(command: &[String]) -> Result<Child, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
-        Failure::bad_input("expected a command behind `--`, such as `-- sysbench memory run`")
+        Failure::bad_input("expected a command after `--`, such as `-- sysbench memory run`")
     })?;
     let started = users_program(program, arguments).spawn();
     started.map_err(|error| Failure::not_started(program, &error))

@@ -20,7 +20,7 @@ pub(super) fn facts(root: &Root) -> Vec<(String, String)> {
     }
     if let Some(mb_s) = channels.peak_mb_s() {
         add("memory_peak_mb_s", mb_s.to_string());
-        let bound = "each slot counted as a channel: the slots do not name theirs";
+        let bound = "each slot counts as a channel, because slots do not name their channels";
         add("memory_peak_bound", if channels.are_named { "" } else { bound }.to_owned());
     }
     add("memory_channels_empty", channels.empty().join(", "));
@@ -36,7 +36,7 @@ pub(super) fn facts(root: &Root) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    /// A table with two modules, one slower than the other could be, and an empty channel.
+    /// Returns a table with two modules, one slower than the other could be, and an empty channel.
     fn table() -> Vec<u8> {
         let slot = |name: &str, gib: u16, speed: u16| {
             let mut head = vec![0; 0x28];

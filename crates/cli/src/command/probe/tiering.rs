@@ -87,8 +87,8 @@ fn heat(probe: &TieringProbe) -> String {
         Heat::Hot { bytes, percent } => {
             format!("{percent} % of the accesses to {}", format_rounded(bytes))
         }
-        Heat::Zipf => "the page of rank n as often as 1/n".to_owned(),
-        Heat::Uniform => "all pages alike".to_owned(),
+        Heat::Zipf => "the page of rank n with weight 1/n".to_owned(),
+        Heat::Uniform => "all pages equally".to_owned(),
     };
     let heat = match probe.access {
         TierAccess::Dependent => heat,
@@ -103,7 +103,7 @@ fn heat(probe: &TieringProbe) -> String {
 fn placed(probe: &TieringProbe) -> &'static str {
     match probe.place {
         TierPlace::Slow => "placed on the slow tier",
-        TierPlace::FirstTouch => "placed where the kernel does, the hottest last",
+        TierPlace::FirstTouch => "placed by the kernel, the hottest part touched last",
     }
 }
 

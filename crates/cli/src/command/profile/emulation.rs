@@ -66,7 +66,7 @@ pub(super) fn run(
     if is_our_choice {
         note(
             "the program runs in QEMU's user mode, 10 to 100 times slower; --source faults or \
-             referenced lets it run as it is",
+             referenced runs it natively",
         );
     }
     let begun = Instant::now();

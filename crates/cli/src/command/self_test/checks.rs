@@ -72,7 +72,7 @@ impl Checks<'_> {
     fn two_nodes(&self) -> Result<(NodeId, NodeId), Failure> {
         match self.target.scope.nodes[..] {
             [first, .., last] => Ok((first, last)),
-            _ => Err(Failure::new(Code::Lacking, "it takes two nodes with memory")),
+            _ => Err(Failure::new(Code::Lacking, "it needs two nodes with memory")),
         }
     }
 

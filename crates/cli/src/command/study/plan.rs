@@ -84,7 +84,7 @@ fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `numalab study plan`.
+/// Runs `numalab study plan`.
 pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     print(&ready(&args.study, &args.change)?, 0, args.format)
 }

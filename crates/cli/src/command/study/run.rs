@@ -114,8 +114,8 @@ fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Fa
     let plan = Plan::new(study, run.seed);
     if plan.hash() != run.plan {
         return Err(Failure::bad_input(format!(
-            "{origin}: makes the plan {}, but the study was started with {}: it was changed since, \
-             or by another version of numalab; run it anew",
+            "{origin}: its plan is {}, but the study was started with {}: it has changed since, \
+             or another version of numalab started it; start a new run",
             plan.hash(),
             run.plan
         )));
@@ -161,8 +161,8 @@ impl Observer for Watcher {
 
     fn machine_is_shared(&mut self) {
         self.progress.say(format_args!(
-            "this machine is shared: other load disturbs most samples; none is taken again, and \
-             intervals are as wide as the baseline against itself shows\n"
+            "this machine is shared: other load disturbs most samples; none is repeated, and \
+             intervals are at least as wide as those of the baseline against itself\n"
         ));
     }
 

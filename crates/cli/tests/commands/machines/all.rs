@@ -42,7 +42,7 @@ pub fn all() -> &'static [(String, Machine)] {
     })
 }
 
-/// The corpus of real machines, if it is present.
+/// Returns the corpus of real machines, if it is present.
 pub fn corpus() -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
@@ -99,7 +99,7 @@ fn own() -> Vec<(String, Machine)> {
     machines
 }
 
-/// Two nodes, the second without the cpus that are near it.
+/// Returns two nodes, the second without the cpus that are near it.
 fn without_a_home() -> Machine {
     let shape = UniformMachine::of_packages(2, 4, 2 << 30);
     let spec = emulation::parse("2", None).expect("nodes");

@@ -87,8 +87,8 @@ pub fn difference(one: &Machine, other: &Machine) -> Option<String> {
     None
 }
 
-/// A machine with sorted lists, with cores and L3 groups numbered by their first cpus, and with all
-/// of it allowed to the process.
+/// Returns a machine with sorted lists, with cores and L3 groups numbered by their first cpus, and
+/// fully accessible to the process.
 fn in_order(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     renumber(&mut machine, |cpu| &mut cpu.core);

@@ -49,7 +49,8 @@ fn case(lab: &Lab, program: &str, machine: Machine, command: &[String]) -> Optio
     Some(Case::of(program, machine.0, &advice))
 }
 
-/// Bad first touch and false sharing must be reported with file and line where they are an option.
+/// Checks that bad first touch and false sharing are reported with file and line where they are an
+/// option.
 fn names_what_was_planted(program: &str, advice: &Value) {
     let options = advice["options"].as_array().expect("options");
     let candidates = || options.iter().map(|option| &option["candidate"]);

@@ -144,7 +144,7 @@ fn boot() -> Option<Booted> {
     })
 }
 
-/// The guest, booted by the first test that asks.
+/// Returns the guest, which the first caller boots.
 pub fn booted() -> Option<&'static Booted> {
     static BOOTED: LazyLock<Option<Booted>> = LazyLock::new(boot);
     BOOTED.as_ref()

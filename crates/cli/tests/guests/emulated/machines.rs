@@ -31,7 +31,8 @@ fn latency_ns(from: u32, to: u32) -> u32 {
     }
 }
 
-/// Node 0 has two cpus, the others one, the last none; HMAT has latencies and bandwidths.
+/// Returns a machine in which node 0 has two cpus, the others one and the last none; HMAT has
+/// latencies and bandwidths.
 fn machine_with_latencies() -> String {
     let node = |id: u32| {
         let cpus = match id {

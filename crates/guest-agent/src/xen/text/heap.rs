@@ -13,7 +13,6 @@ const MOST_LISTS: usize = 64;
 /// A node in Xen's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
-    /// The node.
     pub node: NodeId,
     /// Its first page.
     pub start_page: u64,
@@ -37,9 +36,7 @@ pub struct XenDomain {
 /// Free pages of a zone: zone z has the pages with numbers of z bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenZone {
-    /// The node.
     pub node: NodeId,
-    /// The zone.
     pub zone: u32,
     /// Number of free pages.
     pub free_pages: u64,

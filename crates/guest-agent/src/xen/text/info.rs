@@ -7,15 +7,12 @@ use std::collections::BTreeMap;
 pub struct XenInfo {
     /// The hypervisor's version, such as `4.17.7`.
     pub version: String,
-    /// Its command line.
     pub command_line: String,
     /// The linker's build id, in hexadecimal digits; empty if there is none.
     pub build_id: String,
     /// Memory free for domains, in MiB.
     pub free_mib: u64,
-    /// The node of each cpu.
     pub cpu_nodes: BTreeMap<u32, u32>,
-    /// The socket of each cpu.
     pub cpu_sockets: BTreeMap<u32, u32>,
     /// The memory of each node in MiB, and its distances to all nodes in order.
     pub nodes: BTreeMap<u32, (u64, Vec<u8>)>,

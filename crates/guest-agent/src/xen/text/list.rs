@@ -5,7 +5,6 @@ use numalab_topology::{CpuId, CpuSet, NodeSet};
 /// A line of `xl list -n`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDomain {
-    /// Its name.
     pub name: String,
     /// Its number.
     pub domain: u32,
@@ -20,9 +19,7 @@ pub struct ListedDomain {
 /// A line of `xl vcpu-list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedVcpu {
-    /// Its domain.
     pub domain: u32,
-    /// Its index.
     pub index: u32,
     /// The cpu that it runs on, or ran on last; `None` while it is offline.
     pub cpu: Option<CpuId>,

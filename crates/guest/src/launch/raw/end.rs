@@ -13,15 +13,18 @@ const GONE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawEnd {
     /// A line of the console matched the pattern of success.
-    Expected { line: String },
+    Expected {
+        line: String,
+    },
     /// A line of the console matched the pattern of failure.
-    Failed { line: String },
+    Failed {
+        line: String,
+    },
     /// It wrote to the exit port (`isa-debug-exit` at 0xf4).
     Port {
         /// The value written.
         value: u8,
     },
-    /// It powered off.
     PoweredOff,
     /// It reset itself, by a reboot or in a way that looks like one.
     Reset,
@@ -35,7 +38,9 @@ pub enum RawEnd {
         state: String,
     },
     /// It exceeded its time limit.
-    Late { limit: Duration },
+    Late {
+        limit: Duration,
+    },
     /// The user requested the stop.
     Stopped,
 }

@@ -27,7 +27,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// The fields that end every record except samples.
+/// Returns the fields that end every record except samples.
 fn trailer(time: u64) -> Vec<u8> {
     words(&[pair(40, 41), time, pair(3, 0), FAULT])
 }

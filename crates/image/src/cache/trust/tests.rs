@@ -8,7 +8,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// A cache with a kernel of two files.
+/// Returns a cache with a kernel of two files.
 fn cache(directory: &Path) -> (Cache, PathBuf) {
     let cache = Cache::at(directory.join("cache")).unwrap();
     let fill = |entry: &Path| {

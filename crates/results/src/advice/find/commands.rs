@@ -81,7 +81,8 @@ fn pack(machine: &MachineCosts, program: &str) -> Lines {
     ]
 }
 
-/// Those of the placement, and how OpenMP spreads its threads over the CPUs.
+/// Returns the command lines of the placement, with the variables by which OpenMP spreads its
+/// threads over the cpus.
 fn on_cpus(spread: Spread, cpus: &[u32], placed: Lines, program: &str) -> Lines {
     let (list, openmp) = (cpu_list(cpus), spread.openmp());
     let mut lines = vec![

@@ -58,8 +58,8 @@ impl Alone {
     }
 }
 
-/// Returns a core by what it moves alone. Of the outstanding lines that it reads, those that its fill
-/// buffers do not hold are those that a prefetcher fetches ahead.
+/// Returns the resources of a core, from the bandwidth that it reaches alone. Outstanding lines
+/// that its fill buffers cannot hold count as prefetches.
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
@@ -110,8 +110,8 @@ pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
     family.filter(|_| !is_emulated(summary))
 }
 
-/// Returns how many of a stream's lines are prefetched: what the fill buffers of a family do not hold,
-/// else up to half.
+/// Returns the number of a stream's outstanding lines that are prefetches: those beyond the
+/// family's fill buffers, or at most half if the family is unknown.
 fn prefetched(lines: u32, family: Option<Family>) -> u32 {
     match family {
         Some(family) => lines.saturating_sub(family.fill_buffers()),

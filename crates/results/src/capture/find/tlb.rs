@@ -12,8 +12,8 @@ const UPPER_ENTRIES: u32 = 32;
 /// Sizes of a host's pages in bytes.
 const SMALL_BYTES: u64 = 4 << 10;
 const LARGE_BYTES: u64 = 2 << 20;
-/// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
-/// Family 19h Processors, publication 56665); nothing measures them either.
+/// Concurrent page walks of a core of unknown family, taken from Zen 3 (Software Optimization Guide
+/// for AMD Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
 
 /// Returns one array per level and page size with a known end; each entry can hold any page.

@@ -1,4 +1,4 @@
-//! The far ends of runs: windows that last far longer than the median of their run.
+//! The tails of runs: windows that last far longer than their run's median.
 
 use numalab_stats::{Criteria, Direction, Sample, compare_in_order, extremes};
 

@@ -201,7 +201,7 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
     })
 }
 
-/// Large shared memory, placed by first touch, on nodes that are full while others have room.
+/// Finds large shared memory, placed by first touch, that fills nodes while others have room.
 fn crowding_segments(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
     let left = &view.available_by_node;
     let roomy = left.iter().filter(|(_, share)| **share >= PLENTY).map(|(node, _)| *node);

@@ -11,7 +11,6 @@ use super::matrix::{Axis, Matrix, Value, node_of};
 /// The bandwidth of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BandwidthRow<'a> {
-    /// The cell's id.
     pub id: &'a CellId,
     /// The cell's parameters.
     pub cell: &'a BandwidthCell,

@@ -37,7 +37,6 @@ impl Home {
 pub enum Nearness {
     /// SMT siblings.
     SameCore,
-    /// The same L3 group.
     SameL3Group,
     /// The same node, but different L3 groups.
     SameNode,

@@ -11,11 +11,9 @@ use super::cell::CellSummary;
 /// The kind of thing that a row or column stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// A cpu.
     Cpu,
     /// A thread of a program.
     Thread,
-    /// A node.
     Node,
 }
 

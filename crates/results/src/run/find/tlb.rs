@@ -109,8 +109,8 @@ pub(super) struct Split<'a> {
     pub small_pages: Pages,
 }
 
-/// Finds huge pages with translations that cost a good part of what small pages' do, although the
-/// TLB could hold them all.
+/// Finds huge pages with translations that cost a good part of those of small pages, although the
+/// TLB could hold all of them.
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
         let huge = tlb.last()?;

@@ -51,7 +51,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
             size(*l3_bytes),
             figure(*alone_ns),
             size(size_bytes * ranks),
-            if *shows { "and it shows" } else { "yet it hardly shows" },
+            if *shows { "which costs time" } else { "at hardly any cost" },
             figure(*shared_ns),
             figure(shared_ns / alone_ns)
         ),

@@ -24,7 +24,7 @@ pub struct StudyComparison {
     pub margin_percent: f64,
     /// All metrics under all treatments that both runs have.
     pub values: Vec<PairedValue>,
-    /// What each run found by itself.
+    /// The results of each run by itself.
     #[serde(default)]
     pub answers: Vec<PairedAnswer>,
     /// Facts that differ between the two systems.
@@ -58,7 +58,7 @@ pub struct PairedValue {
     pub far_end: Option<FarEnd>,
 }
 
-/// What each of the two runs found by itself on a metric and a change.
+/// The results of two runs, each by itself, on a metric and a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairedAnswer {

@@ -118,8 +118,8 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
     rows.into_iter().zip(answers).map(|((row, ..), answer)| PairRow { answer, ..row }).collect()
 }
 
-/// Returns where the far ends of two treatments' blocks differ. It is not shown where a side has
-/// fewer than two sessions, because the end could be that of a session.
+/// Returns where the far ends of two treatments' blocks differ. It counts as not shown if a side
+/// has fewer than two sessions, because a session may have caused it.
 fn far_end(
     sides: [(&Subject, usize); 2],
     criteria: &Criteria,

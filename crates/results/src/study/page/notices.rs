@@ -15,8 +15,8 @@ const SOFTWARE_TLB: &str = "\
     under TCG every access goes through QEMU's software TLB: the figures show the guest kernel's \
     work and QEMU's, not this processor's page walks";
 const VIRTUAL_TIME: &str = "\
-    the guest's time is virtual: an instruction takes a nanosecond, and an access what its node or \
-    tier costs";
+    the guest's time is virtual: an instruction takes a nanosecond, and an access takes the \
+    latency of its node or tier";
 const PLAIN_TCG: &str = "plain TCG: times are meaningless and left out; the placement of frames \
      is correct";
 const EQUAL_COSTS: &str = "memory has the same latency everywhere in these guests: placement is \
@@ -62,9 +62,9 @@ pub fn notice(notice: &Notice) -> String {
         }
         Notice::EmulatedMemory { costs } => {
             let costs = match costs {
-                EmulatedCosts::Distances => "remote accesses cost what the distances say",
-                EmulatedCosts::Hmat => "accesses cost what the HMAT says",
-                EmulatedCosts::Flat => "every node costs the same, the control",
+                EmulatedCosts::Distances => "remote accesses cost time by distance",
+                EmulatedCosts::Hmat => "accesses cost the latencies of the HMAT",
+                EmulatedCosts::Flat => "every node costs the same, as a control",
             };
             format!(
                 "TCG with the memory emulator: {costs}, and time is virtual, the same in every run \

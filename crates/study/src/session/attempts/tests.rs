@@ -23,7 +23,7 @@ fn quiet(cell: Cell) -> SampleEntry {
     sample(cell, Vec::new())
 }
 
-/// A sample disturbed by a guest's failure, which is no sign of a busy machine.
+/// Returns a sample disturbed by a guest's failure, which is not a sign of a busy machine.
 fn disturbed(cell: Cell) -> SampleEntry {
     sample(cell, vec![Disturbance::Guest { guest: "g01".to_owned(), reason: None }])
 }
