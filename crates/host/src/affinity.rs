@@ -1,4 +1,4 @@
-//! //! Pins the calling thread to a cpu and checks that the kernel did so.
+//! Pins the calling thread to a cpu and checks that the kernel did so.
 
 use std::marker::PhantomData;
 
@@ -113,12 +113,14 @@ pub fn pin(cpu: CpuId) -> Result<Pinned, AffinityError> {
     let former = current_affinity()?;
     match syscall::set_affinity(0, &CpuSet::from_iter([cpu])) {
         Ok(()) => {}
+        // The only error that concerns the cpu itself (sched_setaffinity(2)).
         Err(Errno::INVAL) => {
             let allowed = former;
             return Err(AffinityError::NotAllowed { cpu, allowed });
         }
         Err(errno) => return Err(AffinityError::Refused { cpu, errno }),
     }
+    // Constructed before the checks, so that an error restores the former affinity.
     let mut pinned =
         Pinned { place: current_place(), affinity: CpuSet::new(), former, own_thread: PhantomData };
     pinned.affinity = current_affinity()?;

@@ -117,8 +117,10 @@ fn group_directory(
         if file_system != wanted || !has_controller {
             return None;
         }
+        // After id, parent and device (proc_pid_mountinfo(5)).
         let mut head = head.split(' ').skip(3);
         let (mount_root, mount) = (head.next()?, head.next()?);
+        // In a container the mount may show only a part of the hierarchy.
         let group = path.strip_prefix(mount_root).unwrap_or(path);
         Some(GroupPlace {
             mount: mount.trim_matches('/').to_owned(),
@@ -130,6 +132,7 @@ fn group_directory(
 /// Returns the directories of a group and of all groups above it.
 fn directories(place: &GroupPlace) -> Vec<String> {
     let mut directories = Vec::new();
+    // A group is also limited by each of its ancestors.
     let mut group = place.group.as_str();
     loop {
         let directory = format!("{}/{group}", place.mount);
@@ -159,6 +162,7 @@ fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> 
         .lines()
         .find_map(|line| line.strip_prefix(version.inactive_files)?.trim().parse().ok())
         .unwrap_or(0);
+    // The kernel reclaims inactive file pages before it kills a process of the group.
     let kept_bytes = used.parse::<u64>().ok()?.saturating_sub(reclaimable_bytes);
     Some(GroupLimit {
         left_bytes: limit_bytes.saturating_sub(kept_bytes),

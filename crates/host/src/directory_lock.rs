@@ -67,6 +67,7 @@ impl DirectoryLock {
         let mut file = match open_locked(&path, PATIENCE) {
             Ok(file) => file,
             Err(TryLockError::WouldBlock) => {
+                // Read without the lock, so it may be missing or that of a previous owner.
                 let process = owner(&path);
                 return Err(DirectoryLockError::InUse { path: directory.to_owned(), process });
             }
@@ -75,6 +76,7 @@ impl DirectoryLock {
             }
         };
         write_owner(&mut file).map_err(FileError::at(&path, "write the process to it"))?;
+        // A killed owner may have left some; no other process can be writing one now.
         remove_drafts(directory);
         Ok(Self { _file: file })
     }

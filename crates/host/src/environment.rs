@@ -44,6 +44,7 @@ const COUNTED_LISTS: [(&str, &str); 2] =
 
 /// Facts that are lines of `/proc/cpuinfo`, with the names that architectures use for them.
 const CPUINFO_LINES: [(&str, &[&str]); 3] = [
+    // The names on x86, MIPS, POWER and LoongArch.
     ("cpu_model", &["model name", "cpu model", "cpu", "Model Name"]),
     ("cpu_vendor", &["vendor_id", "CPU implementer"]),
     ("microcode", &["microcode"]),
@@ -101,6 +102,7 @@ pub fn read_environment(root: &Root) -> Environment {
         add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
     }
     add("cpu_model", arm::model(&cpuinfo));
+    // CPUID describes this machine, not the one that a tree was copied from.
     let prefetches_code = root.is_live() && processor_prefetches_code();
     add("cpu_prefetches_code", prefetches_code.then(|| "yes".to_owned()));
     let meminfo = root.document("proc/meminfo").unwrap_or_default();
@@ -129,6 +131,7 @@ fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinf
         *machine = format!("{vendor} {machine}").trim().to_owned();
     }
     let flags = field(cpuinfo, "flags").unwrap_or_default();
+    // `/sys/hypervisor/type` names only few hypervisors, such as Xen.
     let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
     if is_guest && !facts.contains_key("hypervisor") {
         let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
@@ -150,6 +153,7 @@ fn hypervisor_of_processor() -> Option<String> {
         (b"bhyve bhyve ", "bhyve"),
         (b"ACRNACRNACRN", "ACRN"),
     ];
+    // Reserved for hypervisors, which put their signature there.
     let leaf = core::arch::x86_64::__cpuid(0x4000_0000);
     let words = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
     let found = NAMES.iter().find(|(signature, _)| signature[..] == words[..]);
@@ -160,6 +164,7 @@ fn hypervisor_of_processor() -> Option<String> {
 #[cfg(target_arch = "x86_64")]
 fn processor_prefetches_code() -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
+    // Beyond its highest leaf, a processor of Intel returns the data of another leaf.
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).eax >= 1 && __cpuid_count(7, 1).edx & (1 << 14) != 0
 }
 
@@ -191,6 +196,7 @@ fn huge_pages(root: &Root) -> Vec<(String, String)> {
 
 fn distribution(root: &Root) -> Option<String> {
     let text =
+        // The first takes precedence (os-release(5)).
         root.document("etc/os-release").or_else(|_| root.document("usr/lib/os-release")).ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(name.trim_matches('"').to_owned())
@@ -204,6 +210,7 @@ fn mitigations(root: &Root) -> Option<String> {
         .iter()
         .filter_map(|name| {
             let text = root.value(&format!("{directory}/{name}")).ok()?;
+            // Others are `Vulnerable` or `Not affected`, and cost nothing.
             let means = text.strip_prefix("Mitigation: ")?;
             Some(format!("{name}: {means}"))
         })

@@ -59,6 +59,7 @@ pub fn create_unique_directory(parent: &Path, name: &str) -> io::Result<PathBuf>
     loop {
         let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
         let directory = parent.join(format!("{name}{suffix}"));
+        // Atomic: of two processes only one gets the name.
         match fs::create_dir(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
@@ -89,6 +90,7 @@ pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
 /// # Errors
 /// The system's error; the old file is unchanged.
 pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    // A device or pipe is written to; a rename would replace it by a file.
     if path.starts_with("/dev") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, text);
     }
@@ -101,6 +103,7 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
         .permissions(readable)
         .tempfile_in(directory.unwrap_or(Path::new(".")))?;
     draft.write_all(text.as_bytes())?;
+    // A crash after the rename could otherwise leave an empty file under the new name.
     draft.as_file().sync_all()?;
     draft.persist(path)?;
     Ok(())

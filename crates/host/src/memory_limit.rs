@@ -84,6 +84,7 @@ impl MemoryLimit {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         let field = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
         let machine_bytes =
+            // Kernels before 3.14 have no MemAvailable.
             field("MemAvailable").or_else(|| field("MemFree")).ok_or(MemoryError::Unknown)?;
         let (available_bytes, source) = match cgroup::tightest(root) {
             Some(group) if group.left_bytes < machine_bytes => {
@@ -126,6 +127,9 @@ impl MemoryLimit {
                 limit: self.source.clone(),
             });
         }
+        // A kernel that initialises memory lazily counts it into its node when it is first used: on
+        // one machine of 24 GB, the only node reported 8. Such a figure must not refuse an
+        // allocation.
         let Some(node) = node.filter(|_| self.node_figures_agree) else {
             return Ok(());
         };
@@ -169,6 +173,7 @@ fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
             let path = format!("{directory}/node{number}/meminfo");
             let text = root.document(&path).ok()?;
             let field = |name| proc::bytes(&text, name).and_then(Result::ok);
+            // Nodes have no MemAvailable, so it is estimated.
             let reclaimable = ["Active(file)", "Inactive(file)", "SReclaimable"]
                 .into_iter()
                 .filter_map(field)

@@ -32,6 +32,7 @@ fn kernel_mode(policy: &MemoryPolicy) -> (i32, NodeSet) {
 fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
     match mode {
         libc::MPOL_DEFAULT | LOCAL => Some(MemoryPolicy::Local),
+        // Without nodes, this mode allocates locally (set_mempolicy(2)).
         libc::MPOL_PREFERRED if nodes.is_empty() => Some(MemoryPolicy::Local),
         _ if nodes.is_empty() => None,
         libc::MPOL_PREFERRED | PREFERRED_MANY => Some(MemoryPolicy::Preferred(nodes)),
@@ -129,6 +130,7 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
     };
     match syscall::set_own_policy(mode, &nodes) {
         Ok(()) => {}
+        // EINVAL means an unknown mode or unusable nodes, so the kernel's version decides.
         Err(Errno::INVAL) if mode == PREFERRED_MANY && !has_preferred_many() => {
             return Err(PolicyError::NoPreferredMany {
                 policy: policy.clone(),
@@ -142,6 +144,7 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
         Err(Errno::NOSYS) if nodes.iter().all(is_only_node) => return Ok(()),
         Err(errno) => return Err(PolicyError::Forbidden { errno }),
     }
+    // The kernel drops nodes without memory or outside the cpuset silently.
     let kept = process_policy()?;
     if kept == *policy {
         Ok(())

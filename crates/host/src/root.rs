@@ -60,6 +60,7 @@ impl Root {
     pub fn value(&self, relative: &str) -> io::Result<String> {
         let bytes = read_file(&self.path(relative), VALUE_LIMIT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
+        // Lists of some machines end in NUL bytes.
         Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
     }
 

@@ -114,6 +114,7 @@ impl<'a> Bisect<'a> {
             backend: sampler.describe()?,
             treatment: treatment.name.clone(),
             workload: workload.name.clone(),
+            // Unit and direction are known from the first sample.
             quantity: Quantity::lower(metric.clone(), ""),
             error_percent: 100.0 * question.confidence.alpha(),
             margin_percent: question.margin_percent,
@@ -151,6 +152,7 @@ impl<'a> Bisect<'a> {
     ) -> Result<BisectDocument, BisectError> {
         self.keep()?;
         let answer = match self.search(watch) {
+            // An interruption is an answer, so that the commits judged so far are kept.
             Err(BisectError::Backend(BackendError::Interrupted)) => BisectAnswer::Interrupted,
             other => other?,
         };
@@ -174,6 +176,7 @@ impl<'a> Bisect<'a> {
                 return Ok(None);
             }
         };
+        // Copied, because the next build overwrites it in the common build directory.
         let name = file.file_name().unwrap_or_default();
         let place = self.made(&format!("built/{}", judged.commit.short()))?.join(name);
         fs::copy(&file, &place).map_err(|source| io(&place, source))?;

@@ -24,6 +24,7 @@ pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
         (_, Some(seconds)) => StudyTime::About { seconds },
         (_, None) => {
             let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
+            // Every block has the same number of visits, in another order.
             let visits = plan.visits(0).len() * plan.blocks();
             StudyTime::AtMost { seconds: allowed_s as f64 * visits as f64 }
         }
@@ -78,11 +79,14 @@ fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confi
     let metrics: usize = workloads.iter().map(|workload| own_metrics + known(workload)).sum();
     let metrics = match rules.primary {
         Some(_) => 1,
+        // Without a primary metric all answers form one family.
         None => metrics.saturating_sub(rules.facts.len()).max(1),
     };
     let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
     let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
     let answers = metrics * changes.max(1);
+    // A study that is resumed is looked at again, so its first look gets only a part of the
+    // permitted error.
     let first = Confidence::P95.at_look(1);
     Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
 }

@@ -89,7 +89,9 @@ impl Journal {
         read(directory)?;
         let lock = DirectoryLock::acquire(directory)?;
         let path = directory.join(file::JOURNAL);
+        // An entry appended to a line that a crash left unterminated would be unreadable.
         cut_to(&path, whole_lines(&read_text(&path)?).len())?;
+        // Read again, because another process may have written until the lock was acquired.
         let (file, document) = (open(directory)?, read(directory)?);
         Ok(Self { directory: directory.to_owned(), file, document, _lock: lock })
     }

@@ -183,6 +183,7 @@ fn check_factors(factors: &[Factor]) -> Result<(), Fault> {
         }
     }
     let treatments = factors.iter().map(|f| f.levels.len()).try_fold(1_usize, usize::checked_mul);
+    // Checked, because a few factors with many levels overflow the product.
     let few = treatments.is_some_and(|treatments| treatments <= MOST_TREATMENTS);
     require(few, &StudyPlace::keys(["factor"]), "too many combinations", "at most 256 of them")
 }

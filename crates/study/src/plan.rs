@@ -52,9 +52,12 @@ impl Plan {
     /// Returns the visits of a block in their random order.
     #[must_use]
     pub fn visits(&self, block: usize) -> Vec<Visit> {
+        // Complete blocks: drift of the machine between blocks affects all treatments alike.
         let main = (0..self.treatments.len()).map(|treatment| Visit { treatment, arm: Arm::Main });
         let again = self.study.rules.aa.then_some(Visit { treatment: 0, arm: Arm::Again });
         let mut visits: Vec<Visit> = main.chain(again).collect();
+        // Streams 0, 1 and 2 onwards keep the orders of visits, of workloads and the seeds
+        // independent: another workload does not change the order of treatments.
         self.rng(block, 0).shuffle(&mut visits);
         visits
     }
@@ -83,6 +86,7 @@ impl Plan {
         study.rules.blocks = 0;
         study.rules.budget_s = None;
         study.rules.precision_percent = None;
+        // A seed taken from the clock is part of the plan too, as orders follow from it.
         study.rules.seed = Some(self.seed);
         // Serialising plain data with string keys cannot fail.
         let text = serde_json::to_string(&study).unwrap_or_default();
@@ -116,6 +120,8 @@ impl Plan {
     }
 
     fn rng(&self, block: usize, stream: u64) -> Rng {
+        // 2^64 divided by the golden ratio gives neighbouring blocks distant seeds (D. E. Knuth,
+        // The Art of Computer Programming 3, 6.4). Journals depend on it.
         let block = (block as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Rng::new(self.seed ^ block.wrapping_add(stream.rotate_left(32)))
     }
@@ -152,6 +158,8 @@ fn treatments(study: &Study) -> Vec<Treatment> {
             let combination = combination.clone();
             (0..factor.levels.len()).map(move |level| [&combination[..], &[level]].concat())
         };
+        // The last factor varies fastest, so the combination of first levels, the baseline, is
+        // number 0.
         combinations = combinations.iter().flat_map(longer).collect();
     }
     combinations.into_iter().map(|levels| treatment(study, levels)).collect()

@@ -105,6 +105,7 @@ impl<'a> Session<'a> {
         observer.starting(&notices);
         let mut journal = match self.begin(journal, environment, notices) {
             Ok(journal) => journal,
+            // The backend may have changed settings already.
             Err(error) => return restored(backend, Err(error)),
         };
         let running = Running {
@@ -122,7 +123,9 @@ impl<'a> Session<'a> {
             Ok(reason) => reason.clone(),
             Err(error) => EndReason::Failed(error.to_string()),
         };
+        // After the restore, whose failure is the reason to record.
         let kept = journal.append(Entry::Ended { reason, unix_ms: UtcTime::now().unix_ms });
+        // The failure of the session is more important than that of its last line.
         let reason = outcome?;
         kept?;
         Ok((journal, reason))
@@ -179,16 +182,21 @@ impl Running<'_> {
             if !left {
                 continue;
             }
+            // The first judged block runs in any case: without one, the warm-ups would be in vain.
             if block > rules.warm_ups && self.is_spent(block) {
                 return Ok(EndReason::BudgetSpent);
             }
             for visit in self.visits(block) {
                 self.visit(block, visit, &mut attempts, observer)?;
             }
+            // Treatments are dropped between blocks only, so that every block is complete for
+            // analysis in pairs.
             self.put_out(block, observer)?;
             if std::mem::take(&mut is_first) {
                 self.tell_the_rest(&attempts, observer);
             }
+            // The width of intervals may end a study, but no verdict may: stopping at the first
+            // significant one would raise the error rate.
             let precise = rules.precision_percent.is_some() && block >= rules.warm_ups;
             if precise && observer.is_precise(self.journal.document()) {
                 return Ok(EndReason::Precise);
@@ -215,6 +223,7 @@ impl Running<'_> {
     fn put_out(&mut self, block: usize, observer: &mut dyn Observer) -> Result<(), SessionError> {
         let before = self.journal.document().out();
         let mut found = observer.out(self.journal.document());
+        // The baseline is never dropped, because all effects are relative to it.
         found.retain(|treatment| *treatment > 0 && !before.contains_key(treatment));
         for treatment in found {
             self.journal.append(Entry::Out { treatment, from_block: block + 1 })?;
@@ -241,6 +250,7 @@ impl Running<'_> {
         let out = self.journal.document().out();
         let is_out = |cell: Cell| out.get(&cell.1).is_some_and(|from| *from <= cell.0);
         let is_done = |cell| attempts.is_done(cell) || is_out(cell);
+        // Backends in virtual time boot upcoming treatments in parallel.
         self.backend.expect(&upcoming(self.plan, block, is_done));
         let evidence = self.backend.apply(treatment)?;
         let took_s = begun.elapsed().as_secs_f64();
@@ -275,6 +285,7 @@ impl Running<'_> {
         let order = SampleRequest {
             treatment: &self.plan.treatments()[treatment],
             workload: &self.session.workloads[workload],
+            // All treatments of a block do the same work, so its variation cancels in pairs.
             seed: self.plan.sample_seed(block, workload),
         };
         let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
@@ -282,6 +293,7 @@ impl Running<'_> {
         let took_s = begun.elapsed().as_secs_f64();
         let entry =
             SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, observation };
+        // On disk before the next sample begins, so that a kill costs one sample at most.
         self.journal.append(Entry::Sample(entry.clone()))?;
         Ok(entry)
     }

@@ -82,6 +82,7 @@ impl SystemWatch {
             own_ns: process_cpu_ns().saturating_add(children_cpu_ns()),
             ..SystemSnapshot::default()
         };
+        // getrusage(2) covers only children that have been waited for.
         if self.counts_living_children {
             let living_ns = living_children_ticks().saturating_mul(self.tick_ns);
             snapshot.own_ns = snapshot.own_ns.saturating_add(living_ns);
@@ -118,6 +119,7 @@ impl SystemSnapshot {
         let wall_ns = self.wall_ns.saturating_sub(before.wall_ns);
         let of_ns = wall_ns.saturating_mul(self.cpus);
         let of_ms = of_ns / NS_PER_MS;
+        // `/proc/stat` counts in ticks, so each cpu can be off by one.
         let granularity_ns = self.cpus.saturating_mul(self.tick_ns);
         let stolen_ns = self.stolen_ns.saturating_sub(before.stolen_ns);
         if stolen_ns > granularity_ns + of_ns / STOLEN_SHARE {
@@ -125,6 +127,7 @@ impl SystemSnapshot {
             return Some(Load::Stolen { stolen_ms, of_ms });
         }
         let busy_ns = self.busy_ns.saturating_sub(before.busy_ns);
+        // Busy time is in ticks and own time is exact, so their difference can be below zero.
         let foreign_ns = busy_ns.saturating_sub(self.own_ns.saturating_sub(before.own_ns));
         if foreign_ns > granularity_ns + of_ns / FOREIGN_SHARE {
             let foreign_ms = foreign_ns / NS_PER_MS;
@@ -180,6 +183,7 @@ fn cpu_ticks(stat: &str, cpus: &CpuSet) -> Ticks {
             continue;
         }
         let mut field = || -> u64 { words.next().and_then(|word| word.parse().ok()).unwrap_or(0) };
+        // The fields that follow, for guests, are included in user and nice (proc_stat(5)).
         let [user, nice, system, _idle, _iowait, irq, softirq, stolen] =
             std::array::from_fn(|_| field());
         let busy = [user, nice, system, irq, softirq];

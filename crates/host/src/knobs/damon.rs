@@ -156,6 +156,7 @@ pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> 
     write("contexts/0/monitoring_attrs/intervals/sample_us", &SAMPLE_US);
     write("contexts/0/monitoring_attrs/intervals/aggr_us", &AGGREGATION_US);
     write("contexts/0/targets/nr_targets", &1);
+    // Promotion alone does not need to monitor the fast tier.
     let hot_alone = actions.iter().all(|action| *action == Action::Hot);
     let regions = regions(&machine, hot_alone);
     write("contexts/0/targets/0/regions/nr_regions", &regions.len());
@@ -222,6 +223,7 @@ pub const WATCH_SAMPLE_US: u64 = SAMPLE_US;
 /// The system's error; the process may have ended.
 pub fn watched_regions(root: &Root) -> std::io::Result<Vec<WatchedRegion>> {
     let state = root.path(&format!("{THREADS}/0/state"));
+    // The kernel fills the files below only on request.
     std::fs::write(state, "update_schemes_tried_regions\n")?;
     let regions = format!("{THREADS}/0/contexts/0/schemes/0/tried_regions");
     let region = |number: u32| {

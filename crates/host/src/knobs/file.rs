@@ -45,6 +45,7 @@ pub(super) fn read(root: &Root, path: &str) -> FileState {
         Err(error) if error.kind() == ErrorKind::NotFound => return FileState::Absent,
         Err(error) => return FileState::Denied(error.to_string()),
     };
+    // The mode is examined because access(2) grants root everything.
     if metadata.permissions().mode() & 0o444 == 0 {
         return FileState::WriteOnly;
     }

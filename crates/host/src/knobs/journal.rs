@@ -54,6 +54,7 @@ impl Journal {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(|error| failed(&error))?;
         }
+        // The lock is on a separate file, because the journal is removed and created again.
         let file = OpenOptions::new().create(true).append(true).open(&lock);
         let file = file.map_err(|error| failed(&error))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
@@ -128,6 +129,7 @@ impl Journal {
     }
 
     fn sync_directory(&self) -> Result<(), KnobError> {
+        // fsync(2) of a file does not cover its directory entry.
         let Some(directory) = self.path.parent() else { return Ok(()) };
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| no_journal(&self.path, &error))

@@ -85,6 +85,7 @@ pub(super) fn put_back(
     for (path, outcome) in settle(root, saved) {
         match outcome {
             Ok((found, value)) => {
+                // Recorded one by one, so that a restore that is killed can be continued.
                 journal.restored(&path)?;
                 restored.push(RestoredFile { path, found, value });
             }
@@ -156,6 +157,7 @@ fn write_back(root: &Root, path: &str, prior: &str) -> Result<(), String> {
     if value::same(&read(root, path)?, prior) {
         return Ok(());
     }
+    // The kernel does not change the number of DAMON's threads while any runs.
     if path == damon::COUNT {
         damon::stop(root).map_err(|(file, _, why)| format!("/{file}: {why}"))?;
     }

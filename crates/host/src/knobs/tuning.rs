@@ -66,6 +66,7 @@ impl Tuning {
         if knob.nature == Nature::Damon {
             check_damon(&self.root, knob, value)?;
         }
+        // A trigger, such as drop_caches, has no value to restore.
         if knob.nature != Nature::Trigger {
             self.save(knob)?;
         }
@@ -119,6 +120,7 @@ impl Tuning {
 
     /// Saves the prior values of the files that are not saved yet.
     fn save(&mut self, knob: &Knob) -> Result<(), KnobError> {
+        // Only the value before the first change is the one to restore.
         let known = |path: &String| self.saved.iter().any(|(saved, _)| saved == path);
         let new: Vec<&String> = knob.saves.iter().filter(|path| !known(path)).collect();
         let mut values = BTreeMap::new();
@@ -131,6 +133,7 @@ impl Tuning {
         self.check_ways_back(knob, &values)?;
         if self.journal.is_none() {
             let journal = Journal::hold(&self.root)?;
+            // Checked again under the lock, since another run may have been killed meanwhile.
             check_nothing_left(&self.root, &journal)?;
             self.journal = Some(journal);
         }
@@ -197,6 +200,7 @@ impl Tuning {
         if knob.nature == Nature::Trigger {
             return Ok(wanted.to_owned());
         }
+        // The kernel accepts some values and keeps others.
         let mut kept = self.prior(knob, path)?;
         let of_pool = pool::counts(path, wanted, &kept);
         if of_pool.is_some_and(pool::Counts::is_short) {
@@ -228,6 +232,7 @@ impl Tuning {
 impl Drop for Tuning {
     /// Files that cannot be restored stay in the journal, which blocks the next run.
     fn drop(&mut self) {
+        // Files that cannot be restored stay in the journal, for `numalab knobs restore`.
         let _ = self.restore();
     }
 }

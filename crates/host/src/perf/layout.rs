@@ -75,6 +75,7 @@ fn common(layout: SampleLayout, begin: Begin, privilege: Privilege) -> sys::perf
         sample_type: layout.sample_type(),
         sample_regs_user: STACK_POINTER,
         sample_max_stack: MOST_CALLS,
+        // Records are ordered with times that this process takes itself.
         clockid: libc::CLOCK_MONOTONIC,
         ..sys::perf_event_attr::default()
     };
@@ -102,6 +103,7 @@ pub(super) fn page_faults(
     let mut attr = common(layout, begin, privilege);
     attr.type_ = sys::PERF_TYPE_SOFTWARE;
     attr.config = u64::from(sys::PERF_COUNT_SW_PAGE_FAULTS);
+    // Every fault, because a page is touched first only once.
     attr.sample_period = 1;
     attr.wakeup_watermark = watermark_bytes;
     attr.set_mmap(1);
@@ -144,6 +146,7 @@ pub(super) fn helper(
 ) -> sys::perf_event_attr {
     let mut attr = memory_samples(event, begin, privilege, 0, 0);
     [attr.config, attr.config1, attr.config2] = config;
+    // It only counts, and writes no records.
     attr.sample_period = 0;
     attr.sample_type = 0;
     attr.sample_regs_user = 0;

@@ -151,6 +151,7 @@ impl Recording {
         cpus: &CpuSet,
         ring_bytes: usize,
     ) -> Result<(), Errno> {
+        // The kernel gives an inherited event a ring only if it is bound to a cpu.
         for cpu in cpus.iter() {
             let watermark = u32::try_from(ring_bytes / 4).unwrap_or(u32::MAX);
             match self.faults(thread, cpu, begin, ring_bytes, watermark) {
@@ -181,6 +182,7 @@ impl Recording {
         let ask =
             |privilege| open(layout::page_faults(begin, privilege, watermark), thread, cpu.0, None);
         let event = match ask(self.privilege) {
+            // The first event decides, so that all have the same privilege.
             Err(Errno::ACCESS | Errno::PERM) if self.events.is_empty() => {
                 self.privilege = Privilege::User;
                 ask(Privilege::User)
@@ -215,6 +217,7 @@ impl Recording {
             let attr = layout::memory_samples(event, begin, self.privilege, precise, watermark);
             let behind = leader.as_ref().map(OwnedFd::as_fd);
             match open(attr, thread, cpu.0, behind) {
+                // Units differ in the highest level that they accept.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) if precise > 1 => precise -= 1,
                 opened => break opened?,
             }
@@ -248,6 +251,7 @@ impl Recording {
         let ended: Vec<usize> = waking
             .iter()
             .zip(&polled)
+            // The thread that owns the ring has ended: poll(2) would return at once from now on.
             .filter(|(_, polled)| polled.revents().contains(PollFlags::HUP))
             .map(|(at, _)| *at)
             .collect();
@@ -266,6 +270,7 @@ impl Recording {
                 None => {}
             });
         }
+        // Each ring is in order, but their times overlap.
         batch.records.sort_by_key(PerfRecord::time_ns);
         batch
     }
@@ -280,6 +285,7 @@ impl Recording {
 fn error(process: u32, errno: Errno) -> PerfError {
     let root = Root::live();
     match errno {
+        // Allowed for a process of this user, so this process is not theirs.
         Errno::ACCESS | Errno::PERM if page_faults_allowed(&root).is_ok() => {
             PerfError::Foreign { process }
         }

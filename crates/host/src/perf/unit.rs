@@ -88,6 +88,7 @@ fn pebs(root: &Root, unit: &str) -> Vec<MemoryEvent> {
     let event = |name: &str, period, least: Option<u64>| {
         let mut terms = described.terms(&format!("events/{name}"))?;
         if let Some(cycles) = least {
+            // The event's description includes a threshold, which would be placed twice.
             terms.retain(|(term, _)| term != "ldlat");
             terms.push(("ldlat".to_owned(), cycles));
         }
@@ -196,6 +197,7 @@ fn place(word: &mut u64, ranges: &str, mut value: u64) -> Option<()> {
         }
         let mask = u64::MAX >> (u64::BITS - width);
         *word |= (value & mask) << first;
+        // A range of 64 bits leaves nothing to place.
         value = value.checked_shr(width).unwrap_or(0);
     }
     (value == 0).then_some(())

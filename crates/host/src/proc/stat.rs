@@ -32,6 +32,7 @@ impl Stat {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
+        // The name may contain parentheses and blanks, so the last parenthesis ends it.
         let (name, rest) = rest.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         // The state, field 3 of proc_pid_stat(5), has index 0 here.

@@ -64,6 +64,7 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
         Some(set) => set,
         None => assumed_sharing(reader, place, level, cpu, cpus),
     };
+    // The directory is this cpu's, whatever its list says.
     cpus.insert(cpu.id);
     let small = |value: Option<u64>| {
         value.and_then(|value| u32::try_from(value).ok()).filter(|&value| value > 0)

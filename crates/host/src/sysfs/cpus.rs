@@ -156,6 +156,7 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     }
     for groups in groups_of_number.values_mut() {
         groups.dedup();
+        // After the first pass there is little to sort: neighbours mostly share a package.
         groups.sort_unstable();
         groups.dedup();
     }

@@ -50,6 +50,7 @@ impl<'a> Reader<'a> {
     }
 
     fn unreadable(&mut self, path: &str, error: &io::Error) {
+        // Kernels and architectures differ in their files, so a missing one is not a finding.
         let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         if !absent {
             self.warn("file-unreadable", path, format!("cannot be read: {error}"));

@@ -27,6 +27,7 @@ impl BackendKind {
         study: &mut Study,
         settings: &[(String, String)],
     ) -> Result<(), BackendError> {
+        // The author's estimate is for the bundled settings.
         let before = self.work_of_a_block(study);
         settings.iter().try_for_each(|(key, value)| self.set(study, key, value))?;
         let share = self.work_of_a_block(study) / before;
@@ -55,6 +56,7 @@ impl BackendKind {
         let setting = self.setting(key);
         let factor = study.factors.iter().position(|factor| factor.name == key);
         if let Some(at) = factor.filter(|_| setting.is_none() || value.contains(',')) {
+            // Such levels set several settings, so a list can only choose among them.
             let is_named = |level: &Level| matches!(level, Level::Named(_));
             if study.factors[at].levels.iter().any(is_named) {
                 return keep_levels(study, at, value);
@@ -70,6 +72,7 @@ impl BackendKind {
         })?;
         let is_on = value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
+        // A factor whose setting is fixed now has nothing to vary.
         let decided = |name: &str| name == key || is_on && self.decides.contains(&(key, name));
         study.factors.retain(|factor| !decided(&factor.name));
         Ok(())
@@ -79,6 +82,7 @@ impl BackendKind {
     fn levels_of(&self, key: &str, list: &str) -> Result<Vec<Level>, BackendError> {
         let mut settings: Vec<Setting> = list.split(',').map(setting_of).collect();
         if settings.iter().all(|setting| matches!(setting, Setting::Integer(_))) {
+            // Scales need ascending numbers, whatever the order on the command line.
             settings.sort_by_key(|setting| match setting {
                 Setting::Integer(number) => *number,
                 _ => 0,

@@ -145,6 +145,7 @@ impl BackendKind {
             Some((setting.name.to_owned(), value??))
         });
         let mut settings: Map<String, Value> = defaults.collect();
+        // The study's own values replace the defaults.
         settings.extend(spec.settings.clone());
         serde_json::from_value(Value::Object(settings)).map_err(|error| BackendError::BadInput {
             place: StudyPlace::keys(["backend", self.name]),
@@ -221,6 +222,7 @@ pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> 
 
 /// Returns the name that was probably meant: with its present spelling or name, or the nearest one.
 fn meant<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    // Settings have dashes, knobs underscores; users mix them.
     let spelled = name.to_lowercase().replace('_', "-");
     let renamed = RENAMED.iter().find(|(old, _)| *old == spelled);
     let wanted = renamed.map_or(spelled.as_str(), |(_, new)| new);

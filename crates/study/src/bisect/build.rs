@@ -83,6 +83,7 @@ impl Build {
         match (ran.status.code(), ran.status.signal()) {
             (Some(0), _) => {
                 let printed = last(&ran.stdout);
+                // An absolute path replaces the working tree, so scripts may print either.
                 let file = worktree.join(&printed);
                 if printed.is_empty() || !file.is_file() {
                     let commit = commit.short().to_owned();
@@ -110,6 +111,7 @@ impl Build {
                 shell.env("O", kept);
                 let config = config.as_ref().map(|path| path.as_os_str().to_owned());
                 shell.env("CONFIG", config.unwrap_or_default());
+                // Neighbouring commits share most objects.
                 if on_path("ccache").is_some() {
                     shell.env("KCC", "CC=ccache gcc");
                 }

@@ -44,6 +44,7 @@ impl Repository {
             "log",
             "-1",
             "--format=%H%n%an <%ae>%n%s",
+            // A revision may begin with a dash.
             "--end-of-options",
             &format!("{revision}^{{commit}}"),
             "--",
@@ -59,6 +60,8 @@ impl Repository {
     /// # Errors
     /// [`BisectError::NotBehind`] if `bad` does not descend from `good`.
     pub fn count(&self, good: &Commit, bad: &Commit) -> Result<usize, BisectError> {
+        // The search needs an order between the two; histories that only share an ancestor have
+        // none.
         let base = self.git(&["merge-base", &good.hash, &bad.hash]).unwrap_or_default();
         if base.trim() != good.hash || good.hash == bad.hash {
             let (good, bad) = (good.short().to_owned(), bad.short().to_owned());
@@ -75,6 +78,8 @@ impl Repository {
     /// # Errors
     /// [`BisectError::Git`].
     pub fn candidates(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, BisectError> {
+        // Git lists the commits by how well they halve the rest, which a history with merges makes
+        // more than a middle position.
         let mut words = vec!["rev-list", "--bisect-all", bad, "--not"];
         words.extend(goods.iter().map(String::as_str));
         let listed = self.git(&words)?;
@@ -89,6 +94,7 @@ impl Repository {
     /// [`BisectError::Git`].
     pub fn check_out(&self, commit: &Commit) -> Result<(), BisectError> {
         if self.worktree.exists() {
+            // A build may have changed files of the tree.
             let arguments = ["checkout", "--quiet", "--force", "--detach", &commit.hash];
             return git(&self.worktree, &arguments).map(drop);
         }

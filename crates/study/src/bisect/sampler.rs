@@ -62,9 +62,12 @@ impl<'a> Sampler<'a> {
         let request = SampleRequest {
             treatment: &treatments[0],
             workload: &workloads[0],
+            // By number and not by commit, so that all commits do the same work in a sample.
             seed: self.plan.sample_seed(number, 0),
         };
         let sampled = backend.apply(&treatments[0]).and_then(|_| backend.sample(&request));
+        // Before the sample's own failure is reported: settings that stay changed would spoil all
+        // later commits.
         backend.restore().map_err(BisectError::NotRestored)?;
         let readings = sampled?.readings;
         let found = readings.iter().find(|reading| reading.quantity.metric == self.metric);

@@ -49,6 +49,7 @@ impl Bisect<'_> {
         let (mut passed_over, mut decisions) = (Vec::new(), 0);
         loop {
             let candidates = self.repository.candidates(&bad, &goods)?;
+            // Git's order is kept, so the next best commit follows one that was passed over.
             let is_open = |hash: &&String| **hash != bad && !passed_over.contains(*hash);
             let next = candidates.iter().find(is_open).cloned();
             let Some(next) = next.filter(|_| decisions < self.bisection.most_judged()) else {
@@ -101,6 +102,7 @@ impl Bisect<'_> {
 
     /// Tests whether the bad end is worse than the good one by more than the margin.
     fn compare_ends(&mut self, ends: &mut Ends) -> Result<Look, BisectError> {
+        // Costs are compared as ratios, hence in logarithms.
         let margin = (1.0 + self.question.margin_percent / 100.0).ln();
         let test = self.bisection.ends(margin).map_err(BisectError::Rules)?;
         self.decide(test, |bisect, nth| {
@@ -133,6 +135,7 @@ impl Bisect<'_> {
             Ok(Look::Decided(Side::Above)) => CommitSide::Bad,
             Ok(Look::Decided(Side::Below)) => CommitSide::Good,
             Ok(_) => CommitSide::Undecided,
+            // A kernel that does not boot says nothing about the metric.
             Err(error) if is_of_the_commit(&error) => CommitSide::NotRun(error.to_string()),
             Err(error) => return Err(error),
         };

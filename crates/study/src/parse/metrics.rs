@@ -41,6 +41,7 @@ struct Known<'a> {
 
 impl Known<'_> {
     fn check(&self, place: &StudyPlace, name: &str) -> Result<(), Fault> {
+        // A misspelled primary metric would be noticed only after the last block.
         let is_given = name.split_once('.').is_some_and(|(workload, metric)| {
             let mut workloads = self.workloads.iter().filter(|own| own.name == workload);
             workloads.any(|workload| self.gives(workload, metric))
