@@ -111,6 +111,7 @@ impl Plugin {
             Effect::None => {}
             Effect::Advance(ns) => self.move_clock(i64::try_from(ns).unwrap_or(0)),
             Effect::Sleep(time) => {
+                // A sleep may last longer than asked: its real length is taken off what is owed.
                 let begun = std::time::Instant::now();
                 std::thread::sleep(time);
                 self.engine.slept(vcpu, begun.elapsed());

@@ -51,6 +51,7 @@ impl Pmu {
         let at = self.offset + (HEADER + vcpu * STRIDE) as u64;
         let mut sequence = [0; 8];
         self.file.read_exact_at(&mut sequence, at)?;
+        // Even, even if an earlier write failed and left an odd number.
         let next = (u64::from_le_bytes(sequence) | 1).wrapping_add(1);
         self.file.write_all_at(&(next - 1).to_le_bytes(), at)?;
         self.file.write_all_at(&counts(engine, vcpu).to_bytes(), at + 8)?;

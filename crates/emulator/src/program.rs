@@ -187,6 +187,7 @@ impl Program {
         };
         self.leaves(world, seat);
         world.settle_all();
+        // All accesses so far were counted above: they belong to the phase that the marker ends.
         let (change, _) = engine.mark(world.threads[seat].cpu, marker);
         self.lets_others(seat, Leave::Yields);
         change
@@ -312,6 +313,8 @@ impl Program {
     fn comes_in_order(&'static self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };
         let now_ps = world.threads[seat].came_to_ps();
+        // Before threads took turns they ran as the host scheduled them and caught up with each
+        // other later: contended lines and queues differed between runs by tens of percent.
         if self.turns.order().schedule.is_ahead(seat, now_ps) {
             self.lets_others(seat, Leave::Yields);
         }
@@ -321,6 +324,7 @@ impl Program {
 /// Returns this process's report file: `FILE.PID`, or `FILE.1.PID` and so on if it was another
 /// program before execve(2), which left its report there.
 pub fn report_file(file: &str) -> String {
+    // Per process, as fork(2) copies the parent's choice.
     static CHOSEN: Mutex<Option<(u32, String)>> = Mutex::new(None);
     let process = std::process::id();
     let mut chosen = lock(&CHOSEN);

@@ -168,6 +168,7 @@ impl Running {
     pub fn vcpu(&self) -> Option<usize> {
         let current = self.current();
         let last = self.last.load(Relaxed);
+        // A vCPU mostly runs many blocks in a row.
         if self.cpus.get(last).is_some_and(|cpu| cpu.load(Relaxed) == current) {
             return Some(last);
         }

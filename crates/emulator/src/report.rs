@@ -150,6 +150,7 @@ impl<'a> Report<'a> {
             // A device or a pipe is written to; a rename would replace it.
             return fs::write(file, text);
         }
+        // Next to the file, as a rename does not cross file systems.
         let mut half = file.as_os_str().to_owned();
         half.push(".part");
         fs::write(&half, text)?;

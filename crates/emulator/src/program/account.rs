@@ -136,6 +136,7 @@ impl Account {
             source: outcome.source,
             on_one_node: outcome.on_one_node,
             page: is_memory.then_some((touch.used, touch.home)),
+            // A share rather than a time: only a part of the access's cost may be waited for.
             queue_parts: outcome.queue_ps * PARTS / outcome.cost_ps.max(1),
         };
         self.latest.add(recent);

@@ -131,6 +131,7 @@ impl Program {
         if is_fork {
             self.forked(&mut order, seat, value);
         }
+        // 0 from futex(2) means that the thread was woken: only its waker knows at which time.
         if value != 0 || !order.is_early(seat) {
             self.goes_on_after(&mut order, seat, pending, value);
         }
@@ -296,6 +297,7 @@ impl World {
         match call {
             Call::Map => {
                 let end = value + length.next_multiple_of(PAGE_BYTES);
+                // `MAP_FIXED` replaces what was mapped there.
                 self.unmap(value, length);
                 let file =
                     (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
@@ -343,6 +345,7 @@ impl World {
 
     /// Moves the end of the heap.
     fn moved_break(&mut self, seat: usize, end: u64) {
+        // The C library's first brk(2) asks for the present end.
         let (start, old_end) = *self.heap.get_or_insert((end, end));
         self.heap = Some((start, end));
         if end > old_end {
@@ -379,6 +382,8 @@ fn pages(start: u64, bytes: u64) -> std::ops::Range<u64> {
 
 /// Decodes a mode of set_mempolicy(2), ignoring its flags; `None` is the default policy.
 fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
+    // `linux/mempolicy.h`: 0 is `MPOL_DEFAULT`, 1 and 5 are `MPOL_PREFERRED` and `_MANY`, 2 is
+    // `MPOL_BIND`, 3 and 6 are `MPOL_INTERLEAVE` and `_WEIGHTED_INTERLEAVE`, 4 is `MPOL_LOCAL`.
     match (mode & 0xff, nodes.first()) {
         (0, _) | (_, None) => None,
         (1 | 5, Some(node)) => Some(Placement::Preferred(*node)),

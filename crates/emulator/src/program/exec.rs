@@ -61,6 +61,7 @@ fn command_line(
 ) -> Option<Vec<Vec<u8>>> {
     let (path, arguments) = interpreted(target, path.to_owned(), arguments)?;
     let mut words = own_options(&fs::read("/proc/self/cmdline").ok()?, keeps)?;
+    // The preload is this library, which is for the host's architecture.
     if target == std::env::consts::ARCH && is_used_by(&first_bytes(Path::new(&path), FIRST_BYTES)?)
     {
         words.extend([b"-E".to_vec(), preloads()?]);
@@ -89,6 +90,8 @@ fn interpreted(
         let mut before = vec![interpreter.as_bytes().to_vec()];
         before.extend(argument.map(|argument| argument.as_bytes().to_vec()));
         before.push(path.into_bytes());
+        // execve(2) replaces a script's first argument by the interpreter, its argument and the
+        // path.
         arguments.splice(0..arguments.len().min(1), before);
         path = interpreter.to_owned();
     }
@@ -133,6 +136,7 @@ fn own_file() -> Option<Vec<u8>> {
 
 /// Returns true for a 64-bit program of QEMU's target (elf(5): `e_machine`).
 fn is_program(head: &[u8], target: &str) -> bool {
+    // `EM_AARCH64` and `EM_X86_64`. `e_machine` is at byte 18, which is 12 after the prefix.
     let number = if target == "aarch64" { 0xb7 } else { 0x3e };
     let machine = head.strip_prefix(b"\x7fELF\x02\x01").and_then(|rest| rest.get(12..14));
     machine == Some(&[number, 0])

@@ -69,6 +69,7 @@ impl Children {
 
     /// Records the new child's id, or that creating it failed.
     pub fn made(&mut self, process: i64) {
+        // Negative if the call failed, which frees the position.
         self.replace(-1, process.max(0));
     }
 

@@ -17,6 +17,9 @@ pub enum Futex {
 impl Futex {
     /// Decodes the second argument of the call.
     pub fn of(operation: u64) -> Self {
+        // `linux/futex.h`, without the flags for private futexes (0x80) and the clock (0x100): 0
+        // and 9 are `FUTEX_WAIT` and `_WAIT_BITSET`; 1, 5 and 10 `FUTEX_WAKE`, `_WAKE_OP` and
+        // `_WAKE_BITSET`; 3 and 4 `FUTEX_REQUEUE` and `_CMP_REQUEUE`.
         match operation & 0x7f {
             0 | 9 => Self::Wait,
             1 | 5 | 10 => Self::Wake,

@@ -24,6 +24,7 @@ struct Place {
 
 impl Place {
     fn is_of(&self, index: usize) -> bool {
+        // Relaxed, as a thread looks up only its own index, which it entered itself.
         self.owner.load(Relaxed) == index + 1
     }
 }
@@ -54,6 +55,7 @@ impl Indices {
     pub fn sits(&self, index: usize, seat: usize) -> bool {
         let free = self
             .from(index)
+            // Pairs with the release in `ends`: a new owner's stores come after the last one's.
             .find(|place| place.owner.compare_exchange(0, index + 1, Acquire, Relaxed).is_ok());
         if let Some(place) = free {
             place.seat.store(seat, Relaxed);

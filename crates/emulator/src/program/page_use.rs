@@ -189,6 +189,7 @@ impl PageUse {
     #[inline]
     pub fn count(&self, home: usize, [loads, stores]: [u64; 2]) {
         self.accesses[home].add(loads + stores);
+        // If nodes had copies of the page, this store would have to go to all of them.
         if self.nodes.get() & !(1 << home) != 0 {
             self.shared_stores.add(stores);
         }
@@ -200,7 +201,10 @@ impl PageUse {
     pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
         let line = self.line(address);
         let LineState { owner, heat, changed } = LineState::of(line.load(Relaxed));
+        // From 1 to 254: 0 is no owner, and 255 several readers.
         let own = u8::try_from(seat % (MOST_THREADS - 1)).unwrap_or(0) + 1;
+        // All caches can hold a line that was not stored to, or that several threads have read
+        // since.
         let stays = owner == own || kind == Kind::Load && (owner == 0 || owner == READ_BY_SEVERAL);
         if stays && heat == 0 {
             return Line::Quiet;
@@ -211,6 +215,7 @@ impl PageUse {
         let since = now.wrapping_sub(changed).cast_signed().max(0).cast_unsigned();
         let then = match kind {
             _ if stays => LineState { owner, heat: if since > LONG { 0 } else { heat }, changed },
+            // The first store takes the line from no other cache.
             Kind::Store if owner == 0 => LineState { owner: own, heat: 0, changed: now },
             _ => LineState {
                 owner: if kind == Kind::Load { READ_BY_SEVERAL } else { own },

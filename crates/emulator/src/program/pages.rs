@@ -63,6 +63,7 @@ impl Pages {
 
     /// Removes pages that the program freed.
     pub fn remove(&mut self, numbers: Range<u64>) {
+        // Programs unmap ranges far larger than what they touched: the shorter of both is walked.
         let many = numbers.end - numbers.start > self.living.len() as u64;
         let gone: Vec<u64> = match many {
             true => self.living.keys().copied().filter(|number| numbers.contains(number)).collect(),
@@ -123,6 +124,7 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
     }
     // By time waited, or by accesses where nothing was waited for.
     let weight = |node: &usize| (seen.memory_ps[*node], seen.accesses[*node]);
+    // Of nodes with equal weights `max_by_key` takes the last, which is the first in reverse.
     let main_node = (0..MOST_NODES).rev().max_by_key(weight).unwrap_or(0);
     let sharing = match (seen.threads, seen.nodes) {
         (..=1, _) => Sharing::Private,

@@ -121,6 +121,7 @@ impl Schedule {
     pub fn next(&mut self) -> Option<Turn> {
         self.wake_sleepers();
         let busy = self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.queue.is_empty());
+        // The lower number wins a tie, so that the order is the same in every run.
         let (cpu, _) = busy.min_by_key(|(at, cpu)| (cpu.now_ps, *at))?;
         self.turn_of(self.cpus[cpu].queue[0])
     }
@@ -131,6 +132,8 @@ impl Schedule {
         let others_ps = self.others_ps(cpu);
         let of = &mut self.cpus[cpu];
         let now_ps = of.now_ps;
+        // A cpu that is behind the others may run past all of them by a quantum, so that every turn
+        // makes progress.
         let mut until_ps = others_ps.map_or(u64::MAX, |others| others.max(now_ps) + QUANTUM_PS);
         if of.queue.len() > 1 {
             if of.slice_ends_ps <= now_ps {
@@ -195,10 +198,12 @@ impl Schedule {
         if !matches!(self.seats[seat].state, State::Waits | State::Sleeps(_)) {
             return;
         }
+        // The waker may be behind the thread that it wakes, which cannot go back in time.
         let at_ps = at_ps.max(self.seats[seat].now_ps);
         let cpu = self.cpu_for(seat);
         let of = &mut self.cpus[cpu];
         if of.queue.is_empty() {
+            // The time of an idle cpu stands still; it jumps to that of its new thread.
             of.now_ps = of.now_ps.max(at_ps);
         }
         of.queue.push_back(seat);
@@ -286,6 +291,7 @@ impl Schedule {
     fn others_ps(&self, cpu: usize) -> Option<u64> {
         let busy =
             self.cpus.iter().enumerate().filter(|(at, of)| *at != cpu && !of.queue.is_empty());
+        // A sleeper may become the next to run, so a turn must not go far beyond its time.
         let sleepers = self.seats.iter().filter_map(|seat| match seat.state {
             State::Sleeps(until_ps) => Some(until_ps),
             _ => None,
@@ -322,6 +328,7 @@ impl Schedule {
         let cpu = self.seats[seat].cpu;
         if self.cpus[cpu].queue.front() == Some(&seat) {
             self.came_to(seat, now_ps);
+            // The next thread of this cpu begins a slice of its own.
             self.cpus[cpu].slice_ends_ps = 0;
         }
         self.cpus[cpu].queue.retain(|of| *of != seat);

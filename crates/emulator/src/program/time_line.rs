@@ -57,6 +57,7 @@ impl TimeLine {
             seen.goes_on(thread, nodes, &mut stretch);
         }
         match self.stretches.last_mut() {
+            // A thread that is behind the others adds to the last stretch.
             Some(last) if last.end_ns >= stretch.end_ns => last.join(&stretch),
             _ => self.stretches.push(stretch),
         }

@@ -165,6 +165,7 @@ impl Turns {
         let born = Some(Born { index, tells_at });
         order.hosts[seat] =
             Some(Host { thread, tid: own_tid(), born, in_call: false, futex: None });
+        // A lone thread cannot wait for another one's turn.
         if order.schedule.seats() > 1 {
             self.watch();
         }
@@ -211,6 +212,7 @@ impl Turns {
             }
         }
         let mut order = self.order();
+        // Before this thread can store to a futex that others are about to wait at.
         order.settle();
         order.is_back(seat);
         // The turn may have been given to another seat before the lock was taken.
@@ -259,6 +261,8 @@ impl Turns {
 
     /// Removes threads that have ended and had their addresses cleared.
     pub fn see_ends(&self, order: &mut Order) {
+        // Memory that cannot be read counts as cleared: it may be unmapped, or there is no address
+        // (0).
         let is_told = |address: u64| guest_memory::word(address).is_none_or(|word| word == 0);
         while let Some(at) = order.ends.iter().position(|(_, address)| is_told(*address)) {
             let (seat, _) = order.ends.swap_remove(at);
@@ -311,6 +315,7 @@ impl Turns {
     /// Gives the turn to the next thread.
     pub fn give(&self, order: &mut Order) {
         self.news.store(false, Relaxed);
+        // The watch looks only at a holder that keeps one turn for long.
         self.given.fetch_add(1, Relaxed);
         order.taken = false;
         order.turn = order.schedule.next();

@@ -160,6 +160,7 @@ impl World {
     /// Records a page's second user, on a node.
     fn hand_over(&mut self, used: &PageUse, number: u64, home: usize) {
         used.hand_to(home);
+        // The first user has cached the page without a second user's node.
         self.threads[used.first()].pages.forget(number);
         if self.follows_users {
             self.forget();
@@ -177,6 +178,7 @@ impl World {
             "" => ANONYMOUS.to_owned(),
             path => path.to_owned(),
         });
+        // Stores to shared mappings (`MAP_SHARED`) go to the parent's pages.
         if store && !self.regions.all()[region].shared {
             self.copies(number);
         }
@@ -223,6 +225,7 @@ impl World {
     /// Invalidates the threads' caches.
     pub fn forget(&mut self) {
         self.settle_all();
+        // Cached lines hold counts for the pages' present locations, and were counted first.
         self.generation += 1;
     }
 
@@ -240,6 +243,7 @@ impl World {
             thread.starts_over(engine, at);
         }
         let space = &mut self.space;
+        // All of these pages were touched before: they are only looked up here, not placed.
         self.pages.start_over(|number| space.touch(number, 0, None, false));
         self.regions.start_over();
         (self.contention, self.time_line) = (Contention::default(), TimeLine::default());

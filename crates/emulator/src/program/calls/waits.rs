@@ -72,6 +72,7 @@ pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Op
             (guest_memory::word(first) == Some(expected)).then_some(Leave::Waits)
         }
         Call::Poll | Call::EventPoll => {
+            // Without time to wait (0), the call only looks and returns.
             let limit = if call == Call::Poll { third } else { arguments[3] };
             (limit != 0).then_some(Leave::Waits)
         }

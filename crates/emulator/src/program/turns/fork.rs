@@ -36,10 +36,12 @@ impl Turns {
             }
         }
         if let Some(host) = &mut order.hosts[seat] {
+            // The thread goes on in the child under another id.
             host.tid = own_tid();
         }
         order.schedule.keeps_only(seat);
         order.forget_others();
+        // The watch was another thread, so the child has none.
         self.watched.store(false, Relaxed);
         if self.is_holder(seat) || order.schedule.is_ready(seat) {
             self.give(order);

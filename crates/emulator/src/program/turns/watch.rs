@@ -36,6 +36,7 @@ impl Turns {
         let blocked = BlockedSignals::all();
         let spawned = thread::Builder::new().name("numalab".to_owned()).spawn(|| self.look());
         drop(blocked);
+        // The next thread to arrive tries again.
         if spawned.is_err() {
             self.watched.store(false, Relaxed);
         }
