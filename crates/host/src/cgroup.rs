@@ -45,6 +45,7 @@ pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
     let groups = root.document("proc/self/cgroup").ok()?;
     let v1 = group_directory(&mounts, V1.file_system, MEMORY, path_v1(&groups, MEMORY));
     let v2 = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups));
+    // A machine can have both versions mounted, each with some of the controllers.
     let limits = v1
         .iter()
         .flat_map(|place| limits(root, place, &V1))

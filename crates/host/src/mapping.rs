@@ -97,6 +97,8 @@ impl Mapping {
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
         let needed = (mapped_bytes / page_bytes) as u64;
         huge_pool::require(&Root::live(), pages, None, needed)?;
+        // There are two limits: `require` has checked that on pages touched, and this is on pages
+        // mapped.
         huge_pool::within_limit(&Root::live(), pages, needed, Charge::Mapped)?;
         // The kernel takes the logarithm of the size in the upper bits of the flags.
         let size_flag = MapFlags::from_bits_retain(page_bytes.ilog2() << libc::MAP_HUGE_SHIFT);
@@ -120,6 +122,7 @@ impl Mapping {
         let page_bytes = granule(pages, size_bytes)?;
         let guard_bytes = granule(base_pages(), size_bytes)?;
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
+        // Room for aligning the pages, and for a guard on each side.
         let reservation_bytes = mapped_bytes + page_bytes + 2 * guard_bytes;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let reservation = map(reservation_bytes, ProtFlags::empty(), flags)?;
@@ -151,6 +154,8 @@ impl Mapping {
             .map_err(|errno| self.kernel_error("mprotect", errno))?;
         let advice = match self.pages {
             Pages::Transparent => Advice::LinuxHugepage,
+            // With `transparent_hugepage/enabled` set to `always`, the kernel would make these
+            // huge.
             _ => Advice::LinuxNoHugepage,
         };
         // SAFETY: within this mapping's own reservation; the page size does not affect the content.
@@ -226,6 +231,7 @@ impl Mapping {
         mut keep_going: impl FnMut() -> bool,
     ) -> Result<bool, MappingError> {
         let page_bytes = granule(self.pages, self.len_bytes)?;
+        // In pieces, so that a large mapping can be given up on the way.
         let piece_bytes = page_bytes.max(64 << 20);
         let mut offset = 0;
         while offset < self.mapped_bytes {

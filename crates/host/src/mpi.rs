@@ -156,6 +156,7 @@ impl Mpi {
             Some(handles) => Library::OpenMpi(Calls::find(&loaded, handles)?),
             None => Library::Mpich(Calls::find(&loaded, Handles::mpich())?),
         };
+        // Allowed before `MPI_Init` (MPI 3.1, 8.1.1).
         let version = each!(&library, calls => calls.library_version()?);
         each!(&library, calls => calls.init()?);
         let flavour = MpiFlavour::of(has_open_mpi_handles, &version);

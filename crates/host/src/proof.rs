@@ -140,7 +140,6 @@ pub fn prove(mapping: &Mapping, expected: NodeId) -> Result<Proof, ProofError> {
 ///
 /// # Errors
 /// As [`prove`].
-/// As [`prove`].
 pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
     prove_within(span, &NodeSet::from_iter([expected]))
 }
@@ -149,7 +148,6 @@ pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
 /// node.
 ///
 /// # Errors
-/// As [`prove`].
 /// As [`prove`].
 pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError> {
     let page_bytes = page_size_bytes(span.pages);
@@ -186,6 +184,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
         })?;
     let backed_bytes = sizes.get(&page_bytes).copied().unwrap_or(0);
     let resident: u64 = sizes.values().sum();
+    // First, as pages that were not touched have no size yet.
     if resident < mapped_bytes {
         return Err(ProofError::NotTouched {
             absent: (mapped_bytes - resident).div_ceil(page_bytes),
@@ -267,6 +266,7 @@ fn count(status: &[i32], found: &mut PagesFound) {
     for &status in status {
         match u32::try_from(status) {
             Ok(node) => *found.per_node.entry(NodeId(node)).or_default() += 1,
+            // A negated error number: ENOENT for a page that was never touched.
             Err(_) => found.absent += 1,
         }
     }

@@ -65,6 +65,7 @@ fn process_of(name: &str) -> Option<Pid> {
 }
 
 fn is_gone(process: Pid) -> bool {
+    // EPERM means that it exists, and belongs to another user.
     test_kill_process(process) == Err(Errno::SRCH)
 }
 

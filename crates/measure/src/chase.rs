@@ -81,7 +81,6 @@ impl<'b> BuiltChase<'b> {
     ///
     /// # Errors
     /// [`MeasureError::Cycle`] if it cannot be built.
-    /// [`MeasureError::Cycle`] if it cannot be built.
     pub fn build(
         context: &MeasureContext,
         order: ChaseOrder,

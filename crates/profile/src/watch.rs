@@ -23,7 +23,6 @@ use crate::summary::program_memory;
 ///
 /// # Errors
 /// [`ProfileError`].
-/// [`ProfileError`].
 pub fn watch(
     machine: &Machine,
     watched: Watched<'_>,

@@ -16,6 +16,7 @@ pub fn time_spent(document: &StudyDocument) -> Duration {
             _ => 0.0,
         })
         .sum();
+    // A journal is read from a file: its times may be negative or not finite.
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 

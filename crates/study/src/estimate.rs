@@ -39,6 +39,7 @@ pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Dec
     let mut numbers = BLOCKS.to_vec();
     numbers.push(planned);
     numbers.sort_unstable();
+    // The planned number may be one of those listed.
     numbers.dedup();
     let row = |blocks| Decision {
         blocks,

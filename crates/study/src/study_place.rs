@@ -46,6 +46,7 @@ impl fmt::Display for StudyPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keys(keys) => {
+                // As in TOML, where a bare dot separates keys.
                 let quoted = |key: &String| match key.contains('.') {
                     true => format!("\"{key}\""),
                     false => key.clone(),

@@ -35,6 +35,8 @@ pub(crate) fn huge_page_limit(
     let groups = root.document("proc/self/cgroup").ok()?;
     let controller = "hugetlb";
     let size = size_name(page_bytes);
+    // Linux 5.7 added the limits on mapped pages (`rsvd`). Where a file is missing there is no
+    // limit.
     let reserved = match charge {
         Charge::Touched => "",
         Charge::Mapped => "rsvd.",

@@ -71,6 +71,8 @@ impl Knob {
             }
             (_, "swappiness") if !has_swap(root) => Acts::No(NoEffect::NoSwap),
             ("smt", _) => match self.state(root) {
+                // `forceoff` lasts until the next boot; `notsupported` and `notimplemented` are
+                // final.
                 FileState::Value(value) if value == "on" || value == "off" => Acts::Yes,
                 FileState::Value(value) => Acts::No(NoEffect::Fixed(value)),
                 _ => Acts::No(NoEffect::NoSiblings),
@@ -98,5 +100,6 @@ fn tiers(root: &Root) -> Acts {
 }
 
 fn has_swap(root: &Root) -> bool {
+    // The first line is the heading.
     root.document("proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }

@@ -121,6 +121,7 @@ pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, SampleLayout>) -> Optio
             let (_id, records) = (fields.u64()?, fields.u64()?);
             return Some(PerfRecord::Lost { records });
         }
+        // Unlike `PERF_RECORD_LOST`, without the event's identifier in front.
         sys::PERF_RECORD_LOST_SAMPLES => return Some(PerfRecord::Lost { records: fields.u64()? }),
         sys::PERF_RECORD_THROTTLE => return Some(PerfRecord::Throttled),
         _ => {}

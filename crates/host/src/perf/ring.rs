@@ -48,6 +48,8 @@ impl Ring {
                     let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
                     return Ok(Self { start, page_bytes, data_bytes, copied: Vec::new() });
                 }
+                // EPERM beyond `perf_event_mlock_kb` and RLIMIT_MEMLOCK, ENOMEM where the kernel
+                // lacks memory.
                 Err(Errno::PERM | Errno::NOMEM) if data_bytes > LEAST_BYTES => data_bytes /= 2,
                 Err(errno) => return Err(errno),
             }
@@ -79,6 +81,7 @@ impl Ring {
     pub(super) fn drain(&mut self, mut take: impl FnMut(&[u8])) {
         // Pairs with the kernel's store of the head: the records before it are complete.
         let head = self.head().load(Ordering::Acquire);
+        // Only this process writes the tail.
         let tail = self.tail().load(Ordering::Relaxed);
         let length = usize::try_from(head.wrapping_sub(tail)).unwrap_or(0).min(self.data_bytes);
         let data = self.start.as_ptr().wrapping_add(self.page_bytes);

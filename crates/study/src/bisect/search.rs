@@ -26,6 +26,7 @@ impl Bisect<'_> {
         let bad = self.end(self.document.bad.clone())?;
         let mut ends = Ends { good, bad };
         let decided = self.compare_ends(&mut ends);
+        // Samples are kept even if comparing them failed.
         self.tell_ends(&ends);
         self.keep()?;
         match decided? {
