@@ -4,7 +4,6 @@
 //! [`BACKENDS`] lists those that a study can name, for the engine of `numalab-study`. [`Emulation`]
 //! is made from a known program, and [`Tolerant`] wraps another backend.
 #![forbid(unsafe_code)]
-#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod agent;
 mod common_settings;

@@ -114,7 +114,7 @@ impl LiveGuest {
         }
     }
 
-    /// Returns the reason for which the guest ended.
+    /// Returns the reason why the guest ended.
     fn gone(&mut self) -> BackendError {
         self.requests = None;
         let ended = self.thread.take().and_then(|thread| thread.join().ok());

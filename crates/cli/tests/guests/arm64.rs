@@ -1,5 +1,5 @@
-//! Guests for aarch64: one boot that looks at itself, and one through UEFI firmware, whose memory
-//! costs what its HMAT says.
+//! Guests for aarch64: one boot that looks at itself, and one through UEFI firmware, with
+//! memory that takes the time of its HMAT.
 //!
 //! They need QEMU for aarch64 (fetched from Debian's backports into the cache where the system has
 //! none, or one older than 10), Debian's arm64 kernel, and numalab built for aarch64. With

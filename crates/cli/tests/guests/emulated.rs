@@ -1,5 +1,5 @@
-//! Linux guests whose memory costs what their topology says: what `numalab latency` finds
-//! there is what the emulator charges, and the system's policies show in it.
+//! Linux guests in which memory costs time by their topology: `numalab latency` finds what the
+//! emulator charges, and shows the effect of the system's policies.
 //!
 //! They need QEMU 10 (fetched from Debian's backports into the cache where the
 //! distribution's is older) and the distribution's kernel package. With

@@ -39,7 +39,7 @@ pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<Acce
 }
 
 /// Returns the figures of a directory; `None` if it has none. Initiators are linked even without
-/// figures, where distances say the same.
+/// figures, where the distances have the same content.
 fn figures(
     reader: &mut Reader<'_>,
     directory: &str,

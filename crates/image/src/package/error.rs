@@ -71,7 +71,7 @@ impl PackageError {
     }
 }
 
-/// The reason for which a member is rejected.
+/// The reason why a member is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// Its name leads out of the package's directory, or is none.

@@ -18,7 +18,7 @@ pub struct PlannedStudy {
     pub note: Option<String>,
     /// A description of where its samples are taken.
     pub backend: String,
-    /// The reason for which it cannot be run here and now.
+    /// The reason why it cannot be run here and now.
     pub cannot_run: Option<String>,
     /// The backend's notices before the start.
     pub notices: Vec<Notice>,

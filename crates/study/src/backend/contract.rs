@@ -67,7 +67,7 @@ pub struct Preparation {
     pub backend: Box<dyn Prepared>,
 }
 
-/// The reason for which a backend cannot be prepared.
+/// The reason why a backend cannot be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
     /// The failure.

@@ -90,7 +90,7 @@ impl Place {
         extract(&file, &self.path("inside"))
     }
 
-    /// Returns the reason for which the package is rejected, after checking that nothing outside
+    /// Returns the reason why the package is rejected, after checking that nothing outside
     /// has changed.
     fn refused(&self, package: Package) -> String {
         let said = self.unpack(&package.bytes()).unwrap_err().to_string();
