@@ -102,7 +102,7 @@ impl Program {
         self.target == "x86_64"
     }
 
-    /// Follows the thread with QEMU's index into a block.
+    /// Follows the thread at this QEMU index into a block.
     #[inline]
     pub fn block(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
         let Some(thread) = self.here(index) else { return self.begins(engine, index, block) };
@@ -124,7 +124,7 @@ impl Program {
         }
     }
 
-    /// Replays what the thread with QEMU's index did without the turn, now that it has it again.
+    /// Replays what the thread at this QEMU index did without the turn, now that it has it again.
     fn catch_up(&'static self, engine: &'static Engine, index: c_uint) {
         for event in DEFERRED.take() {
             match event {
@@ -138,7 +138,7 @@ impl Program {
         }
     }
 
-    /// Ends the turn of the thread with QEMU's index.
+    /// Ends the turn of the thread at this QEMU index.
     #[cold]
     fn turn_over(&'static self, index: c_uint, goes: Goes) {
         let Some(seat) = self.seat(index) else { return };
@@ -149,9 +149,9 @@ impl Program {
         self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
     }
 
-    /// Takes the fast path for an access by the thread with QEMU's index; returns false if it needs
-    /// [`Self::access_farther`], which is for lines that the thread did not use recently or that
-    /// others have changed.
+    /// Takes the fast path for an access by the thread at this QEMU index; returns false if it
+    /// needs [`Self::access_farther`], which is for lines that the thread did not use recently or
+    /// that others have changed.
     #[inline]
     pub fn access(&self, index: c_uint, made: &Made) -> bool {
         let Some(thread) = self.here(index) else {
@@ -179,7 +179,7 @@ impl Program {
         }
     }
 
-    /// Applies a marker of the thread with QEMU's index; returns what changed.
+    /// Applies a marker of the thread at this QEMU index; returns what changed.
     pub fn mark(&'static self, engine: &'static Engine, index: c_uint, marker: Marker) -> Change {
         let seat = self.seat(index);
         let Some((seat, world)) = seat.and_then(|seat| Some((seat, self.in_turn(seat)?))) else {
@@ -193,7 +193,7 @@ impl Program {
         change
     }
 
-    /// Called when the thread with QEMU's index has ended.
+    /// Called when the thread at this QEMU index has ended.
     pub fn thread_ends(&self, index: c_uint) {
         let Some(seat) = self.seat(index) else { return };
         let mut tells_at = 0;
@@ -212,7 +212,7 @@ impl Program {
         self.indices.seat(index as usize)
     }
 
-    /// Seats the new thread with QEMU's index.
+    /// Seats the new thread at this QEMU index.
     #[cold]
     fn arrives(&'static self, engine: &'static Engine, index: c_uint) -> usize {
         self.turns.follow_forks();

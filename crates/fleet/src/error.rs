@@ -12,7 +12,7 @@ pub enum FleetError {
     #[error("{}: {source}", path.display())]
     Store { path: PathBuf, source: io::Error },
     /// The file is a store of an earlier version.
-    #[error("{}: a fleet store of an earlier version (SQLite), which is no longer read; collect the runs again into a new file: numalab fleet collect DIR", path.display())]
+    #[error("{}: a fleet store of an earlier version (SQLite), which is no longer supported; collect the runs again into a new file: numalab fleet collect DIR", path.display())]
     Sqlite { path: PathBuf },
     /// The file is a store of a later version, or not a store.
     #[error("{}: begins with `{first}`, expected a fleet store, with {{\"schema\":\"{expected}\" in its first line; collect into a new file", path.display())]

@@ -116,8 +116,8 @@ impl Claims {
             }
         }
         if !parts.is_empty() {
-            let message = "list the same cpus, which are local to each of them: the kernel's option \
-                           numa=fake makes such nodes";
+            let message = "list the same cpus, which are local to each of them: the kernel option \
+                           numa=fake creates such nodes";
             findings.note("nodes-share-cpus", format!("nodes {parts}"), message);
         }
     }

@@ -95,7 +95,7 @@ fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
     write(top.path(), "proc/cmdline", "root=/dev/vda1 numa=fake=2U\n");
     let reading = read(top.path());
     let expected = "note: sys/devices/system/node: nodes 0,1 list the same cpus at distance 10 from each \
-                    other, so these are local to each of them: the kernel's option numa=fake made them \
+                    other, so these are local to each of them: the kernel option numa=fake created them \
                     [nodes-share-cpus]";
     assert_eq!(said(&reading), [expected]);
     let machine = reading.machine;

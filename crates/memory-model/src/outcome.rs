@@ -45,7 +45,7 @@ pub struct Outcome {
     pub on_one_node: bool,
     /// Cost of memory or caches.
     pub cost_ps: u64,
-    /// Part of the cost that is waiting for bandwidth.
+    /// Part of the cost spent waiting for bandwidth.
     pub queue_ps: u64,
     /// Wait of the vCPU in all.
     pub waited_ps: u64,

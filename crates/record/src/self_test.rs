@@ -17,7 +17,7 @@ pub struct SelfTest {
     pub checks: Vec<Checked>,
 }
 
-/// A check and how it ended.
+/// A check with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {

@@ -14,7 +14,7 @@ const PERCENTILES: [f64; 2] = [99.0, 99.9];
 /// The least number of values beyond a percentile; with fewer it is practically the largest value.
 const FEWEST_BEYOND: f64 = 3.0;
 
-/// Two samples at one percentile of their bad end, which is the high end if lower is better.
+/// Two samples at one percentile of their worse tail, which is the upper one if lower is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extreme {
     /// The percentile, counted from the good end: 99 or 99.9.
@@ -37,8 +37,8 @@ impl Extreme {
         100.0 * (candidate / baseline - 1.0)
     }
 
-    /// Returns by how many percent the bad end of the candidate's interval differs from that of the
-    /// baseline's; 0 if one of them has no interval.
+    /// Returns by how many percent the worse bound of the candidate's interval differs from that of
+    /// the baseline's; 0 if one of them has no interval.
     #[must_use]
     pub fn reach_percent(&self, direction: Direction) -> f64 {
         let end = |interval: Interval| match direction {
@@ -59,8 +59,8 @@ impl Extreme {
     }
 }
 
-/// Returns the percentiles of the bad end for which both samples have enough values: 300 for p99,
-/// 3,000 for p99.9.
+/// Returns the percentiles of the worse tail for which both samples have enough values: 300 for
+/// p99, 3,000 for p99.9.
 ///
 /// `worth` is the share of the values that are independent, 0 to 1: values that resemble their
 /// neighbours carry less information.

@@ -124,7 +124,7 @@ fn nth(mut values: Vec<f64>, k: usize) -> f64 {
     *values.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 0.0
 }
 
-/// The sums from `low` to `high`, both of which are sums.
+/// A range of sums that includes both ends, which are sums themselves.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     low: f64,

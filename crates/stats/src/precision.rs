@@ -124,7 +124,7 @@ pub fn stopped_interval(windows: &Sample, confidence: Confidence) -> Result<Seri
 mod tests {
     use super::*;
 
-    /// Values around 100 in an order without memory, up to `spread` on either side.
+    /// Returns independent values around 100, up to `spread` on either side.
     fn windows(n: usize, spread: f64) -> Sample {
         let at = |i: usize| 100.0 + spread * ((i * 7919 % 101) as f64 / 50.0 - 1.0);
         Sample::new((0..n).map(at).collect::<Vec<_>>()).unwrap()

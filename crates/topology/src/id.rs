@@ -4,7 +4,7 @@ use core::fmt;
 
 /// A number that identifies something and can be in an [`IdSet`](crate::IdSet).
 pub trait Id: Copy + Ord + fmt::Debug {
-    /// The kind of thing, for messages: "cpu", "node".
+    /// The kind of id in messages: "cpu", "node".
     const WHAT: &'static str;
     /// Returns the number.
     fn number(self) -> u32;

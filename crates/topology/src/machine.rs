@@ -194,8 +194,9 @@ impl Machine {
         named
     }
 
-    /// Returns the first node that lists exactly the cpus of `node`, if another one does: Linux on x86
-    /// with `numa=fake` lists the cpus of a real node for each part of it. A cpu names the first.
+    /// Returns the first node that lists exactly the cpus of `node`, if another one does: Linux on
+    /// x86 with `numa=fake` lists the cpus of a real node for each part of it. A cpu names the
+    /// first.
     #[must_use]
     pub fn first_with_cpus_of(&self, node: &Node) -> Option<NodeId> {
         let mut before = self.nodes.iter().take_while(|other| other.id != node.id);

@@ -42,7 +42,8 @@ pub(crate) struct ExploreArgs {
     /// its memory)
     #[arg(long, value_name = "WHAT", value_parser = value::expectation, conflicts_with = "heap")]
     pub expect: Vec<Expectation>,
-    /// Look again every interval for this long; end at the first look that does not meet the expectations
+    /// Look again every interval for this long; end at the first look that does not meet the
+    /// expectations
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]
     pub for_: Option<Duration>,
     /// Read this directory (with sys/ and proc/) instead of this machine

@@ -31,7 +31,7 @@ pub(crate) struct HealthArgs {
     /// Figures worse by more than this percentage are degraded: exit 6
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0)]
     pub degraded: f64,
-    /// Figures worse by more than this percentage are failing: exit 4
+    /// Figures worse by more than this percentage fail the check: exit 4
     #[arg(long, value_name = "PERCENT", default_value_t = 20.0)]
     pub failing: f64,
     /// Total time, such as 5s; half of it is for repeating suspicious measurements

@@ -151,7 +151,7 @@ impl Turns {
         lock(&self.order)
     }
 
-    /// Adds the calling thread, with QEMU's index; returns its seat.
+    /// Adds the calling thread, which is at this QEMU index; returns its seat.
     pub fn arrives(&'static self, index: usize) -> usize {
         let mut order = self.order();
         self.see_ends(&mut order);

@@ -45,7 +45,7 @@ pub enum HostMemoryError {
         /// The guest's memory.
         memory_bytes: u64,
     },
-    /// A booting kernel writes more than the host has free.
+    /// Booting the kernel takes more memory than the host has free.
     #[error(
         "{} of memory: a kernel writes {} of it to boot, more than half of the free memory here \
          ({}); use a smaller guest",

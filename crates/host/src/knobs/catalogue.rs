@@ -171,7 +171,7 @@ const ROWS: [Row; 39] = [
     (
         "nmi_watchdog",
         Sysctl("kernel/nmi_watchdog"),
-        "watchdog that takes a counter of each cpu: 0, 1",
+        "NMI watchdog, which occupies a performance counter on each cpu: 0, 1",
     ),
 ];
 

@@ -143,8 +143,8 @@ pub(super) fn assign_cpus(
 fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
     let command_line = reader.document("proc/cmdline").unwrap_or_default();
     let by = match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
-        true => "the kernel's option numa=fake made them",
-        false => "the kernel's option numa=fake makes such nodes",
+        true => "the kernel option numa=fake created them",
+        false => "the kernel option numa=fake creates such nodes",
     };
     let message = format!(
         "nodes {nodes} list the same cpus at distance {LOCAL_DISTANCE} from each other, so these are \

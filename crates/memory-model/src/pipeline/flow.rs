@@ -18,7 +18,7 @@ pub struct Accessor {
     pub behind_ps: u64,
     /// Its index among the block's loads.
     pub load: u8,
-    /// True if its store forwards values at renaming, and its load gets them so.
+    /// True if its store forwards values at renaming, where its load receives them.
     pub renames: bool,
     /// True for an atomic read-modify-write: later instructions wait for it.
     pub atomic: bool,

@@ -70,7 +70,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: FILE,
             kind: SettingKind::Text("a file that a PC boots"),
             default: "",
-            about: "your kernel, as `guest run --raw` takes it; its console is the output",
+            about: "your kernel, in a form that `guest run --raw` boots; its console is the output",
         },
         SettingSpec {
             name: "expect",

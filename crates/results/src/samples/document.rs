@@ -48,7 +48,7 @@ pub struct ComparedSamples {
     pub gain_of_means_percent: Option<f64>,
     /// The interval of that improvement in percent.
     pub gain_of_means_interval_percent: Option<Bounds>,
-    /// Percentiles of the bad end, if there are enough values: 300 for p99, 3,000 for p99.9.
+    /// Percentiles of the worse tail, if there are enough values: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,
 }
 

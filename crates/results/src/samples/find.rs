@@ -24,7 +24,7 @@ pub struct SampleComparison {
     pub found: Comparison,
     /// The correlation and drift of the values.
     pub order: Order,
-    /// Percentiles of the bad end for which both samples are large enough.
+    /// Percentiles of the worse tail for which both samples are large enough.
     pub extremes: Vec<Extreme>,
     /// The modes of baseline and candidate, if either has two.
     pub modes: [Option<TwoModes>; 2],

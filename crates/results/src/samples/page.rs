@@ -111,7 +111,7 @@ fn modes(of: &SampleComparison) -> Option<Lead> {
     (!sentences.is_empty()).then(|| Lead::new("Two modes", sentence, Mood::Odd))
 }
 
-/// Tabulates the percentiles of the bad end.
+/// Tabulates the percentiles of the worse tail.
 pub(crate) fn far_ends(extremes: &[Extreme]) -> Table {
     let cell = |value: f64, interval: Option<Interval>| match interval {
         Some(Interval { lo, hi }) => {

@@ -64,7 +64,8 @@ pub struct EffectFound {
     pub permutation_p: f64,
     /// The effect in each block, as a log ratio, or as a difference where ratios do not exist.
     pub differences: Vec<f64>,
-    /// Percentiles of the bad end, if both sides have enough values: 300 for p99, 3,000 for p99.9.
+    /// Percentiles of the worse tail, if both sides have enough values: 300 for p99, 3,000 for
+    /// p99.9.
     pub extremes: Vec<ComparedExtreme>,
 }
 

@@ -104,7 +104,7 @@ pub struct Effect {
     pub bootstrap: Estimate,
     /// The permutation test on the mean effect.
     pub permutation: Test,
-    /// Percentiles of the bad end for which both sides have enough values.
+    /// Percentiles of the worse tail for which both sides have enough values.
     pub extremes: Vec<Extreme>,
     /// The percentile at which the two sides' far ends differ.
     pub far_end: Option<FarEnd>,

@@ -20,7 +20,7 @@ type Write = fn(&Machine) -> Option<String>;
 /// Reads a writer's text with our own reader.
 type Read = fn(&str) -> Machine;
 
-/// Formats that numalab reads; the remainder is what comes back.
+/// Formats that numalab also reads; the rest is compared after a round trip.
 const READ: [(Carried, Write, Read); 2] = [
     (
         numactl::CARRIED,

@@ -196,7 +196,7 @@ pub(super) struct Claimed {
     pub(super) unit: usize,
     /// The probability of its score if the host were like its peers.
     pub(super) p: f64,
-    /// The expected share of false hosts among its host and all stronger ones.
+    /// The expected share of false discoveries among its host and all with stronger evidence.
     pub(super) q: f64,
 }
 

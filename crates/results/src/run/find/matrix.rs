@@ -8,7 +8,7 @@ use numalab_topology::{CpuId, Machine, NodeId};
 
 use super::cell::CellSummary;
 
-/// The kind of thing that a row or column stands for.
+/// The kind of item that a row or column represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     Cpu,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Bounds, bounds};
 
-/// Two samples compared at one percentile of their bad end.
+/// Two samples compared at one percentile of their worse tail.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedExtreme {
