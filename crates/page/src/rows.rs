@@ -54,7 +54,7 @@ impl Rows {
         self.with(Holds::Text, names)
     }
 
-    /// Adds columns of values in a unit; an empty unit stands for the row's own.
+    /// Adds columns of values in a unit; an empty unit means that of the row.
     #[must_use]
     pub fn values<const N: usize>(self, unit: &'static str, names: [&'static str; N]) -> Self {
         self.with(Holds::Value(unit), names)

@@ -42,19 +42,18 @@ pub(crate) struct ExploreArgs {
     /// its memory)
     #[arg(long, value_name = "WHAT", value_parser = value::expectation, conflicts_with = "heap")]
     pub expect: Vec<Expectation>,
-    /// Look again every interval for this long; end at the first look that does not meet the
-    /// expectations
+    /// Check once per interval for this long; stop at the first check that fails
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]
     pub for_: Option<Duration>,
     /// Read this directory (with sys/ and proc/) instead of this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,
-    /// Output format; with --watch, text or json (one line for each look)
+    /// Output format; with --watch, text or json (one line per refresh)
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// The thing to look at.
+/// The subject to explore.
 #[derive(Clone, Debug, Args)]
 #[group(required = false, multiple = false)]
 pub(crate) struct Subject {

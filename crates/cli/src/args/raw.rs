@@ -11,10 +11,10 @@ pub(crate) struct RawArgs {
     /// image; its first serial port is the output
     #[arg(long)]
     pub raw: bool,
-    /// End with 0 at the first line of the console that matches, and with 4 without one
+    /// Exit 0 at the first console line that matches; exit 4 if the guest ends without one
     #[arg(long, value_name = "REGEX", requires = "raw")]
     pub expect: Option<regex::Regex>,
-    /// End with 4 at the first line of the console that matches
+    /// Exit 4 at the first console line that matches
     #[arg(long, value_name = "REGEX", requires = "raw")]
     pub fail: Option<regex::Regex>,
     /// Initramfs of a Linux image, or modules of a multiboot kernel

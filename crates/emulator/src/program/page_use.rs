@@ -11,7 +11,7 @@ pub const LINE_BYTES: u64 = 64;
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 /// Threads that are distinguished; higher seats share the numbers of lower ones.
 const MOST_THREADS: usize = 255;
-/// The seat that stands for all of a parent's threads.
+/// The seat that represents all of a parent's threads.
 const PARENT: usize = MOST_THREADS - 1;
 /// Words of a set of threads.
 const THREAD_WORDS: usize = 4;

@@ -38,7 +38,8 @@ pub fn ensure_unpacked(
     ensure_unpacked_for(cache, name, Architecture::X86_64, note)
 }
 
-/// Does the same for a guest's processor; for one that is not the host's, with every dependency.
+/// Ensures, like [`ensure_unpacked`], that a package for a guest's processor is unpacked; for
+/// another processor than the host's, with every dependency.
 ///
 /// # Errors
 /// [`PackageError`].

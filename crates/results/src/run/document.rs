@@ -10,7 +10,8 @@ use numalab_topology::NodeId;
 use serde::Serialize;
 
 use crate::run::{
-    CellSummary, Curve, Entry, LatencyMatrix, Matrix, MetricFigures, Remote, RunFinding, Summary,
+    CellSummary, Curve, LatencyMatrix, Matrix, MatrixEntry, MetricFigures, Remote, RunFinding,
+    Summary,
 };
 
 /// A run with every raw sample, its findings and its figures.
@@ -197,11 +198,11 @@ impl<'a> CurveFound<'a> {
 pub struct MatrixFound<'a> {
     /// The unit of the values.
     pub unit: &'static str,
-    /// Kind of thing that a row stands for: `cpu`, `node` or `thread`.
+    /// The kind of item that a row represents: `cpu`, `node` or `thread`.
     pub rows_are: &'static str,
     /// Row numbers, ascending.
     pub rows: &'a [u32],
-    /// Kind of thing that a column stands for: `cpu`, `node` or `thread`.
+    /// The kind of item that a column represents: `cpu`, `node` or `thread`.
     pub columns_are: &'static str,
     /// Column numbers, ascending.
     pub columns: &'a [u32],
@@ -211,7 +212,7 @@ pub struct MatrixFound<'a> {
 
 impl<'a> MatrixFound<'a> {
     fn of(matrix: &'a Matrix) -> Self {
-        let value = |entry: &Option<_>| entry.as_ref().map(|entry: &Entry| entry.value);
+        let value = |entry: &Option<_>| entry.as_ref().map(|entry: &MatrixEntry| entry.value);
         Self {
             unit: matrix.unit.symbol(),
             rows_are: matrix.rows_are.name(),

@@ -24,7 +24,7 @@ pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
 pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
 pub use loaded::{Doubt, LoadedCurve, LoadedPoint, Peak};
-pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
+pub use matrix::{Axis, LatencyMatrix, Matrix, MatrixEntry};
 pub use memory_peak::MemoryPeak;
 pub use oddity::{Oddity, RunFinding, Target};
 pub use proof::{Proof, is_on_node};
@@ -83,7 +83,7 @@ impl Progress {
 /// Clock and latencies of one core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
-    /// The cpu measured; it stands for all of its core.
+    /// The cpu measured; it represents its whole core.
     pub cpu: CpuId,
     /// L1 load-to-use latency, as a multiple of one dependent add.
     pub load_to_use: Option<Figure>,

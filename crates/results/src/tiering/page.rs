@@ -154,7 +154,7 @@ mod tests {
     use crate::over_time::LOOKS_A_ROW;
     use numalab_page::Style;
 
-    /// Repeats a reading for each one that a table row stands for.
+    /// Repeats a reading for each one that a table row summarises.
     fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
         std::iter::repeat_n(*pages, LOOKS_A_ROW)
     }

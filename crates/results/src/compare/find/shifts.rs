@@ -12,7 +12,7 @@ use super::far_ends::far_end;
 use super::{Answer, Compared, ComparedCell, Tolerance};
 
 /// A row not yet judged.
-struct Found {
+struct Unjudged {
     row: ComparedCell,
     shift: RunShift,
     position: usize,
@@ -38,7 +38,7 @@ pub(super) fn rows(
         if group.cells.len() > 1 {
             let of = Compared::Kind { kind, cells: group.cells.len() };
             let far_end = far_end(&group.cells, metric.better(), tolerance);
-            kinds.push(Found {
+            kinds.push(Unjudged {
                 row: ComparedCell { far_end, ..row(of, metric, &group.shift) },
                 shift: group.shift,
                 position: 0,
@@ -50,7 +50,7 @@ pub(super) fn rows(
                 pages_differ: cell.pages_differ,
                 ..row(Compared::Cell(cell.cell.clone()), metric, &shift)
             };
-            rows.push(Found { row, shift, position: cell.position });
+            rows.push(Unjudged { row, shift, position: cell.position });
         }
     }
     moderate_all(&mut kinds);
@@ -68,7 +68,7 @@ pub(super) fn rows(
 }
 
 /// Shrinks the variances of kinds towards their common value on this machine.
-fn moderate_all(kinds: &mut [Found]) {
+fn moderate_all(kinds: &mut [Unjudged]) {
     let mut shifts: Vec<RunShift> = kinds.iter().map(|found| found.shift).collect();
     moderate(&mut shifts);
     for (found, shift) in kinds.iter_mut().zip(shifts) {
@@ -169,7 +169,7 @@ fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
 }
 
 /// Judges rows, adjusting for their number, the tolerance and the number of families.
-fn answered(found: Vec<Found>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
+fn answered(found: Vec<Unjudged>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
     let shifts: Vec<(RunShift, Direction)> =
         found.iter().map(|found| (found.shift, found.row.metric.better())).collect();
     let answers = answers(&shifts, tolerance, families);

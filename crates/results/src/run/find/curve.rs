@@ -30,7 +30,7 @@ pub struct CurvePoint {
     pub cell: CellId,
 }
 
-/// The part of the memory hierarchy that a plateau stands for.
+/// The part of the memory hierarchy that a plateau represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
     /// The data cache of this level.
@@ -58,7 +58,7 @@ impl core::fmt::Display for LevelName {
 /// A plateau of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// The cache, TLB level or memory that it stands for.
+    /// The cache, TLB level or memory that it represents.
     pub name: LevelName,
     /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,

@@ -31,7 +31,7 @@ impl Axis {
 
 /// One entry of a matrix.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct MatrixEntry {
     /// The value, in the matrix's unit.
     pub value: f64,
     /// The 95 % interval of a single cell, or the range over several.
@@ -45,16 +45,16 @@ pub struct Entry {
 pub struct Matrix {
     /// The unit of the values.
     pub unit: Unit,
-    /// The kind of thing that a row stands for.
+    /// The kind of item that a row represents.
     pub rows_are: Axis,
     /// Row numbers, ascending.
     pub rows: Vec<u32>,
-    /// The kind of thing that a column stands for.
+    /// The kind of item that a column represents.
     pub columns_are: Axis,
     /// Column numbers, ascending.
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` where nothing was measured.
-    pub entries: Vec<Vec<Option<Entry>>>,
+    pub entries: Vec<Vec<Option<MatrixEntry>>>,
 }
 
 impl Matrix {
@@ -80,7 +80,7 @@ impl Matrix {
 
     /// Returns the entry at a row and column number.
     #[must_use]
-    pub fn get(&self, row: u32, column: u32) -> Option<&Entry> {
+    pub fn get(&self, row: u32, column: u32) -> Option<&MatrixEntry> {
         let row = self.rows.binary_search(&row).ok()?;
         let column = self.columns.binary_search(&column).ok()?;
         self.entries[row][column].as_ref()
@@ -111,7 +111,7 @@ pub struct Value {
     /// The column number.
     pub column: u32,
     /// The value with its spread.
-    pub entry: Entry,
+    pub entry: MatrixEntry,
 }
 
 impl Value {
@@ -119,7 +119,7 @@ impl Value {
     #[must_use]
     pub fn of(cell: &CellSummary<'_>, metric: Metric, row: u32, column: u32) -> Option<Self> {
         let figure = cell.figure(metric)?;
-        let entry = Entry {
+        let entry = MatrixEntry {
             value: figure.median,
             spread: figure.interval,
             cells: vec![cell.cell.id.clone()],
@@ -128,7 +128,7 @@ impl Value {
     }
 }
 
-fn merge(values: Vec<Value>) -> Option<Entry> {
+fn merge(values: Vec<Value>) -> Option<MatrixEntry> {
     if let [single] = values.as_slice() {
         return Some(single.entry.clone());
     }
@@ -137,7 +137,7 @@ fn merge(values: Vec<Value>) -> Option<Entry> {
     let numbers: Vec<f64> = values.iter().map(|value| value.entry.value).collect();
     let sample = Sample::new(numbers).ok()?;
     let spread = Some(Interval { lo: sample.min(), hi: sample.max() });
-    Some(Entry { value: sample.median(), spread, cells })
+    Some(MatrixEntry { value: sample.median(), spread, cells })
 }
 
 /// Latency from every measured cpu to every measured node, for one kind of chase.

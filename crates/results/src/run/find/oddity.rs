@@ -7,7 +7,7 @@ use numalab_stats::Sample;
 use numalab_topology::NodeId;
 use serde::Serialize;
 
-use super::matrix::{Entry, Matrix};
+use super::matrix::{Matrix, MatrixEntry};
 use super::remote::Remote;
 use super::tlb::{SPLIT_SHARE, Split, split};
 use super::{CellSummary, LevelName, MetricFigures, State, Summary};
@@ -256,7 +256,7 @@ fn slower(matrix: &Matrix, metric: Metric) -> Option<RunFinding> {
         if metric.lower_is_better() { value / peers } else { peers / value }
     };
     let local = |&node: &u32| matrix.get(node, node).map(|entry| (node, entry));
-    let locals: Vec<(u32, &Entry)> = matrix.rows.iter().filter_map(local).collect();
+    let locals: Vec<(u32, &MatrixEntry)> = matrix.rows.iter().filter_map(local).collect();
     let compared = locals.iter().map(|&(node, entry)| {
         let others = locals.iter().filter(|(other, _)| *other != node);
         let peers = Sample::new(others.map(|(_, entry)| entry.value).collect::<Vec<f64>>());

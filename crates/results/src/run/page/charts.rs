@@ -7,7 +7,7 @@ use numalab_page::{
 };
 
 use crate::label;
-use crate::run::{self, Curve, Entry, LoadedPoint, Matrix};
+use crate::run::{self, Curve, LoadedPoint, Matrix, MatrixEntry};
 
 /// Returns a matrix as a heat map with its table.
 pub(crate) fn matrix_panel(matrix: &Matrix, caption: String) -> Panel {
@@ -15,7 +15,7 @@ pub(crate) fn matrix_panel(matrix: &Matrix, caption: String) -> Panel {
 }
 
 fn heatmap(matrix: &Matrix) -> Chart {
-    let entry = |entry: &Entry| {
+    let entry = |entry: &MatrixEntry| {
         let spread = interval_text(entry.spread);
         let detail = match entry.cells.as_slice() {
             [] => String::new(),
@@ -24,7 +24,8 @@ fn heatmap(matrix: &Matrix) -> Chart {
         };
         HeatmapEntry { value: entry.value, detail }
     };
-    let row = |row: &Vec<Option<Entry>>| row.iter().map(|of| of.as_ref().map(entry)).collect();
+    let row =
+        |row: &Vec<Option<MatrixEntry>>| row.iter().map(|of| of.as_ref().map(entry)).collect();
     Chart::Heatmap(Heatmap {
         unit: matrix.unit.to_string(),
         rows_are: matrix.rows_are.name(),
@@ -43,7 +44,7 @@ fn matrix_table(matrix: &Matrix, caption: String) -> Table {
         .fold(Table::new(caption).words(corner), |table, column| table.figures(column.to_string()));
     let rows = matrix.rows.iter().zip(&matrix.entries);
     table.rows(rows.map(|(row, entries)| {
-        let value = |entry: &Option<Entry>| {
+        let value = |entry: &Option<MatrixEntry>| {
             entry.as_ref().map_or_else(|| "–".to_owned(), |entry| figure(entry.value))
         };
         let label = format!("{} {row}", matrix.rows_are.name());

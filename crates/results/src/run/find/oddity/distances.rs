@@ -6,7 +6,7 @@ use numalab_topology::{LOCAL_DISTANCE, Machine, NodeId};
 use super::{Oddity, RunFinding, Target};
 use crate::Finding;
 use crate::run::Summary;
-use crate::run::find::matrix::Entry;
+use crate::run::find::matrix::MatrixEntry;
 use crate::run::find::remote::RemotePair;
 
 /// Minimum ratio for two latencies to count as different.
@@ -46,7 +46,7 @@ pub(super) fn order(summary: &Summary<'_>, machine: &Machine) -> Option<RunFindi
 }
 
 /// Returns `true` if the spreads of two entries do not overlap, `low` being the smaller.
-fn are_apart(low: &Entry, high: &Entry) -> bool {
+fn are_apart(low: &MatrixEntry, high: &MatrixEntry) -> bool {
     let top = low.spread.map_or(low.value, |spread| spread.hi);
     let bottom = high.spread.map_or(high.value, |spread| spread.lo);
     top < bottom
