@@ -57,7 +57,7 @@ pub struct DirectoryLock {
 
 impl DirectoryLock {
     /// Locks the directory for this process and removes unfinished drafts that an earlier owner
-    /// left. On a file system without locks, prints a note and goes on.
+    /// left. On a file system without locks, prints a note and continues.
     ///
     /// # Errors
     /// [`DirectoryLockError::InUse`] while another process has the directory,

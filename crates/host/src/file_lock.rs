@@ -11,7 +11,8 @@ use crate::stderr::note;
 
 /// Opens the file for reading and appending, creating it if necessary, and takes an exclusive
 /// flock(2) on it. Retries for up to `patience` while another process holds the lock. The kernel
-/// releases it however the process ends. On a file system without locks, prints a note and goes on.
+/// releases it however the process ends. On a file system without locks, prints a note and
+/// continues.
 ///
 /// # Errors
 /// [`TryLockError::WouldBlock`] if another process still holds the lock, else the system's error.

@@ -1,5 +1,5 @@
-//! A backend that goes on without a treatment that fails: a program may not fit on one node, or may
-//! be refused huge pages, and the others should be tried nevertheless.
+//! A backend that continues without a treatment that fails: a program may not fit on one node, or
+//! may be refused huge pages, and the others should be tried nevertheless.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

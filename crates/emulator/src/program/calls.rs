@@ -47,7 +47,7 @@ thread_local! {
 }
 
 impl Program {
-    /// Follows the calling thread into a system call. Returns true if the process goes on as
+    /// Follows the calling thread into a system call. Returns true if the process becomes
     /// another program when the call succeeds.
     pub fn begins_call(
         &'static self,
@@ -154,7 +154,7 @@ impl Program {
         }
     }
 
-    /// Lets a thread go on that returned from the kernel by itself or was woken earlier.
+    /// Resumes a thread that returned from the kernel by itself or was woken earlier.
     fn goes_on_after(&self, order: &mut Order, seat: usize, pending: Option<Pending>, value: i64) {
         let is_ready = order.schedule.is_ready(seat);
         let until_ps =

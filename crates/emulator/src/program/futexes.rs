@@ -1,4 +1,4 @@
-//! Tracks who waits for whom (futex(2)): waiters at an address go on in the order in which they
+//! Tracks who waits for whom (futex(2)): waiters at an address resume in the order in which they
 //! arrived.
 
 use std::collections::{HashMap, VecDeque};

@@ -25,7 +25,7 @@ enum State {
     Ready,
     /// It waits for something without a known time.
     Waits,
-    /// It goes on at this time, in ps.
+    /// It resumes at this time, in ps.
     Sleeps(u64),
 }
 
@@ -210,7 +210,7 @@ impl Schedule {
         (self.seats[seat].state, self.seats[seat].cpu) = (State::Ready, cpu);
     }
 
-    /// Sets the time at which a thread that is not running goes on.
+    /// Sets the time at which a thread that is not running resumes.
     pub fn sleeps_on(&mut self, seat: usize, until_ps: u64) {
         if self.seats[seat].state == State::Waits {
             self.seats[seat].state = State::Sleeps(until_ps);
@@ -352,7 +352,7 @@ impl Schedule {
         self.seats[seat].cpu = cpu;
     }
 
-    /// Chooses the cpu on which a thread goes on: its own if idle, else an idle one of its node,
+    /// Chooses the cpu on which a thread resumes: its own if idle, else an idle one of its node,
     /// else the one with the shortest queue.
     fn cpu_for(&self, seat: usize) -> usize {
         let own = self.seats[seat].cpu;

@@ -14,7 +14,7 @@ use super::turns::Born;
 /// The effect of a block on the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
-    /// It goes on.
+    /// It continues.
     On,
     /// It is over.
     Over,

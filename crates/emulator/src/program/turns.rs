@@ -36,15 +36,15 @@ const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 /// The way in which a thread gives its turn away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It could go on.
+    /// It could continue.
     Yields,
-    /// It could go on, after the others of its cpu.
+    /// It could continue, after the others of its cpu.
     GivesWay,
     /// It spins on an address until another thread changes it, or until this time in ps.
     Spins(u64),
     /// It waits for something without a known time.
     Waits,
-    /// It goes on at this time, in ps.
+    /// It resumes at this time, in ps.
     Sleeps(u64),
 }
 
@@ -188,7 +188,7 @@ impl Turns {
         self.news.store(true, Relaxed);
     }
 
-    /// Waits for the seat's turn; returns `None` if the thread must go on without it.
+    /// Waits for the seat's turn; returns `None` if the thread must continue without it.
     pub fn take(&self, seat: usize, patience: Patience) -> Option<Turn> {
         let let_go = self.let_go.load(Relaxed);
         let begun = Instant::now();

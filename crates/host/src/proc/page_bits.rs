@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn pages_that_are_used_after_clearing_are_referenced_and_others_are_not() {
         let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
-        // Other tests' mappings beside it stay their own: the kernel joins those of the same kind.
+        // Neighbouring mappings of other tests stay separate: the kernel merges those of the same
+        // kind.
         let (address, bytes) = (mapping.span().address as *mut _, mapping.span().len_bytes);
         // SAFETY: this is the mapping's own range, and only core dumps ask for what changes.
         unsafe { rustix::mm::madvise(address, bytes, rustix::mm::Advice::LinuxDontDump) }.unwrap();

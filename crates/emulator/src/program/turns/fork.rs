@@ -36,7 +36,7 @@ impl Turns {
             }
         }
         if let Some(host) = &mut order.hosts[seat] {
-            // The thread goes on in the child under another id.
+            // The thread continues in the child under another id.
             host.tid = own_tid();
         }
         order.schedule.keeps_only(seat);

@@ -1,4 +1,4 @@
-//! Threads that wait at an address until another wakes them (futex(2)): they go on at the waker's
+//! Threads that wait at an address until another wakes them (futex(2)): they resume at the waker's
 //! time, whichever of the two the host lets out of the kernel first.
 
 use super::{Order, watch};
@@ -37,7 +37,7 @@ impl Order {
     }
 
     /// Returns true if the seat's thread, which no longer waits at its address, must wait until its
-    /// waker is out of the kernel too: only the waker's time determines when it goes on.
+    /// waker is out of the kernel too: only the waker's time determines when it resumes.
     pub fn is_early(&mut self, seat: usize) -> bool {
         let waits = self.hosts[seat].as_ref().is_some_and(|host| host.futex.is_some());
         let is_early = waits && self.waking > 0;
