@@ -18,9 +18,9 @@ pub struct BandwidthCell {
     pub workers: Vec<WorkerPlan>,
     /// The kernel that each runs.
     pub kernel: StreamKernel,
-    /// The total size in bytes of one worker's buffers.
+    /// The order in which a worker visits its memory.
     pub pattern: AccessPattern,
-    /// Bytes of all buffers of one worker together.
+    /// The total size in bytes of one worker's buffers.
     pub size_bytes: u64,
     /// The page size.
     pub pages: Pages,
