@@ -19,9 +19,9 @@ pub(super) const LINUX_GUEST: &str = "linux-guest";
 
 pub(super) const EMULATE: SettingSpec = SettingSpec {
     name: "emulate",
-    kind: SettingKind::Text("nodes as --emulate takes them, such as 4 or 1G,1G"),
+    kind: SettingKind::Text("nodes, as for --emulate, such as 4 or 1G,1G"),
     default: "1",
-    about: "nodes of the guest, as --emulate takes them: 4, or 1G,1G",
+    about: "nodes of the guest, as for --emulate: 4, or 1G,1G",
 };
 pub(super) const CPUS: SettingSpec = SettingSpec {
     name: "cpus",
@@ -39,45 +39,45 @@ pub(super) const DISTANCES: SettingSpec = SettingSpec {
     name: "distances",
     kind: SettingKind::Text("rows such as 10,20;20,10"),
     default: "",
-    about: "distances between nodes, as --distances takes them",
+    about: "distances between nodes, as for --distances",
 };
 pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
     name: "emulate-tiers",
     kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
     default: "",
-    about: "memory tiers with latencies, as --emulate-tiers takes them; replaces emulate, memory \
+    about: "memory tiers with latencies, as for --emulate-tiers; replaces emulate, memory \
             and distances",
 };
 pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
     name: "emulate-like",
     kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
     default: "",
-    about: "a known machine to emulate, as --emulate-like takes it, with `cpus` and `memory` for \
+    about: "a known machine to emulate, as for --emulate-like, with `cpus` and `memory` for \
             its size; replaces emulate and distances",
 };
 pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
     kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
     default: "",
-    about: "memory latency in virtual time, as --emulate-latency takes it",
+    about: "memory latency in virtual time, as for --emulate-latency",
 };
 pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
     name: "emulate-bandwidth",
     kind: SettingKind::Text("limits such as 10G, or hmat"),
     default: "",
-    about: "bandwidth limits of that memory, as --emulate-bandwidth takes them",
+    about: "bandwidth limits of that memory, as for --emulate-bandwidth",
 };
 pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
     name: "emulate-cache",
     kind: SettingKind::Text("sizes such as 32K,1M"),
     default: "",
-    about: "caches in front of that memory, as --emulate-cache takes them",
+    about: "caches in front of that memory, as for --emulate-cache",
 };
 pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
     name: "emulate-stages",
     kind: SettingKind::Text("stages such as load"),
     default: "",
-    about: "stages of the memory model, as --emulate-stages takes them",
+    about: "stages of the memory model, as for --emulate-stages",
 };
 pub(super) const COUNTERS: SettingSpec = SettingSpec {
     name: "counters",

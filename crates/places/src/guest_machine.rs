@@ -21,13 +21,13 @@ const EMULATED_BOOT: Duration = Duration::from_secs(900);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct GuestSettings {
-    /// The nodes, as `--emulate` takes them: `4`, or `1G,1G`.
+    /// The nodes, in the form of `--emulate`: `4`, or `1G,1G`.
     pub(super) emulate: String,
     /// The number of cpus.
     pub(super) cpus: u32,
     /// The total memory of all nodes.
     pub(super) memory: String,
-    /// The distances, as `--distances` takes them.
+    /// The distances, in the form of `--distances`.
     pub(super) distances: Option<String>,
     /// The processor architecture; this machine's if absent.
     pub(super) arch: Option<String>,

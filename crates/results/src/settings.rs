@@ -53,13 +53,13 @@ fn part(backend: &BackendSettings) -> Part {
 }
 
 fn panel(caption: &str, settings: &[ListedSetting]) -> Panel {
-    let columns = ["setting", "what it does", "expected", "default"];
+    let columns = ["setting", "effect", "expected", "default"];
     let table = columns.into_iter().fold(Table::new(caption), Table::words);
     let row = |setting: &ListedSetting| {
         let ListedSetting { name, about, expected, default } = setting.clone();
         vec![name, about, expected, default.unwrap_or_default()]
     };
-    let narrow = Table::new(caption).words("setting").words("what it does, and its values");
+    let narrow = Table::new(caption).words("setting").words("effect and values");
     let in_brief = |setting: &ListedSetting| {
         let ListedSetting { name, about, expected, default } = setting;
         let default =

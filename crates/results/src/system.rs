@@ -19,7 +19,7 @@ impl Report for KnobList {
             Part::of(title, vec![Panel::table(knob_table(why, knobs))])
         };
         let parts =
-            [part("Can act here", "what it is", true), part("Cannot act here", "because", false)];
+            [part("Can act here", "description", true), part("Cannot act here", "because", false)];
         Page {
             brand: "numalab knobs".to_owned(),
             title: "Kernel settings that affect memory".to_owned(),

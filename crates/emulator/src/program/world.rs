@@ -25,7 +25,7 @@ pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
     /// By seat.
-    #[expect(clippy::vec_box, reason = "who runs is known by where it lies")]
+    #[expect(clippy::vec_box, reason = "the running thread is known by its address")]
     pub threads: Vec<Box<Thread>>,
     /// The location of each page.
     pub space: Space,

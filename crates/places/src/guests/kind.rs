@@ -48,7 +48,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             about: "use the Xen that this machine runs: numa is then fixed and cannot be a factor",
         },
         SettingSpec {
-            about: "a known machine to emulate, as --emulate-like takes it, with the number of \
+            about: "a known machine to emulate, as for --emulate-like, with the number of \
                     nodes that guests fill; replaces the factor machine",
             ..EMULATE_LIKE
         },

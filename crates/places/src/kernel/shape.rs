@@ -30,7 +30,7 @@ pub(super) struct Shape {
     pub expect: Option<String>,
     /// The console line that ends it with a failure.
     pub fail: Option<String>,
-    /// The nodes, as `--emulate` takes them.
+    /// The nodes, in the form of `--emulate`.
     emulate: String,
     /// The total number of cpus.
     cpus: u32,

@@ -23,7 +23,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "arch",
             kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
             default: "",
-            about: "its processor, as --arch takes it; this machine's by default",
+            about: "its processor, as for --arch; this machine's by default",
         },
         SettingSpec {
             name: "accel",

@@ -36,7 +36,7 @@ impl Report for PlannedStudy {
             listed("Levels", self.levels.iter().map(level).collect()),
             listed("Workloads", self.workloads.iter().flat_map(workload).collect()),
             listed(&format!("Order, seed {}", self.seed), order(self)),
-            listed("What it can decide", decided(&self.decisions)),
+            listed("Detectable changes", decided(&self.decisions)),
         ]
         .into_iter()
         .filter(|part| part.listing.as_ref().is_some_and(|lines| !lines.is_empty()));

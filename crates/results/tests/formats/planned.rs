@@ -113,7 +113,7 @@ fn a_plan_that_stands_in_nobodys_way_says_how_much_it_is_and_no_more() {
 
 #[test]
 fn what_it_can_decide_is_a_table_of_blocks_by_spread() {
-    let found = lines(&plan(), "What it can decide");
+    let found = lines(&plan(), "Detectable changes");
     assert_eq!(found[0], "The least change in memory.rate that four of five studies detect,");
     assert_eq!(found[2], "  blocks       1 %     2.5 %");
     assert_eq!(found[3], "       6     2.2 %   nothing  as planned");

@@ -309,7 +309,7 @@ fn source(profile: &Profile) -> Part {
         format!("First touches are from {} page faults.{lost}", faults.seen)
     });
     Part {
-        title: "What this shows, and what it does not".to_owned(),
+        title: "Scope and limits".to_owned(),
         notes: [Some(source_sentence(profile)), unseen, followed].into_iter().flatten().collect(),
         panels: panels.map(Panel::table).collect(),
         ..Part::default()

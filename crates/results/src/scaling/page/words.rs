@@ -123,8 +123,8 @@ fn ccd(packed: usize, spread: usize, difference: &Difference) -> String {
     }
     format!(
         "packed {packed} to a CCD they are {} than {spread} to a CCD; the node's memory controllers \
-         carry the same load both times, so the cause is what the ranks of a CCD share: its L3 and \
-         its link",
+         carry the same load both times, so the cause is a resource that the ranks of a CCD share: \
+         its L3 and its link",
         change(difference)
     )
 }
@@ -147,7 +147,7 @@ fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Ccd => {
             "; each node's memory serves the same number of ranks both times, so the cause is \
-             what the ranks of a CCD share"
+             a resource that the ranks of a CCD share"
         }
         Cause::BetweenNodes => {
             "; neither a CCD nor a node's memory has more ranks, which leaves what else the nodes \
