@@ -149,7 +149,7 @@ impl Cpus {
         // A cpu that starts late would use the next one's stack, so it is reset to wait for a start
         // again.
         apic::send(cpu.apic_id, Signal::Init);
-        // It may have come between the last look and this signal: it does not run all the same.
+        // It may have started between the last check and this signal, which stops it all the same.
         self.wait_ms(1, || false);
         cpu.started.store(false, Ordering::Release);
     }
