@@ -27,9 +27,21 @@ pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
     read_input(file, most_bytes).map_err(failed)
 }
 
-/// Reads the text of a file or pipe; replaces invalid UTF-8.
+/// Reads the text of a file or pipe, in UTF-8 or as Windows writes it; replaces invalid characters.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&bytes(file, MOST_TEXT_BYTES)?).into_owned())
+    Ok(decoded(&bytes(file, MOST_TEXT_BYTES)?))
+}
+
+/// Decodes UTF-16 with a byte order mark, which `wsl numactl -H > FILE` in `PowerShell` writes, and
+/// takes all else for UTF-8.
+fn decoded(bytes: &[u8]) -> String {
+    let (unit, rest): (fn([u8; 2]) -> u16, &[u8]) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let (pairs, _) = rest.as_chunks();
+    String::from_utf16_lossy(&pairs.iter().copied().map(unit).collect::<Vec<u16>>())
 }
 
 /// Reads an architecture file, or the bundled one of this name if there is no such file.
@@ -62,4 +74,18 @@ pub(crate) fn machine_file(place: &str) -> Result<MachineFile, Failure> {
 
 fn unreadable(file: &Path, reason: &str) -> Failure {
     Failure::bad_input(format!("{}: could not read it: {reason}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_may_be_in_utf_16_of_either_order() {
+        let units: Vec<u16> = "\u{feff}node 0\n".encode_utf16().collect();
+        let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+        assert_eq!((decoded(&little), decoded(&big)), ("node 0\n".into(), "node 0\n".into()));
+        assert_eq!(decoded(b"node \xff"), "node \u{fffd}");
+    }
 }

@@ -1,8 +1,9 @@
 //! Distances as other tools print them.
 
-use numalab_topology::{Distances, Findings};
+use numalab_topology::{Distances, Findings, LOCAL_DISTANCE};
 
-/// Records a distance between two dense node indices; 0 is none, and stays unknown with a finding.
+/// Records a distance between two dense node indices. One below that of a node to itself has no
+/// meaning (ACPI 6.5, section 5.2.17), and stays unknown with a finding.
 pub(crate) fn record(
     distances: &mut Distances,
     from: usize,
@@ -10,10 +11,11 @@ pub(crate) fn record(
     distance: u8,
     findings: &mut Findings,
 ) {
-    if distance > 0 {
+    if distance >= LOCAL_DISTANCE {
         distances.set(from, to, distance);
         return;
     }
     let place = format!("distance from node {from} to {to} of the text");
-    findings.warning("distance-value", place, "is 0, which is not a distance: taken as unknown");
+    let message = format!("is {distance}, which is not a distance: taken as unknown");
+    findings.warning("distance-value", place, message);
 }

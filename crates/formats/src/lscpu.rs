@@ -98,7 +98,8 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
         assembly.cpu(cpu).online = false;
     }
     if lines.nodes.is_empty() {
-        let message = "no node is listed".to_owned();
+        let message =
+            "no node is listed, as `LC_ALL=C lscpu` prints them: nodes are unknown".to_owned();
         findings.warning("nodes-missing", "lscpu".to_owned(), message);
     }
     let claims = assembly.take_claims();
@@ -113,7 +114,11 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
 
 /// Numbers the cores in order of node, and returns the cpus of each.
 fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
-    let threads = lines.threads_per_core.unwrap_or(1).max(1);
+    let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
+        let message = "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)";
+        findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message.to_owned());
+        return Vec::new();
+    };
     let online = machine.online_cpus();
     let mut sets: Vec<CpuSet> =
         machine.nodes.iter().map(|node| node.cpus.intersection(&online)).collect();

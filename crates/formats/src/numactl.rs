@@ -35,7 +35,7 @@ pub const CARRIED: Carried = Carried {
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
-/// [`ReadError::Cut`] if fewer nodes, sizes or rows of distances are described than announced;
+/// [`ReadError::Cut`] if fewer nodes, cpus, sizes or rows of distances are described than announced;
 /// [`ReadError::Row`] if a row has more or fewer distances than there are columns;
 /// [`ReadError::Denied`] if the text states that there is no NUMA; [`ReadError::Absent`] if there
 /// is no node in the text.
@@ -76,6 +76,8 @@ struct Reader {
     sized: NodeSet,
     /// True if libnuma's warnings have been reported.
     has_warnings: bool,
+    /// True if the text states that it has no distances.
+    has_no_distances: bool,
 }
 
 impl Reader {
@@ -84,7 +86,8 @@ impl Reader {
         let open = core::mem::take(&mut self.open);
         match words.as_slice() {
             [] => self.open = open,
-            ["node", "distances:"] | ["No", "distance", ..] => {}
+            ["node", "distances:"] => {}
+            ["No", "distance", ..] => self.has_no_distances = true,
             ["No", "NUMA", ..] | ["numactl:", ..] => {
                 return Err(ReadError::Denied { format: FORMAT, said: line.trim().to_owned() });
             }
@@ -255,26 +258,34 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that each column of the distance table has a row, and each node a size; if none has,
-    /// all are unknown.
+    /// Checks that each column of the distance table has a node and a row, and each node its cpus and
+    /// its size; if none has a size, all are unknown.
     fn check_whole(&mut self, ids: &NodeSet) -> Result<(), ReadError> {
-        let cut = |what, announced: &NodeSet, described: &NodeSet| {
-            let (announced, described) = (announced.to_string(), described.to_string());
-            Err(ReadError::Cut { format: FORMAT, what, announced, described })
-        };
         let columns: NodeSet = self.columns.iter().copied().collect();
-        let rows: NodeSet = self.rows.keys().copied().collect();
-        if columns.len() > rows.len() {
-            return cut("rows of distances of nodes", &columns, &rows);
-        }
-        let unsized_nodes = ids.iter().filter(|id| !self.sized.contains(*id));
+        check_all("nodes", &columns, ids)?;
+        check_all("rows of distances of nodes", &columns, &self.rows.keys().copied().collect())?;
+        check_all("cpus of nodes", ids, &self.cpus.nodes())?;
         if self.sized.is_empty() {
-            unsized_nodes.for_each(|id| self.assembly.node(id).memory_unknown = true);
-            return Ok(());
+            ids.iter().for_each(|id| self.assembly.node(id).memory_unknown = true);
         }
-        match unsized_nodes.count() {
-            0 => Ok(()),
-            _ => cut("sizes of nodes", ids, &self.sized),
+        match self.sized.is_empty() {
+            true => Ok(()),
+            false => check_all("sizes of nodes", ids, &self.sized),
+        }
+    }
+
+    /// Reports what may be lost without a trace: distances after the end of the text, and cpus to
+    /// the right of the last column.
+    fn note_losses(&mut self, ids: &NodeSet) {
+        if self.rows.is_empty() && ids.len() > 1 && !self.has_no_distances {
+            let message = "the text has none: distances are unknown".to_owned();
+            self.findings.note("distances-missing", "node distances".to_owned(), message);
+        }
+        if let Some((missing, column)) = self.cpus.cut() {
+            let message = format!(
+                "no node lists cpus {missing}: they are offline, or lines were cut at column {column}"
+            );
+            self.findings.warning("cpus-missing", "lists of cpus".to_owned(), message);
         }
     }
 
@@ -293,19 +304,17 @@ impl Reader {
     fn finish(mut self) -> Result<Reading, ReadError> {
         let ids: NodeSet = self.assembly.node_ids().into_iter().collect();
         if ids.is_empty() {
-            let what = "node in the text";
+            let what = "node in the text, such as `node 0 cpus: 0 1 2 3`";
             return Err(ReadError::Absent { format: FORMAT, what });
         }
         if let Some(available) = self.available.take_if(|available| *available != ids) {
-            if available.iter().any(|id| !ids.contains(id)) {
-                let (announced, described) = (available.to_string(), ids.to_string());
-                return Err(ReadError::Cut { format: FORMAT, what: "nodes", announced, described });
-            }
             let message = format!("nodes {available} are announced, but {ids} are described");
+            check_all("nodes", &available, &ids)?;
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
         self.check_whole(&ids)?;
         self.check_rows()?;
+        self.note_losses(&ids);
         self.cpus.place(&mut self.assembly)?;
         let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;
@@ -327,6 +336,19 @@ impl Reader {
     }
 }
 
+/// Checks that all announced items are described.
+fn check_all(
+    what: &'static str,
+    announced: &NodeSet,
+    described: &NodeSet,
+) -> Result<(), ReadError> {
+    if announced.is_subset(described) {
+        return Ok(());
+    }
+    let (announced, described) = (announced.to_string(), described.to_string());
+    Err(ReadError::Cut { format: FORMAT, what, announced, described })
+}
+
 fn place(line: usize) -> String {
     format!("line {line}")
 }
@@ -338,6 +360,7 @@ fn are_numbers(words: &[&str]) -> bool {
 /// Returns true if a word can be part of a list of numbers: `12`, `0-7,`, `(8)`.
 fn is_list(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_digit() || ",-()".contains(c))
+        && word.contains(|c: char| c.is_ascii_digit())
 }
 
 fn is_row(word: &str) -> bool {

@@ -1,59 +1,73 @@
-//! Text that was copied from a mail, a ticket or a terminal.
+//! Text that was copied from a mail, a ticket, a log or a terminal.
+
+mod prefix;
+mod terminal;
 
 use numalab_topology::Findings;
 
-/// Returns the numbered lines of a text without the additions of mail programs and terminals: quote
-/// marks, escape sequences for colours, carriage returns, non-breaking spaces.
+/// Returns the numbered lines of a text without the additions of mail programs, logs and terminals:
+/// quote marks, time stamps, escape sequences, carriage returns, non-breaking spaces, the prompts of
+/// a pager. A line that quoted-printable text or a shell continues is joined with the next one.
 pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
-    let lines: Vec<String> = text.lines().map(plain).collect();
-    let depth = quote_depth(&lines);
-    if depth > 0 {
-        let message = "quote marks at the beginnings of lines are left out".to_owned();
-        findings.note("quoted-text", "all lines".to_owned(), message);
+    let mut lines = whole(text);
+    if let Some(prefix) = prefix::strip(&mut lines) {
+        let message = format!("`{prefix}` before each line is left out, as that of a log");
+        findings.note("log-prefix", "all lines".to_owned(), message);
     }
-    let without_marks =
-        lines.iter().map(|line| (0..depth).fold(line.as_str(), |line, _| unquoted(line)));
-    without_marks.enumerate().map(|(index, line)| (index + 1, line.to_owned())).collect()
+    unquote(&mut lines, findings);
+    for (_, line) in &mut lines {
+        terminal::strip_pager(line);
+    }
+    lines
 }
 
-/// Returns the number of quote marks that every line has; a line with only a mark has no text.
-fn quote_depth(lines: &[String]) -> usize {
-    let depth = |line: &String| {
-        let mut rest = line.as_str();
-        let mut depth = 0;
-        while unquoted(rest) != rest {
-            rest = unquoted(rest);
-            depth += 1;
-        }
-        depth
-    };
-    lines.iter().filter(|line| !line.trim().is_empty()).map(depth).min().unwrap_or(0)
-}
-
-/// Returns a line without its first quote mark and the space after it.
-fn unquoted(line: &str) -> &str {
-    let Some(rest) = line.trim_start().strip_prefix(['>', '|']) else { return line };
-    rest.strip_prefix(' ').unwrap_or(rest)
-}
-
-/// Returns a line without escape sequences (ECMA-48: ESC, `[`, parameters, a letter) and with
-/// ordinary spaces.
-fn plain(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => {
-                if characters.next_if_eq(&'[').is_some() {
-                    while characters.next().is_some_and(|c| !c.is_ascii_alphabetic()) {}
-                }
+/// Returns the plain lines, with their numbers from 1, joined at `=` (RFC 2045, section 6.7) and at
+/// `\`.
+fn whole(text: &str) -> Vec<(usize, String)> {
+    let mut whole: Vec<(usize, String)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = terminal::plain(line);
+        match whole.last_mut() {
+            Some((_, before)) if is_continued(before) => {
+                before.pop();
+                before.push_str(&line);
             }
-            '\u{a0}' | '\u{202f}' => plain.push(' '),
-            '\r' | '\u{feff}' | '\u{200b}' => {}
-            _ => plain.push(character),
+            _ => whole.push((index + 1, line)),
         }
     }
-    plain
+    whole
+}
+
+/// Returns true if a line ends with the mark of a continued one, which a heading such as `== x ==`
+/// has not.
+fn is_continued(line: &str) -> bool {
+    line.ends_with('\\') || line.ends_with('=') && !line.ends_with("==") && line.len() > 1
+}
+
+/// Removes the quote marks of each line. A line that a mail program wrapped has fewer than the
+/// others.
+fn unquote(lines: &mut [(usize, String)], findings: &mut Findings) {
+    let mut first = None;
+    for (number, line) in lines {
+        let text = unquoted(line);
+        if text.len() < line.len() {
+            first = first.or(Some(*number));
+            *line = text.to_owned();
+        }
+    }
+    if let Some(first) = first {
+        let message = "quote marks at the beginnings of lines are left out".to_owned();
+        findings.note("quoted-text", format!("from line {first}"), message);
+    }
+}
+
+/// Returns a line without its quote marks and the space after each.
+fn unquoted(line: &str) -> &str {
+    let mut text = line;
+    while let Some(rest) = text.trim_start().strip_prefix(['>', '|']) {
+        text = rest.strip_prefix(' ').unwrap_or(rest);
+    }
+    text
 }
 
 /// Returns true if a line looks like a shell prompt with a command: `[user@host ~]$ numactl -H`.
@@ -73,21 +87,23 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_all_lines_have_are_left_out_with_one_note() {
+    fn quote_marks_are_left_out_with_one_note_however_many_a_line_has() {
         assert_eq!(
             read("> a\n>\n> b c\n\n"),
             (vec!["a".into(), "".into(), "b c".into(), "".into()], 1)
         );
         assert_eq!(read(">> a\n> > b"), (vec!["a".into(), "b".into()], 1));
         assert_eq!(read("| a\n|   b"), (vec!["a".into(), "  b".into()], 1));
-        assert_eq!(read("> a\nb"), (vec!["> a".into(), "b".into()], 0));
+        assert_eq!(read("X wrote:\n> a\nb"), (vec!["X wrote:".into(), "a".into(), "b".into()], 1));
         assert_eq!(read(""), (Vec::new(), 0));
     }
 
     #[test]
-    fn colours_carriage_returns_and_odd_spaces_are_left_out() {
-        assert_eq!(read("\u{1b}[1;32mnode\u{1b}[0m\u{a0}0\r\n"), (vec!["node 0".into()], 0));
-        assert_eq!(read("\u{feff}a\u{1b}"), (vec!["a".into()], 0));
+    fn continued_lines_are_joined_and_keep_the_first_ones_number() {
+        let mut findings = Findings::default();
+        let lines = lines("cpus: 1=\n6 17 \\\n18\n== b ==\nc", &mut findings);
+        let lines: Vec<(usize, &str)> = lines.iter().map(|(n, line)| (*n, line.as_str())).collect();
+        assert_eq!(lines, [(1, "cpus: 16 17 18"), (4, "== b =="), (5, "c")]);
     }
 
     #[test]

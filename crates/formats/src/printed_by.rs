@@ -11,7 +11,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 10] = [
+const TOOLS: [Tool; 11] = [
     Tool {
         marks: &["<topology", "hwloc.dtd"],
         source: Some("lstopo"),
@@ -42,6 +42,12 @@ const TOOLS: [Tool; 10] = [
         marks: &["depth 0:"],
         source: None,
         advice: "hwloc-info only counts: give `lstopo --of xml` as lstopo:FILE",
+    },
+    Tool {
+        marks: &["physcpubind:", "nodebind:", "membind:"],
+        source: None,
+        advice: "`numactl -s` shows the policy of a process, neither memory nor distances: give \
+                 `numactl -H` as numactl:FILE",
     },
     Tool {
         marks: &["numa_hit", "Per-node "],
@@ -97,6 +103,7 @@ mod tests {
             ("Machine (11GB total)\n  Package L#0\n", "`lstopo --of xml` as lstopo:FILE"),
             ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
             ("                           node0\nnuma_hit         7\n", "`numactl -H`"),
+            ("policy: preferred-many\nphyscpubind: 0 1\nmembind: 0\n", "`numactl -s` shows"),
             ("[    0.01] ACPI: SRAT: Node 0 PXM 0 [mem 0x0-0x9ffff]\n", "acpi:DIR"),
             ("processor\t: 0\nvendor_id\t: GenuineIntel\n", "DIR/proc/cpuinfo"),
             ("available: 1 nodes (0)\nnode 0 cpus: 0\n", "numactl:FILE"),

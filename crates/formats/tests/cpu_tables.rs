@@ -183,7 +183,7 @@ fn synthetic_descriptions_of_another_form_are_refused_with_the_part() {
         ("pack:2 pu:2(indexes=0,1,2,2)", "expected 4 different numbers"),
         ("pack:2 pu:2(indexes=2*2)", "expected 4 different numbers"),
         ("pack:2 [numa(memory=1GiB pu:2", "expected a closing bracket"),
-        ("pack:2 core:2", "no last level `pu`"),
+        ("pack:2 core:2", "no last level such as `pu:2`"),
         ("pack:1000000 pu:2", "found `pack:1000000`, expected a number of objects"),
         ("pack:60000 pu:60000", "cpus, expected at most"),
     ] {

@@ -1,6 +1,6 @@
 //! The cpus and nodes that the calling process may use.
 
-use numalab_topology::{Allowed, CpuSet};
+use numalab_topology::{Allowed, Cpu, CpuSet};
 
 use crate::affinity::{AffinityError, current_affinity, set_thread_affinity};
 use crate::proc::field;
@@ -18,6 +18,20 @@ pub fn allowed_now() -> Result<Allowed, AffinityError> {
     let memory_nodes = field(&status, "Mems_allowed_list").and_then(|list| list.parse().ok());
     let memory_nodes = memory_nodes.unwrap_or_default();
     Ok(Allowed { cpus: current_affinity()?, memory_nodes, ..Allowed::default() })
+}
+
+/// Returns what the process could use that a copied tree's `proc/self/status` is of: of these cpus
+/// the online ones in its mask, and the `isolated` ones outside of it; `None` without that file.
+pub(crate) fn allowed_then(root: &Root, cpus: &[Cpu], isolated: &CpuSet) -> Option<Allowed> {
+    let status = root.document("proc/self/status").ok()?;
+    let mask: CpuSet = field(&status, "Cpus_allowed_list")?.parse().ok()?;
+    let memory_nodes = field(&status, "Mems_allowed_list").and_then(|list| list.parse().ok());
+    let online: CpuSet = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    Some(Allowed {
+        cpus: mask.intersection(&online),
+        memory_nodes: memory_nodes.unwrap_or_default(),
+        isolated: isolated.difference(&mask).intersection(&online),
+    })
 }
 
 /// Returns those of the `listed` cpus outside `affinity` on which a thread of this process may ask

@@ -11,6 +11,7 @@ use crate::proc::field;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
 use crate::system_page::{chosen, transparent_sizes};
+use crate::virtual_machine::has_guest_flag;
 
 /// Facts that are the whole text of one file.
 const WHOLE_FILES: [(&str, &str); 16] = [
@@ -130,10 +131,7 @@ fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinf
     if let Some(machine) = facts.get_mut("machine") {
         *machine = format!("{vendor} {machine}").trim().to_owned();
     }
-    let flags = field(cpuinfo, "flags").unwrap_or_default();
-    // `/sys/hypervisor/type` names only few hypervisors, such as Xen.
-    let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
-    if is_guest && !facts.contains_key("hypervisor") {
+    if has_guest_flag(cpuinfo) && !facts.contains_key("hypervisor") {
         let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
         let name = root.is_live().then(hypervisor_of_processor).flatten().or(vendor);
         let name = name.unwrap_or_else(|| "unknown".to_owned());

@@ -40,6 +40,7 @@ mod system_page;
 mod temporary;
 #[cfg(test)]
 mod tests;
+mod virtual_machine;
 
 pub use affinity::{
     AffinityError, Pinned, Place, current_affinity, current_place, pin, set_thread_affinity,

@@ -16,9 +16,10 @@ use std::path::PathBuf;
 
 use numalab_topology::{Device, Finding, Machine, Node};
 
-use crate::allowed::{allowed_now, isolated_now};
+use crate::allowed::{allowed_now, allowed_then, isolated_now};
 use crate::error_class::ErrorClass;
 use crate::root::Root;
+use crate::virtual_machine::is_guest;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
 use reader::Reader;
 
@@ -65,7 +66,8 @@ impl SysfsError {
 /// Reads the machine below `root`, without its devices. Nonsensical values are left out and
 /// reported as findings; only a directory without any cpu is an error. A machine without cpu
 /// directories has the cpus of `/proc/cpuinfo`; one without node directories is one node.
-/// [`Machine::allowed`] is known for the live system only.
+/// [`Machine::allowed`] of a copied tree is that of the process that its `proc/self/status` is of, if
+/// it is restricted.
 ///
 /// # Errors
 /// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoMemory`] if nothing on the
@@ -100,8 +102,9 @@ fn read(
             live: root.is_live(),
         });
     }
-    if let Some(allowed) = &mut allowed {
-        allowed.isolated = isolated_now(&isolated, &allowed.cpus);
+    match &mut allowed {
+        Some(allowed) => allowed.isolated = isolated_now(&isolated, &allowed.cpus),
+        None => allowed = allowed_then(root, &cpus, &isolated),
     }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
@@ -127,6 +130,12 @@ fn read(
         ranges,
     };
     machine.access = access::attributes(&mut reader, &machine);
+    if let Some(allowed) = machine.allowed.take_if(|_| !root.is_live()) {
+        let is_less = !machine.online_cpus().is_subset(&allowed.cpus)
+            || !machine.memory_nodes().is_subset(&allowed.memory_nodes);
+        machine.allowed = is_less.then_some(allowed);
+    }
+    note_guest(&mut reader, &machine);
     machine.note_unreachable(&mut reader.findings);
     let mut findings = reader.findings.into_list();
     // Contradictions between files have been reported above; spanning groups are how virtual
@@ -135,4 +144,13 @@ fn read(
     let codes = ["l3-group-spans-nodes", "core-spans-packages"];
     findings.extend(spanning.filter(|finding| codes.contains(&finding.code.as_str())));
     Ok(Reading { machine, findings })
+}
+
+/// Notes that a virtual machine with one node may have memory on several nodes of its host.
+fn note_guest(reader: &mut Reader<'_>, machine: &Machine) {
+    if machine.nodes.len() == 1 && machine.cpus.len() > 1 && is_guest(reader.root) {
+        let message =
+            "this virtual machine is told of one node, which may hide several of its host's";
+        reader.note("guest-of-one-node", reader::NODE_DIRECTORY, message.to_owned());
+    }
 }

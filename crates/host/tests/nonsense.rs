@@ -190,6 +190,58 @@ fn siblings_that_contradict_each_other_are_findings() {
 }
 
 #[test]
+fn caches_of_which_the_sharing_is_unknown_are_one_finding_for_each_level() {
+    let top = machine_tree();
+    for cpu in 0..4 {
+        let cache = format!("{CPU}/cpu{cpu}/cache/index2");
+        fs::remove_file(top.path().join(format!("{cache}/shared_cpu_list"))).unwrap();
+    }
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["cache-sharing-unknown"]);
+    let said = &reading.findings[0].message;
+    assert!(
+        said.contains("level 2 caches of cpus 0-3: assumed to be the cpus of each core"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_copied_tree_has_the_restrictions_of_the_process_that_it_shows() {
+    let top = machine_tree();
+    let status = b"Cpus_allowed_list:\t1,3,9\nMems_allowed_list:\t0\n";
+    write(top.path(), "proc/self/status", status);
+    write(top.path(), &format!("{CPU}/isolated"), b"2-3\n");
+    let machine = read(&top).machine;
+    assert_eq!(machine.usable_cpus().to_string(), "1,3");
+    assert_eq!(machine.usable_memory_nodes().to_string(), "0");
+    assert_eq!(machine.allowed.unwrap().isolated.to_string(), "2");
+    let all = b"Cpus_allowed_list:\t0-7\nMems_allowed_list:\t0-3\n";
+    write(top.path(), "proc/self/status", all);
+    assert_eq!(read(&top).machine.allowed, None, "nothing is restricted");
+}
+
+#[test]
+fn a_distance_below_that_of_a_node_to_itself_is_unknown() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node0/distance"), b"10 9\n");
+    let reading = read(&top);
+    assert_eq!(reading.machine.distance(NodeId(0), NodeId(1)), None);
+    assert_eq!(codes(&reading), ["distance-value"]);
+}
+
+#[test]
+fn a_virtual_machine_with_one_node_is_told_that_its_host_may_have_more() {
+    let top = machine_tree();
+    let flags = |words: &str| format!("processor\t: 0\nflags\t\t: fpu{words} sse\n").into_bytes();
+    write(top.path(), "proc/cpuinfo", &flags(" hypervisor"));
+    assert_eq!(codes(&read(&top)), [""; 0], "it has two nodes");
+    fs::remove_dir_all(top.path().join(NODE)).unwrap();
+    assert!(codes(&read(&top)).contains(&"guest-of-one-node"));
+    write(top.path(), "proc/cpuinfo", &flags(""));
+    assert!(!codes(&read(&top)).contains(&"guest-of-one-node"));
+}
+
+#[test]
 fn a_cache_mask_of_zeros_does_not_count_the_cache_twice() {
     let top = machine_tree();
     for cpu in 0..4 {

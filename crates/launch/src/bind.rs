@@ -2,7 +2,7 @@
 
 mod seats;
 
-use numalab_topology::{Chosen, Machine, MemoryPolicy, NodeId, NodeSet, Placement};
+use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::identity::Task;
 use seats::local_rank;
@@ -195,17 +195,29 @@ impl Binding {
     #[must_use]
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
-        let placement = Placement {
-            nodes: self.cpus_of.map(|node| NodeSet::from_iter([node])),
-            cpus: None,
-            policy: Some(self.policy.clone()),
-        };
-        let options = placement.numactl();
+        let options = self.placement(None).numactl();
         let command = command.join(" ");
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
              [Rank {rank}] Executing {command}, equivalent to: numactl {options} {command}\n"
         )
+    }
+
+    /// Returns a line for each other tool that can bind a command like this, on `cpus` if it is bound
+    /// to any.
+    #[must_use]
+    pub fn other_tools(&self, cpus: Option<&CpuSet>, command: &[String]) -> String {
+        let commands = self.placement(cpus.cloned()).commands(&command.join(" "));
+        let others = commands.iter().filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
+        others.map(|(tool, line)| format!("{tool}: {line}\n")).collect()
+    }
+
+    fn placement(&self, cpus: Option<CpuSet>) -> Placement {
+        Placement {
+            nodes: self.cpus_of.map(|node| NodeSet::from_iter([node])),
+            cpus,
+            policy: Some(self.policy.clone()),
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Determines this process's rank from the environment that its launcher set.
 
+mod error;
 mod launchers;
 mod slurm;
 
+pub use error::IdentityError;
 use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, shell, tasks_on_node};
@@ -118,15 +120,19 @@ impl Task {
         Ok(Identity { launcher, rank, size, local })
     }
 
-    /// Rejects `--ranks` in a process that is already a rank, unless numalab started it as one of
-    /// these.
+    /// Returns true if this process is to start the ranks of `--ranks`, because it is the only one of
+    /// its launcher, as in `srun -n1 --pty bash`; false if numalab started it as one of them.
     ///
     /// # Errors
     ///
-    /// [`IdentityError::RankAlready`].
-    pub fn check_ranks(&self, asked: usize) -> Result<(), IdentityError> {
-        if self.launcher == Launcher::Local && self.size() == Some(asked) {
-            return Ok(());
+    /// [`IdentityError::RankAlready`] for any other rank.
+    pub fn starts_ranks(&self, asked: usize) -> Result<bool, IdentityError> {
+        let is_own = self.launcher == Launcher::Local;
+        if is_own && self.size() == Some(asked) {
+            return Ok(false);
+        }
+        if !is_own && self.size() == Some(1) && self.outer.is_none() {
+            return Ok(true);
         }
         let ((name, rank), launcher) = (self.rank, self.launcher);
         Err(IdentityError::RankAlready { asked, name, rank, launcher })
@@ -160,13 +166,17 @@ impl Task {
     }
 
     /// Forgets the local numbers if they are those within one of several tasks that another
-    /// launcher started on this host.
+    /// launcher started on this host; a world of one rank has those of its task.
     fn within(self, outer: &Self) -> Self {
         let is_same = self.rank() == outer.rank() && self.size() == outer.size();
         if is_same || self.launcher == outer.launcher || !outer.has_neighbours() {
             return self;
         }
-        Self { local_rank: None, local_size: None, outer: Some(outer.launcher), ..self }
+        let (local_rank, local_size) = match self.size() {
+            Some(1) => (outer.local_rank, outer.local_size),
+            _ => (None, None),
+        };
+        Self { local_rank, local_size, outer: Some(outer.launcher), ..self }
     }
 
     /// Adds the user's variables for numbers that the launcher does not give.
@@ -211,99 +221,6 @@ impl Task {
         }
         Ok(())
     }
-}
-
-/// Reason why a launcher's variables do not determine the rank.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IdentityError {
-    /// A variable is not a number of ranks.
-    #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
-    NotANumber {
-        name: String,
-        value: String,
-        /// The launcher that sets it.
-        launcher: Launcher,
-    },
-    /// The launcher's variables are incomplete.
-    #[error(
-        "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
-         srun, mpirun or --ranks"
-    )]
-    Incomplete {
-        /// The variable that is set.
-        present: &'static str,
-        /// The variable that is missing.
-        missing: &'static str,
-        /// The launcher that sets both.
-        launcher: Launcher,
-    },
-    /// The number of ranks is unknown.
-    #[error(
-        "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
-    )]
-    NoSize {
-        /// The variable of the rank.
-        name: &'static str,
-        rank: usize,
-        /// The launcher that sets it.
-        launcher: Launcher,
-    },
-    /// The rank is not below the number of ranks.
-    #[error(
-        "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
-    )]
-    Beyond {
-        /// The variable of the rank.
-        name: &'static str,
-        value: usize,
-        /// The variable of the number of ranks.
-        of: &'static str,
-        /// The number of ranks.
-        limit: usize,
-        /// The launcher that sets both.
-        launcher: Launcher,
-    },
-    /// This host has more ranks than there are in all.
-    #[error(
-        "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
-    )]
-    MoreOnHost {
-        /// The variable of the number of ranks on this host.
-        name: &'static str,
-        /// The number of ranks on this host.
-        local: usize,
-        /// The variable of the number of all ranks.
-        of: &'static str,
-        /// The number of all ranks.
-        size: usize,
-        /// The launcher that sets both.
-        launcher: Launcher,
-    },
-    /// `--ranks` was given to a process that is already a rank.
-    #[error(
-        "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \
-         --ranks, or start it outside of {launcher}"
-    )]
-    RankAlready {
-        /// The ranks requested.
-        asked: usize,
-        /// The variable of this process's rank.
-        name: &'static str,
-        rank: usize,
-        /// The launcher of this process.
-        launcher: Launcher,
-    },
-    /// Two launchers disagree about the number of ranks.
-    #[error(
-        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
-         match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
-    )]
-    SingletonWorld {
-        /// Tasks of the step.
-        tasks: usize,
-        /// The number of ranks that the process sees.
-        size: usize,
-    },
 }
 
 /// Looks up one variable of the environment.
@@ -371,6 +288,11 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
     if TORCHRUN.signs.iter().all(|name| is_number(name)) {
         return Task::of(&TORCHRUN, look);
+    }
+    // Lightning's own launcher gives each process all but `RANK`.
+    if TORCHRUN.signs[1..].iter().all(|name| is_number(name)) && look(TORCHRUN.rank).is_none() {
+        let Variables { launcher, rank: missing, signs, .. } = TORCHRUN;
+        return Err(IdentityError::Incomplete { present: signs[2], missing, launcher });
     }
     // A local rank alone belongs to a task with other variables that are missing here.
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);

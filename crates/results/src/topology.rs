@@ -3,6 +3,7 @@
 mod cpus;
 mod devices;
 mod memory;
+mod notes;
 
 use numalab_page::number::{count, size};
 use numalab_page::rows::{Rows, optional};
@@ -25,7 +26,7 @@ impl Report for Described {
             ..Part::default()
         });
         let parts = [
-            nodes.map(|part| part.noted(memory::no_pools(machine).into_iter().collect())),
+            nodes.map(|part| part.noted(notes::of_nodes(machine))),
             part("Memory tiers", memory::tiers(machine)),
             part("Weights for interleaving", memory::weights(machine)),
             part("CPUs and caches", shared(machine)),
@@ -118,7 +119,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
             cpus::list(&allowed.memory_nodes)
         ),
     };
-    Some(("Allowed", text + &isolated))
+    Some(("Allowed", text + &notes::forbidden_local(machine) + &isolated))
 }
 
 /// Tabulates findings.

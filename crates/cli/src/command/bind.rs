@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     let task = detect_own()?;
     let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
     let here = match (asked, &task) {
-        (Some(ranks), Some(task)) => task.check_ranks(ranks).map(|()| None)?,
+        (Some(ranks), Some(task)) => task.starts_ranks(ranks)?.then_some(ranks),
         (asked, _) => asked,
     };
     match here {
@@ -98,7 +98,11 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
             let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
             format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
         });
-        output::print(&format!("{alone}{unsaid}{said}{}", binding.lines(&command)))?;
+        let others = match args.dry_run && task.is_none() {
+            true => binding.other_tools(home.as_ref().map(|home| &home.cpus), &command),
+            false => String::new(),
+        };
+        output::print(&format!("{alone}{unsaid}{said}{}{others}", binding.lines(&command)))?;
     }
     Ok(Prepared { command, cpu, home })
 }

@@ -47,8 +47,10 @@ pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> 
     Ok(match (detect_own()?, args.ranks) {
         (Some(task), None) => Role::Rank(task.identity()?),
         (Some(task), Some(ranks)) => {
-            task.check_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))?;
-            Role::Rank(task.identity()?)
+            match task.starts_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
+                true => Role::Starter(ranks),
+                false => Role::Rank(task.identity()?),
+            }
         }
         (None, Some(ranks)) => Role::Starter(ranks),
         (None, None) if wants_ranks => Role::Rank(Identity {

@@ -53,11 +53,51 @@ fn binding_prints_the_suites_lines_and_passes_the_exit_code_on() {
     assert_eq!(said(&["--verbose"]), expected);
 }
 
+/// Checks the properties of a command of systemd-run(1) with systemd itself, as those of a unit.
+fn verify(properties: &str, unit: &str, section: &str) {
+    let place = tempfile::tempdir().expect("made");
+    let file = place.path().join(unit);
+    let lines = properties.split_whitespace().filter(|word| word.contains('='));
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    let command = if section == "Service" { "ExecStart=/bin/true\n" } else { "" };
+    fs::write(&file, format!("[{section}]\n{command}{lines}")).expect("written");
+    let mut analyze = Command::new("systemd-analyze");
+    let output = analyze.args(["verify", "--man=no"]).arg(&file).output();
+    let output = output.expect("scripts/setup test installs systemd");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{lines}");
+}
+
+#[test]
+fn a_dry_run_shows_the_binding_for_other_tools_which_they_take() {
+    let option = format!("--numa={}", a_node());
+    let bind = ["bind", &option, "--cpus", "node", "--dry-run", "--", "true"];
+    let shown = ends(&mut numalab(&bind), 0);
+    let (_, numactl) = shown.split_once("equivalent to: ").expect("numactl's options");
+    let of = |tool: &str| {
+        let mut lines =
+            shown.lines().filter_map(|line| line.strip_prefix(tool)?.strip_prefix(": "));
+        lines.next().unwrap_or_else(|| panic!("no {tool} in {shown}"))
+    };
+    for line in [numactl.lines().next().expect("a line"), of("taskset"), of("OpenMP")] {
+        let status = Command::new("sh").args(["-c", line]).status().expect("sh is there");
+        assert!(status.success(), "{line}");
+    }
+    verify(of("cgroup"), "numalab.slice", "Slice");
+    verify(of("systemd"), "numalab.service", "Service");
+    assert!(of("torchrun").contains("--no-python numactl --cpunodebind="), "{shown}");
+    assert!(of("Kubernetes").contains("--topology-manager-policy=single-numa-node"), "{shown}");
+    assert!(of("Kubernetes").contains("--cpu-manager-policy=static"), "{shown}");
+    let as_rank = ends(numalab(&bind).env("NUMALAB_RANK", "0").env("NUMALAB_RANKS", "1"), 0);
+    assert!(!as_rank.contains("taskset"), "ranks print two lines: {as_rank}");
+}
+
 #[test]
 fn options_alone_are_those_of_latency_and_a_dry_run_starts_nothing() {
     let shown = ends(&mut numalab(&["bind", "--dry-run", "--", "--size=2048"]), 0);
     assert!(shown.contains("No --numa given: binding to node 0"), "{shown}");
-    assert!(shown.trim_end().ends_with("latency --size=2048"), "{shown}");
+    let command = shown.lines().find(|line| line.contains("equivalent to"));
+    assert!(command.is_some_and(|line| line.ends_with("latency --size=2048")), "{shown}");
     let shown =
         ends(&mut numalab(&["bind", "--dry-run", "--executable", "/no/such", "--", "--csv=x"]), 0);
     assert!(shown.contains("/no/such --csv=x"), "{shown}");

@@ -12,6 +12,7 @@ use super::element::{number, os_index, place, positive, set, set_or_empty};
 use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+use crate::pasted;
 use crate::reading::Reading;
 
 /// A limit above the number of elements of any machine, which bounds the cost of a text.
@@ -23,13 +24,11 @@ const MAX_ELEMENTS: u32 = 2_000_000;
 /// [`ReadError::Markup`] for damaged XML, [`ReadError::Syntax`] for an attribute of another form,
 /// [`ReadError::Absent`] if it is not XML or contains no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
-    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
-        let what = "XML in the text, as `lstopo --of xml FILE` writes it";
-        return Err(ReadError::Absent { format: FORMAT, what });
-    }
+    let mut findings = Findings::default();
+    let text = xml_of(text, &mut findings)?;
     let options =
         ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options)
+    let document = Document::parse_with_options(&text, options)
         .map_err(|error| ReadError::Markup { format: FORMAT, message: error.to_string() })?;
     let root = document.root_element();
     if !root.has_tag_name("topology") {
@@ -37,9 +36,33 @@ pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
         return Err(ReadError::Absent { format: FORMAT, what });
     }
     let objects = Objects::collect(root);
-    let mut reader =
-        Reader { objects, assembly: Assembly::default(), findings: Findings::default() };
+    let mut reader = Reader { objects, assembly: Assembly::default(), findings };
     reader.read(root)
+}
+
+/// Returns the XML in a text, which may be quoted and have prompts around it.
+fn xml_of(text: &str, findings: &mut Findings) -> Result<String, ReadError> {
+    let lines = pasted::lines(text, findings).into_iter().map(|(_, line)| line);
+    let is_other = |line: &String| line.trim().is_empty() || pasted::is_prompt(line);
+    let is_whole = |line: &String| line.trim().ends_with("</topology>");
+    let mut xml = String::with_capacity(text.len());
+    let mut has_ended = false;
+    for line in lines.skip_while(is_other) {
+        // A second topology is an error of the XML; a prompt after the first is none of it.
+        if has_ended && is_other(&line) {
+            continue;
+        }
+        has_ended |= is_whole(&line);
+        xml += &line;
+        xml.push('\n');
+    }
+    match xml.trim_start().starts_with('<') {
+        true => Ok(xml),
+        false => {
+            let what = "XML in the text, as `lstopo --of xml FILE` writes it";
+            Err(ReadError::Absent { format: FORMAT, what })
+        }
+    }
 }
 
 /// The objects of the tree by type, in order of the document.
@@ -123,13 +146,16 @@ impl<'a> Reader<'a> {
     /// node with the smallest number: the others are additional memory at the same place.
     fn nodes(&mut self) -> Result<(), ReadError> {
         let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
+        // hwloc leaves out the size of a node without memory; without any, it knew none.
+        let has_size = |node: &Element<'_, '_>| node.has_attribute("local_memory");
+        let has_sizes = self.objects.nodes.iter().any(has_size);
         for element in self.objects.nodes.clone() {
             let id = NodeId(os_index(element)?);
             let node = self.assembly.node(id);
             if let Some(bytes) = element.attribute("local_memory") {
                 node.memory_bytes = number(element, "local_memory", bytes)?;
             }
-            node.memory_unknown = is_marked(element, MEMORY_UNKNOWN);
+            node.memory_unknown = !has_sizes || is_marked(element, MEMORY_UNKNOWN);
             node.huge_pages = huge_pages(element)?;
             node.memory_side_caches = memory_side_caches(element)?;
             let set: CpuSet = match set(element, "complete_cpuset")? {

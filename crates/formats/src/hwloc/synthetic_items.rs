@@ -44,6 +44,10 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, ReadError> {
         let (item, after) = rest.split_at(end);
         // Attributes of the machine itself stand before the first level.
         if !(items.is_empty() && item.starts_with('(')) {
+            let is_complete = items.last().is_some_and(|last: &Item| last.kind == Kind::Pu);
+            if is_complete {
+                return Err(wrong(item, "the end of the description after its level `pu`"));
+            }
             items.push(Item::parse(item)?);
         }
         rest = after.trim_start();
@@ -92,7 +96,7 @@ impl Item {
 }
 
 /// Returns the kind for the names that hwloc takes, in any case.
-fn kind(name: &str) -> Option<Kind> {
+pub(super) fn kind(name: &str) -> Option<Kind> {
     let name = name.to_ascii_lowercase();
     Some(match name.as_str() {
         "package" | "pack" | "socket" => Kind::Package,

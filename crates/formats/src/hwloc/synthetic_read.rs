@@ -1,21 +1,29 @@
 //! Reads synthetic descriptions as hwloc does (`HWLOC_SYNTHETIC`, `lstopo --of synthetic`).
 
-use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, MAX_ID, Machine, NodeId};
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, MAX_ID, Machine, NodeId};
 
 use super::synthetic::FORMAT;
-use super::synthetic_items::{Attributes, Item, Kind, items};
+use super::synthetic_items::{self, Attributes, Item, Kind, items};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+use crate::pasted;
 use crate::reading::Reading;
 
 /// The most cpus of a description: every cpu number is below [`MAX_ID`].
 const MOST_CPUS: usize = MAX_ID as usize + 1;
 
-/// Returns true if a text looks like a synthetic description: its levels end with cpus.
+/// Returns true if a text looks like a synthetic description: it is not XML, and has levels such as
+/// `core:8`, or nothing but their counts.
 #[must_use]
 pub fn is_synthetic(text: &str) -> bool {
-    let last = text.split_whitespace().rfind(|word| !word.contains(['[', ']']));
-    last.is_some_and(|word| word.to_ascii_lowercase().starts_with("pu:"))
+    let is_level = |word: &str| {
+        let count = word.split_once(':').filter(|(name, _)| synthetic_items::kind(name).is_some());
+        count.is_some_and(|(_, count)| count.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_count = |word: &str| word.parse::<u32>().is_ok();
+    let mut words = text.split_whitespace();
+    let has_only_counts = words.clone().count() > 1 && words.clone().all(is_count);
+    !text.contains('<') && (has_only_counts || words.any(is_level))
 }
 
 /// Reads a synthetic description with a type for each level: `pack:2 [numa(memory=8GiB)] core:8
@@ -25,11 +33,14 @@ pub fn is_synthetic(text: &str) -> bool {
 /// [`ReadError::Markup`] for a level of another form and for indexes that do not number the objects
 /// of their level; [`ReadError::TooMany`] for more cpus or nodes than a machine has.
 pub fn read_synthetic(text: &str) -> Result<Reading, ReadError> {
-    let items = items(text)?;
+    let mut findings = Findings::default();
+    let lines = pasted::lines(text, &mut findings).into_iter().map(|(_, line)| line);
+    let text: Vec<String> = lines.filter(|line| !pasted::is_prompt(line)).collect();
+    let items = items(&text.join(" "))?;
     let cpus = cpu_count(&items)?;
     let innermost = items.last().filter(|item| item.kind == Kind::Pu);
     let innermost =
-        innermost.ok_or(ReadError::Absent { format: FORMAT, what: "last level `pu`" })?;
+        innermost.ok_or(ReadError::Absent { format: FORMAT, what: "last level such as `pu:2`" })?;
     let numbers = innermost.attributes.numbers(cpus)?;
     let mut assembly = Assembly::default();
     numbers.iter().for_each(|&number| {
@@ -44,7 +55,7 @@ pub fn read_synthetic(text: &str) -> Result<Reading, ReadError> {
         group(item, &numbers, above, &mut machine);
     }
     machine.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
-    Ok(Reading { value: machine, findings: Vec::new() })
+    Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
 fn cpu_count(items: &[Item]) -> Result<usize, ReadError> {

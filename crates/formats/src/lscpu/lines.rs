@@ -26,6 +26,8 @@ pub(super) struct Lines {
     cpu_count: Option<usize>,
     pub(super) nodes: BTreeMap<NodeId, CpuSet>,
     pub(super) caches: Vec<CacheLine>,
+    /// True if a node has a heading in another language.
+    has_translations: bool,
 }
 
 /// A line such as `L3 cache: 512 MiB (16 instances)`.
@@ -48,6 +50,11 @@ impl Lines {
             if let Some((key, value)) = line.split_once(':').filter(|_| !comment) {
                 lines.line(number, key.trim(), value.trim())?;
             }
+        }
+        if lines.has_translations {
+            let message = "are in another language: only nodes and their cpus are read, and all else \
+                           with `LC_ALL=C lscpu`";
+            findings.warning("headings-translated", "headings".to_owned(), message.to_owned());
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
             let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`), as \
@@ -74,9 +81,14 @@ impl Lines {
                 self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
             }
             "Socket(s)" => self.packages = self.packages.or(count()),
-            "NUMA node(s)" => self.node_count = self.node_count.or(count()),
+            // `NUMA node(s)`, in any language.
+            key if key.contains("NUMA") && !key.contains(|c: char| c.is_ascii_digit()) => {
+                self.node_count = self.node_count.or(count());
+            }
             key => {
-                if let Some(node) = node_of(key) {
+                let translated = translated_node_of(key);
+                if let Some(node) = node_of(key).or(translated) {
+                    self.has_translations |= translated.is_some() && node_of(key).is_none();
                     let known = self.nodes.entry(node).or_default();
                     *known = once(number, value, known)?;
                 } else if let Some(cache) = CacheLine::read(key, value)
@@ -103,8 +115,7 @@ impl Lines {
         let counts =
             [("cpus", self.cpu_count, cpus.len()), ("nodes", self.node_count, self.nodes.len())];
         for (what, announced, described) in counts {
-            // A text without any node has lost them, which a finding reports.
-            if let Some(announced) = announced.filter(|&all| all > described && described > 0) {
+            if let Some(announced) = announced.filter(|&all| all > described) {
                 let (announced, described) = (announced.to_string(), described.to_string());
                 return Err(ReadError::Cut { format: FORMAT, what, announced, described });
             }
@@ -118,9 +129,10 @@ fn whole_lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
     let mut whole: Vec<(usize, String)> = Vec::new();
     for (number, line) in pasted::lines(text, findings) {
         let is_list = |text: &str| text.chars().all(|c| c.is_ascii_digit() || ",- ".contains(c));
+        let has_list = |line: &str| line.contains("CPU(s)") || line.contains("NUMA");
         let rest = line.trim();
         match whole.last_mut() {
-            Some((_, before)) if !rest.is_empty() && is_list(rest) && before.contains("CPU(s)") => {
+            Some((_, before)) if !rest.is_empty() && is_list(rest) && has_list(before) => {
                 before.push_str(rest);
             }
             _ => whole.push((number, line)),
@@ -158,6 +170,15 @@ fn node_of(key: &str) -> Option<NodeId> {
     let number = key.strip_prefix("NUMA node")?.strip_suffix(" CPU(s)")?;
     let number = number.parse().ok().filter(|&number| number <= MAX_ID);
     number.map(NodeId)
+}
+
+/// Returns the node of a key in another language, such as `NUMA-Knoten0 CPU(s)` or `Nœud NUMA 0 de
+/// processeur(s)`: all contain this word and one number.
+fn translated_node_of(key: &str) -> Option<NodeId> {
+    let mut numbers = key.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let number = numbers.next().filter(|_| key.contains("NUMA"))?;
+    let number = number.parse().ok().filter(|&number| number <= MAX_ID);
+    number.filter(|_| numbers.next().is_none()).map(NodeId)
 }
 
 /// Parses a list that is given once, or again with the same cpus; others are another machine's.

@@ -231,6 +231,9 @@ fn truth(place: Place, title: &str, value: &str) -> Result<bool, ReadError> {
     match value.to_ascii_lowercase().as_str() {
         "yes" | "y" | "true" | "1" => Ok(true),
         "no" | "n" | "false" | "0" => Ok(false),
-        _ => Err(place.wrong(value, &format!("yes or no in column {title}"))),
+        _ => {
+            let expected = format!("yes or no in column {title}, as `LC_ALL=C lscpu -e` prints");
+            Err(place.wrong(value, &expected))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CpuSet, NodeId};
+use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 
 use super::{malformed, place};
 use crate::assembly::Assembly;
@@ -36,11 +36,35 @@ impl Lists {
         list.words.extend(words.iter().map(|word| (*word).to_owned()));
     }
 
+    /// Returns the nodes that have a list, which may be empty.
+    pub(super) fn nodes(&self) -> NodeSet {
+        self.0.keys().copied().collect()
+    }
+
+    /// Returns the cpus below the largest one that no list has, and the length of the longest line, if
+    /// several have it, or one less for a space: a pager or a window may have cut them.
+    pub(super) fn cut(&self) -> Option<(CpuSet, usize)> {
+        let ends = || self.0.values().map(|list| list.begin.1.trim_end().chars().count());
+        let column = ends().max()?;
+        let is_cut = ends().filter(|&end| end + 1 >= column).count() > 1;
+        if !is_cut || self.0.values().any(|list| !list.wraps.is_empty()) {
+            return None;
+        }
+        let mut listed = CpuSet::new();
+        self.0
+            .values()
+            .filter_map(|list| list.read().ok())
+            .for_each(|cpus| listed.extend_from(&cpus));
+        let last = listed.iter().last()?;
+        let missing = (0..last.0).map(CpuId).collect::<CpuSet>().difference(&listed);
+        (!missing.is_empty()).then_some((missing, column))
+    }
+
     /// Places the cpus of all nodes.
     ///
     /// # Errors
-    /// [`ReadError::Syntax`] for a word that is not a list of cpus, and for a wrapped list that has
-    /// cpus of another one or not in order: a number is then broken in a way that is not clear.
+    /// [`ReadError::Syntax`] for a word that is not a list of cpus, for a list that is not in order and
+    /// for a wrapped one that has cpus of another: a number is then broken in a way that is not clear.
     pub(super) fn place(self, assembly: &mut Assembly) -> Result<(), ReadError> {
         let mut read = Vec::new();
         for (node, list) in &self.0 {
@@ -73,11 +97,10 @@ impl List {
                 .trim_end_matches(',')
                 .parse()
                 .map_err(|_| malformed(*number, line, expected))?;
-            let is_in_order = self.wraps.is_empty() || last < cpus.first();
-            if !is_in_order || !all.intersection(&cpus).is_empty() {
+            if !cpus.is_empty() && last >= cpus.first() {
                 return Err(self.broken());
             }
-            last = cpus.iter().last();
+            last = cpus.iter().last().or(last);
             all.extend_from(&cpus);
         }
         Ok(all)
@@ -101,7 +124,7 @@ impl List {
     }
 
     fn broken(&self) -> ReadError {
-        let expected = "each cpu once and in order; a number may be broken at the end of a line";
+        let expected = "each cpu once and in order, as numactl prints them; a number may be broken at the end of a line";
         malformed(self.begin.0, &self.begin.1, expected)
     }
 }

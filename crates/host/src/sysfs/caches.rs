@@ -1,5 +1,7 @@
 //! Caches and L3 groups.
 
+use std::collections::BTreeMap;
+
 use numalab_topology::{Cache, CacheKind, Cpu, CpuSet};
 
 use super::cpus;
@@ -8,19 +10,30 @@ use super::reader::{Reader, shortened};
 /// Reads the caches of all cpus, each once, ordered by level, kind and first cpu.
 pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
+    let mut assumed = Assumed::default();
     for cpu in cpus {
         let directory = format!("{}/cache", cpus::directory(cpu.id));
         for index in reader.root.numbered(&directory, "index") {
             let place = format!("{directory}/index{index}");
-            let Some(cache) = read_one(reader, &place, cpu, cpus) else {
+            let Some(cache) = read_one(reader, &place, cpu, cpus, &mut assumed) else {
                 continue;
             };
             add(reader, &mut caches, cache, cpu, &place);
         }
     }
+    for ((level, what), cpus) in assumed {
+        let message = format!(
+            "the system does not list who shares the level {level} caches of cpus {cpus}: assumed \
+             to be the cpus of each {what}"
+        );
+        reader.note("cache-sharing-unknown", cpus::CPU_DIRECTORY, message);
+    }
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     caches
 }
+
+/// The cpus of which the caches of a level are assumed to be shared by the core or the package.
+type Assumed = BTreeMap<(u8, &'static str), CpuSet>;
 
 /// Adds a cache unless that of this cpu, level and kind is known already. Cpus that belong to an
 /// earlier cache of the kind are not added to a second one.
@@ -50,7 +63,13 @@ fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: 
 }
 
 /// Reads one `cpuN/cache/indexM`; `None` if its level or type is unknown.
-fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Option<Cache> {
+fn read_one(
+    reader: &mut Reader<'_>,
+    place: &str,
+    cpu: &Cpu,
+    cpus: &[Cpu],
+    assumed: &mut Assumed,
+) -> Option<Cache> {
     let level_path = format!("{place}/level");
     let level = u8::try_from(reader.number(&level_path)?).unwrap_or(0);
     if !(1..=8).contains(&level) {
@@ -62,7 +81,7 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
     let shared = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
     let mut cpus = match shared.filter(|set| !set.is_empty()) {
         Some(set) => set,
-        None => assumed_sharing(reader, place, level, cpu, cpus),
+        None => assumed_sharing(level, cpu, cpus, assumed),
     };
     // The directory is this cpu's, whatever its list says.
     cpus.insert(cpu.id);
@@ -81,13 +100,7 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
 
 /// Returns the cpus assumed to share a cache where the system does not list them: the core up to level
 /// 2, the package above. Otherwise every thread would seem to have a private cache.
-fn assumed_sharing(
-    reader: &mut Reader<'_>,
-    place: &str,
-    level: u8,
-    cpu: &Cpu,
-    cpus: &[Cpu],
-) -> CpuSet {
+fn assumed_sharing(level: u8, cpu: &Cpu, cpus: &[Cpu], assumed: &mut Assumed) -> CpuSet {
     let (what, number): (_, fn(&Cpu) -> Option<u32>) = match level {
         ..=2 => ("core", |cpu| cpu.core),
         _ => ("package", |cpu| cpu.package),
@@ -96,9 +109,7 @@ fn assumed_sharing(
     let set: CpuSet =
         cpus.iter().filter(|cpu| cpu.online).filter(shares).map(|cpu| cpu.id).collect();
     if set.len() > 1 {
-        let message =
-            format!("the system lists no cpus that share it: assumed to be its {what}'s `{set}`");
-        reader.note("cache-sharing-unknown", place, message);
+        assumed.entry((level, what)).or_default().insert(cpu.id);
     }
     set
 }

@@ -56,10 +56,11 @@ fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -
     (0..nodes.len()).collect()
 }
 
-/// Parses a distance; 255 means unreachable memory (ACPI 6.5, section 5.2.17), and 0 is invalid.
+/// Parses a distance; 255 means unreachable memory, and values below that of a node to itself have
+/// no meaning (ACPI 6.5, section 5.2.17).
 fn distance(reader: &mut Reader<'_>, path: &str, value: &str) -> Option<u8> {
     match value.parse::<u8>() {
-        Ok(distance) if distance > 0 => Some(distance),
+        Ok(distance) if distance >= LOCAL_DISTANCE => Some(distance),
         _ => {
             let message =
                 format!("`{}`: expected a distance, which is 10 or more", shortened(value));

@@ -133,8 +133,8 @@ fn the_innermost_launcher_counts() {
 
 #[test]
 fn a_launcher_within_one_of_several_tasks_of_a_host_gives_no_number_on_it() {
-    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
+    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=2";
     let torchrun = "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=1";
     let jsrun = "JSM_NAMESPACE_RANK=5 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1";
     let of_flux = "FLUX_TASK_RANK=5 FLUX_JOB_SIZE=8 FLUX_TASK_LOCAL_ID=1";
@@ -159,6 +159,18 @@ fn a_launcher_within_one_of_several_tasks_of_a_host_gives_no_number_on_it() {
 }
 
 #[test]
+fn a_world_of_one_in_one_of_several_tasks_has_the_number_of_the_task() {
+    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
+    let in_step = known(&format!("{STEP} {mpirun}"));
+    assert_eq!(in_step, Some((Launcher::OpenMpi, 0, Some(1), Some(1), Some(4))));
+    // srun within a Flux job of one task, within a SLURM allocation.
+    let flux = "FLUX_TASK_RANK=0 FLUX_JOB_SIZE=1 FLUX_JOB_NNODES=1 FLUX_TASK_LOCAL_ID=0";
+    let step_in_flux = known(&format!("{STEP} {flux}"));
+    assert_eq!(step_in_flux, Some((Launcher::Flux, 0, Some(1), Some(1), Some(4))));
+}
+
+#[test]
 fn a_rank_of_which_variables_are_missing_is_not_taken_for_a_single_process() {
     for (variables, missing) in [
         ("NUMALAB_LOCAL_RANK=2", "NUMALAB_RANK"),
@@ -167,6 +179,7 @@ fn a_rank_of_which_variables_are_missing_is_not_taken_for_a_single_process() {
         ("PALS_LOCAL_RANKID=1", "PALS_RANKID"),
         ("FLUX_TASK_LOCAL_ID=1", "FLUX_TASK_RANK"),
         ("JSM_NAMESPACE_LOCAL_RANK=1", "JSM_NAMESPACE_RANK"),
+        ("WORLD_SIZE=4 LOCAL_RANK=1 NODE_RANK=0", "RANK"),
     ] {
         let said = error(variables);
         assert!(said.contains(&format!("but {missing} is not: set it")), "{said}");
@@ -235,10 +248,13 @@ fn a_missing_number_of_ranks_is_reported_with_the_variable_that_gives_it() {
 #[test]
 fn ranks_within_a_rank_are_refused_except_its_own() {
     let task = of(&SRUN).unwrap().unwrap();
-    let said = task.check_ranks(4).unwrap_err().to_string();
+    let said = task.starts_ranks(4).unwrap_err().to_string();
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=5"), "{said}");
-    assert_eq!(Task::of_own(1, 4).check_ranks(4), Ok(()));
-    assert!(Task::of_own(1, 4).check_ranks(2).is_err());
+    assert_eq!(Task::of_own(1, 4).starts_ranks(4), Ok(false));
+    assert!(Task::of_own(1, 4).starts_ranks(2).is_err());
+    assert!(Task::of_own(0, 1).starts_ranks(2).is_err());
+    let shell = [("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")];
+    assert_eq!(of(&shell).unwrap().unwrap().starts_ranks(4), Ok(true));
 }
 
 #[test]

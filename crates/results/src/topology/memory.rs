@@ -3,28 +3,20 @@
 use numalab_page::Table;
 use numalab_page::number::size;
 use numalab_topology::{
-    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, UNREACHABLE_DISTANCE,
-    interleave_weights,
+    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, NodeSet,
+    UNREACHABLE_DISTANCE, interleave_weights,
 };
 
 use super::cpus::list;
 
-/// Returns one row per node; consecutive nodes without cpus and memory share one.
+/// Returns one row per node; nodes without cpus and memory share the last one.
 pub(super) fn nodes(machine: &Machine) -> Table {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
     let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut empty: Vec<&Node> = Vec::new();
-    for node in &machine.nodes {
-        if node.cpus.is_empty() && !node.may_have_memory() {
-            empty.push(node);
-            continue;
-        }
-        rows.extend(empty_row(&empty, no_memory, has_pools));
-        empty.clear();
-        rows.push(row(node, no_memory, has_pools));
-    }
-    rows.extend(empty_row(&empty, no_memory, has_pools));
+    let (empty, full): (Vec<&Node>, Vec<&Node>) =
+        machine.nodes.iter().partition(|node| is_empty(node));
+    let rows = full.iter().map(|node| row(node, no_memory, has_pools));
+    let rows = rows.chain(empty_row(&empty, no_memory, has_pools));
     let heading = Table::new("cpus and memory of each node")
         .figures("node")
         .words("cpus")
@@ -34,11 +26,8 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     heading.rows(rows)
 }
 
-/// Returns a sentence that no node has reserved huge pages, if the source reports pools at all.
-pub(super) fn no_pools(machine: &Machine) -> Option<String> {
-    let is_known = machine.nodes.iter().any(|node| !node.huge_pages.is_empty());
-    let none = machine.nodes.iter().all(|node| pools(node).is_empty());
-    (none && is_known).then(|| "No huge pages are reserved.".to_owned())
+fn is_empty(node: &Node) -> bool {
+    node.cpus.is_empty() && !node.may_have_memory()
 }
 
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
@@ -57,15 +46,13 @@ fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     cells
 }
 
-/// Returns one row for consecutive empty nodes; `None` if there are none.
+/// Returns one row for the empty nodes; `None` if there are none.
 fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<String>> {
-    let (first, last) = (nodes.first()?, nodes.last()?);
-    let name = if first.id == last.id {
-        first.id.to_string()
-    } else {
-        format!("{}…{}", first.id, last.id)
-    };
-    let mut cells = vec![name, "none".to_owned(), no_memory.to_owned(), "–".to_owned()];
+    let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let mut cells = vec![list(&ids), "none".to_owned(), no_memory.to_owned(), "–".to_owned()];
     if has_pools {
         cells.push(String::new());
     }
@@ -126,22 +113,23 @@ pub(super) fn uniform_distance(machine: &Machine) -> Option<String> {
     Some(format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other"))
 }
 
-/// Tabulates the distances between nodes.
+/// Tabulates the distances between nodes; those without cpus, memory and devices are left out.
 pub(super) fn distances(machine: &Machine) -> Table {
     let distances = &machine.distances;
+    let has_device = |node: &Node| machine.devices.iter().any(|of| of.node == Some(node.id));
+    let shown: Vec<(usize, &Node)> = (machine.nodes.iter().enumerate())
+        .filter(|(_, node)| !is_empty(node) || has_device(node))
+        .collect();
     let heading = Table::new("distances from each node to each node").words("distance");
     let heading =
-        machine.nodes.iter().fold(heading, |heading, node| heading.figures(node.id.to_string()));
-    let rows = machine.nodes.iter().enumerate().map(|(from, node)| {
-        let cell = |to| {
-            let distance = distances.get(from, to);
-            match distance {
-                None => "–".to_owned(),
-                Some(UNREACHABLE_DISTANCE) => "unreachable".to_owned(),
-                Some(distance) => distance.to_string(),
-            }
+        shown.iter().fold(heading, |heading, (_, node)| heading.figures(node.id.to_string()));
+    let rows = shown.iter().map(|(from, node)| {
+        let cell = |to| match distances.get(*from, to) {
+            None => "–".to_owned(),
+            Some(UNREACHABLE_DISTANCE) => "unreachable".to_owned(),
+            Some(distance) => distance.to_string(),
         };
-        let cells = (0..machine.nodes.len()).map(cell);
+        let cells = shown.iter().map(|(to, _)| cell(*to));
         core::iter::once(format!("node {}", node.id)).chain(cells).collect()
     });
     if distances.len() < 2 { heading } else { heading.rows(rows) }

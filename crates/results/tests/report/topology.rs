@@ -124,3 +124,72 @@ fn the_json_of_a_machine_reads_back_as_that_machine() {
     let back: Machine = serde_json::from_value(value["machine"].take()).expect("a machine");
     assert_eq!(back, machine);
 }
+
+/// Two nodes with cpus, the second without memory; a GPU's memory on node 2; 7 empty nodes, one of
+/// them a device's.
+fn odd_nodes() -> Machine {
+    let mut machine = machine(10, 2, |from, to| if from == to { 10 } else { 20 + to as u8 });
+    machine.cpus.retain(|cpu| cpu.id.0 < 4);
+    machine.nodes[1].memory_bytes = 0;
+    for node in &mut machine.nodes[2..] {
+        node.cpus = CpuSet::new();
+        node.memory_bytes = if node.id == NodeId(2) { 96 << 30 } else { 0 };
+    }
+    machine.devices = vec![Device {
+        address: "0000:01:00.0".into(),
+        kind: DeviceKind::Network,
+        id: None,
+        driver: None,
+        node: Some(NodeId(4)),
+        names: Vec::new(),
+    }];
+    machine
+}
+
+#[test]
+fn nodes_that_lack_something_are_explained_and_empty_ones_take_one_row() {
+    let text = text(&odd_nodes(), &[]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("CPUs without local memory: node 1 (nearest memory: node 0)."),
+        "{text}"
+    );
+    assert!(words.contains("slower tier: node 2; --numa=auto leaves it out."), "{text}");
+    assert!(text.lines().any(|line| line.trim_start().starts_with("3-9  none")), "{text}");
+    let is_row = |line: &&str| {
+        let number = line.strip_prefix("node ").and_then(|rest| rest.split_whitespace().next());
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    assert_eq!(text.lines().filter(is_row).count(), 4, "nodes 0, 1, 2 and 4: {text}");
+}
+
+#[test]
+fn sizes_of_huge_pages_are_those_of_the_machine() {
+    let mut machine = machine(1, 2, |_, _| 10);
+    let pool = |page_bytes| HugePagePool { page_bytes, total: 0, free: 0 };
+    machine.nodes[0].huge_pages = [2 << 20, 512 << 20, 16 << 30].map(pool).to_vec();
+    let without = text(&machine, &[]);
+    assert!(
+        without.contains("No huge pages are reserved; their sizes are 2M, 512M, 16G."),
+        "{without}"
+    );
+    machine.nodes[0].huge_pages[1].total = 3;
+    assert!(text(&machine, &[]).contains("512M 0/3"));
+}
+
+#[test]
+fn local_memory_that_is_not_allowed_is_named() {
+    let mut machine = machine(2, 2, |from, to| if from == to { 10 } else { 20 });
+    let allowed = |cpus: &str, nodes: &str| Allowed {
+        cpus: cpus.parse().expect("cpus"),
+        memory_nodes: nodes.parse().expect("nodes"),
+        ..Allowed::default()
+    };
+    machine.allowed = Some(allowed("0,1", "1"));
+    let words = text(&machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected =
+        "cpus 0,1, memory of nodes 1; memory of node 0, local to these cpus, is not allowed";
+    assert!(words.contains(expected), "{words}");
+    machine.allowed = Some(allowed("0,1", "0"));
+    assert!(!text(&machine, &[]).contains("is not allowed"));
+}

@@ -72,7 +72,9 @@ fn every_tool_that_can_is_given_the_same_placement() {
             "flux run -n1 -o cpu-affinity=map:2,3 numactl --membind=1 ./a",
             "torchrun --nproc-per-node=1 --no-python numactl --cpunodebind=1 --membind=1 ./a",
             "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
-             --topology-manager-policy=single-numa-node",
+             --topology-manager-policy=single-numa-node --reserved-cpus=CPUS \
+             --reserved-memory=NODE:memory=SIZE, and a pod with resources.limits of whole cpus and \
+             memory",
             "virsh numatune GUEST --mode strict --nodeset 1 --config",
             "xl create GUEST.cfg 'cpus=\"node:1\"'",
         ]
@@ -87,6 +89,10 @@ fn every_tool_that_can_is_given_the_same_placement() {
         [
             line("numactl", "numactl --weighted-interleave=0-3"),
             line("srun", "srun -n1 numactl --weighted-interleave=0-3"),
+            line(
+                "torchrun",
+                "torchrun --nproc-per-node=1 --no-python numactl --weighted-interleave=0-3"
+            ),
         ]
     );
     let masked = tools(&[("cpus", "0-2,7")]);

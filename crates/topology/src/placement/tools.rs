@@ -8,9 +8,12 @@ use super::{MemoryPolicy, Placement};
 use crate::id::{CpuId, Id};
 use crate::id_set::{CpuSet, IdSet, NodeSet};
 
-/// Options with which kubelet gives a Guaranteed pod of whole cpus one node; it chooses which.
+/// Options with which kubelet gives a Guaranteed pod of whole cpus one node; it chooses which. Both
+/// static managers need a reservation for the system, whose numbers are left to fill in.
 const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
-                       --topology-manager-policy=single-numa-node";
+                       --topology-manager-policy=single-numa-node --reserved-cpus=CPUS \
+                       --reserved-memory=NODE:memory=SIZE, and a pod with \
+                       resources.limits of whole cpus and memory";
 
 impl Placement {
     /// Returns the command line of each tool that runs a program like this, and the tool's name.
@@ -119,8 +122,9 @@ impl Placement {
 
     /// Returns the command of torchrun, which places no ranks itself.
     fn torchrun(&self) -> Option<String> {
-        self.on_one_node()?;
-        Some(format!("torchrun --nproc-per-node=1 --no-python numactl {}", self.numactl()))
+        let numactl = self.numactl();
+        let line = || format!("torchrun --nproc-per-node=1 --no-python numactl {numactl}");
+        (!numactl.is_empty()).then(line)
     }
 
     /// Returns the node if cpus and memory are those of one.

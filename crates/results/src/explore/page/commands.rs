@@ -30,8 +30,12 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::Interleave { nodes, command, balancing_is_off } => {
             let balance =
                 if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
-            let policy = MemoryPolicy::Interleave(nodes.clone());
-            format!("{balance}start it as {} -- {command}", numactl(policy))
+            let placement = Placement::from(MemoryPolicy::Interleave(nodes.clone()));
+            let lines = placement.commands("COMMAND").into_iter();
+            let others = lines.filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
+            let others: String =
+                others.map(|(tool, line)| format!("; with {tool}: {line}")).collect();
+            format!("{balance}start it as numactl {} -- {command}{others}", placement.numactl())
         }
         Remedy::InterleaveSegment { nodes, segment } => interleave_segment(nodes, segment),
         Remedy::BindNear { device, command } => {

@@ -1,0 +1,91 @@
+//! The beginning that a log gives to each line: a time, a service, a rank.
+
+/// The fewest lines of which a common beginning counts as that of a log.
+const FEWEST_LINES: usize = 3;
+
+/// Removes the beginning that all lines have, apart from digits that differ, if it looks like that
+/// of a log; returns that of the first line.
+pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
+    let texts =
+        || lines.iter().map(|(_, line)| line.as_str()).filter(|line| !line.trim().is_empty());
+    let first = texts().next().filter(|_| texts().count() >= FEWEST_LINES)?;
+    let common = texts().map(|line| common_characters(first, line)).min()?;
+    let shared: String = first.chars().take(common).collect();
+    let prefix = shared[..end_of_mark(&shared)?].to_owned();
+    let length = prefix.chars().count();
+    for (_, line) in lines {
+        *line = line.chars().skip(length).collect();
+    }
+    Some(prefix.trim().to_owned())
+}
+
+/// Returns the number of characters at the beginning of both lines that are the same or are both
+/// digits.
+fn common_characters(a: &str, b: &str) -> usize {
+    let is_alike = |(a, b): &(char, char)| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+    a.chars().zip(b.chars()).take_while(is_alike).count()
+}
+
+/// Returns the end of the last word that only a log has: a time, or one with a bracket or a bar.
+fn end_of_mark(shared: &str) -> Option<usize> {
+    let mut end = None;
+    let mut place = 0;
+    for word in shared.split_inclusive(char::is_whitespace) {
+        place += word.len();
+        // A word that is cut off by the difference between the lines is theirs.
+        if word.ends_with(char::is_whitespace) && is_mark(word.trim_end()) {
+            end = Some(place);
+        }
+    }
+    end
+}
+
+fn is_mark(word: &str) -> bool {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = word.as_bytes();
+    let is_time = |place: usize| {
+        bytes[place] == b':'
+            && place > 0
+            && is_digit(bytes.get(place - 1))
+            && is_digit(bytes.get(place + 1))
+    };
+    word == "|" || word.contains(']') || (0..bytes.len()).any(is_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stripped(text: &str) -> (Option<String>, Vec<String>) {
+        let mut lines: Vec<(usize, String)> = (1..).zip(text.lines().map(str::to_owned)).collect();
+        (strip(&mut lines), lines.into_iter().map(|(_, line)| line).collect())
+    }
+
+    #[test]
+    fn times_services_and_ranks_before_each_line_are_left_out() {
+        for (prefix, next) in [
+            ("2026-05-01T12:00:00.10Z ", "2026-05-01T12:00:00.97Z "),
+            ("May  1 12:00:00 box numa[12]: ", "May  1 12:00:01 box numa[12]: "),
+            ("web-1  | ", "web-1  | "),
+            ("[1,0]<stdout>: ", "[1,1]<stdout>: "),
+        ] {
+            let text = format!("{prefix}node 0 a\n{next}node 1 a\n\n{prefix}node 2 b\n");
+            let (found, lines) = stripped(&text);
+            assert_eq!(found.as_deref(), Some(prefix.trim()), "{text}");
+            assert_eq!(lines, ["node 0 a", "node 1 a", "", "node 2 b"], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_that_all_lines_of_an_output_share_are_kept() {
+        for text in [
+            "node 0 cpus: 0 1\nnode 1 cpus: 2 3\nnode 2 cpus: 4 5\n",
+            "NUMA node0 CPU(s):   0-3\nNUMA node1 CPU(s):   4-7\nNUMA node2 CPU(s):   8\n",
+            "12:00:00 a\n12:00:00 b\n",
+            "  0:  10  21\n  1:  21  10\n  2:  21  10\n",
+            "0:0 a\nx\ny\n",
+        ] {
+            assert_eq!(stripped(text).0, None, "{text}");
+        }
+    }
+}

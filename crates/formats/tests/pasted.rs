@@ -1,0 +1,198 @@
+//! Texts of other tools as they arrive: cut, wrapped, quoted, logged, from two machines.
+
+use numalab_formats::{Reading, hwloc, lscpu, numactl};
+use numalab_topology::{CpuId, Finding};
+
+const TWO_NODES: &str = "\
+available: 2 nodes (0-1)
+node 0 cpus: 0 1 2 3 8 9 10 11
+node 0 size: 1000 MB
+node 0 free: 900 MB
+node 1 cpus: 4 5 6 7 12 13 14 15
+node 1 size: 2000 MB
+node 1 free: 1900 MB
+node distances:
+node   0   1
+  0:  10  21
+  1:  21  10
+";
+
+const LSCPU: &str = "\
+Architecture:        x86_64
+CPU(s):              8
+On-line CPU(s) list: 0-7
+Thread(s) per core:  2
+Core(s) per socket:  2
+Socket(s):           2
+NUMA node(s):        2
+L2 cache:            1024K
+NUMA node0 CPU(s):   0,1,4,5
+NUMA node1 CPU(s):   2,3,6,7
+";
+
+fn codes(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+fn numactl_of(text: &str) -> Reading {
+    numactl::read(text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
+}
+
+fn refused(text: &str) -> String {
+    match numactl::read(text) {
+        Err(error) => error.to_string(),
+        Ok(reading) => panic!("{:?}\n{text}", reading.value.nodes),
+    }
+}
+
+fn each_line(text: &str, change: impl Fn(usize, &str) -> String) -> String {
+    text.lines().enumerate().map(|(index, line)| change(index, line) + "\n").collect()
+}
+
+#[test]
+fn mails_logs_and_terminals_do_not_change_the_machine_that_numactl_shows() {
+    let whole = numactl_of(TWO_NODES).value;
+    for text in [
+        // A reply below the quotation, which the mail program wrapped within a list.
+        format!(
+            "On Monday X wrote:\n{}Fine.\n-- \nY\n",
+            each_line(TWO_NODES, |_, l| format!("> {l}"))
+        ),
+        each_line(TWO_NODES, |_, l| format!("> {l}")).replace("2 3 8 9", "2 3\n8 9"),
+        each_line(TWO_NODES, |index, l| format!("{} {l}", if index == 0 { ">" } else { ">>" })),
+        TWO_NODES.replace("10 11\n", "1=\n0 11\n"),
+        TWO_NODES.replace(" 8 9 10", " \\\n8 9 10"),
+        TWO_NODES.replace("node 0 free", "--More--(30%)\nnode 0 free"),
+        format!("{TWO_NODES}(END)\n"),
+        each_line(TWO_NODES, |index, l| format!("2026-05-01T12:00:{index:02}.5Z {l}")),
+        each_line(TWO_NODES, |_, l| format!("\u{1b}[32m{l}\u{1b}(B\u{1b}[m\r")),
+        format!("```\n{TWO_NODES}```\n"),
+    ] {
+        assert_eq!(numactl_of(&text).value, whole, "{text}");
+    }
+}
+
+#[test]
+fn a_part_of_the_text_of_numactl_is_not_taken_for_a_machine() {
+    for (lost, expected) in [
+        ("node 1 cpus: 4 5 6 7 12 13 14 15\n", "cpus of nodes: 0,1 announced, only 0 described"),
+        (
+            "available: 2 nodes (0-1)\nnode 0 cpus: 0 1 2 3 8 9 10 11\n",
+            "cpus of nodes: 0,1 announced",
+        ),
+        ("node 1 size: 2000 MB\n", "sizes of nodes: 0,1 announced, only 0 described"),
+        ("  1:  21  10\n", "rows of distances of nodes: 0,1 announced, only 0 described"),
+    ] {
+        let said = refused(&TWO_NODES.replace(lost, ""));
+        assert!(said.contains(expected), "{said}");
+    }
+    let (_, without_first_node) = TWO_NODES.split_once("node 0 free: 900 MB\n").unwrap();
+    assert!(refused(without_first_node).contains("nodes: 0,1 announced, only 1 described"));
+    let broken = TWO_NODES.replace("13 14 15", "13 14 1");
+    assert!(refused(&broken).contains("each cpu once and in order"), "{}", refused(&broken));
+    assert!(refused(&format!("{TWO_NODES}\n{TWO_NODES}")).contains("for one machine, once"));
+}
+
+#[test]
+fn what_a_cut_text_may_have_lost_is_reported() {
+    let (nodes, _) = TWO_NODES.split_once("node distances").unwrap();
+    let reading = numactl_of(nodes);
+    assert_eq!(codes(&reading.findings), ["distances-missing"]);
+    assert!(reading.value.distances.is_empty());
+    // `less -S` and narrow windows cut every line at the same column.
+    let cut = each_line(TWO_NODES, |_, line| line.chars().take(24).collect());
+    let reading = numactl_of(&cut);
+    assert_eq!(codes(&reading.findings), ["cpus-missing"]);
+    assert!(
+        reading.findings[0].message.contains("no node lists cpus 10,11"),
+        "{:?}",
+        reading.findings
+    );
+    assert!(reading.findings[0].message.contains("column 24"), "{:?}", reading.findings);
+    let offline = TWO_NODES.replace(" 10 11\n", "\n");
+    assert_eq!(codes(&numactl_of(&offline).findings), [""; 0], "lines of different lengths");
+}
+
+#[test]
+fn what_lscpu_does_not_say_is_unknown() {
+    let whole = lscpu::read(LSCPU).unwrap();
+    assert_eq!((whole.value.cores().len(), whole.value.packages().len()), (4, 2));
+    let reading = lscpu::read(&LSCPU.replace("Thread(s) per core:  2\n", "")).unwrap();
+    assert_eq!(codes(&reading.findings), ["cores-unknown"]);
+    let core = reading.value.cpu(CpuId(0)).unwrap().core;
+    assert_eq!((core, reading.value.caches.len()), (None, 0));
+    let (head, _) = LSCPU.split_once("NUMA node0").unwrap();
+    let said = lscpu::read(head).unwrap_err().to_string();
+    assert!(said.contains("nodes: 2 announced, only 0 described"), "{said}");
+    let said = lscpu::read("CPU NODE ONLINE\n0 0 ja\n").unwrap_err().to_string();
+    assert!(said.contains("found `ja`, expected yes or no") && said.contains("LC_ALL=C"), "{said}");
+}
+
+#[test]
+fn the_nodes_of_a_translated_lscpu_are_read_and_the_rest_is_reported() {
+    for text in [
+        "CPU(s): 4\nListe der Online-CPU(s): 0-3\nThread(s) pro Kern: 2\nNUMA-Knoten: 2\n\
+         NUMA-Knoten0 CPU(s): 0,2\nNUMA-Knoten1 CPU(s): 1,3\n",
+        "Processeur(s) :\u{a0}4\nThread(s) par cœur : 2\nNœud NUMA 0 de processeur(s) : 0,2\n\
+         Nœud NUMA 1 de processeur(s) : 1,3\n",
+    ] {
+        let reading = lscpu::read(text).unwrap();
+        assert_eq!(reading.value.nodes[1].cpus.to_string(), "1,3", "{text}");
+        assert_eq!(codes(&reading.findings), ["headings-translated", "cores-unknown"], "{text}");
+    }
+    for (lost, expected) in [
+        ("CPU(s): 4\nNUMA-Knoten0 CPU(s): 0,2\n", "cpus: 4 announced, only 2 described"),
+        ("Nœud(s) NUMA : 2\nNœud NUMA 0 de processeur(s) : 0,2\n", "nodes: 2 announced, only 1"),
+    ] {
+        let said = lscpu::read(lost).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+    }
+    let wrapped = lscpu::read("Nœud NUMA 0 de processeur(s) : 0,2,\n  4-6\n").unwrap().value;
+    assert_eq!(wrapped.nodes[0].cpus.to_string(), "0,2,4-6");
+    let said = lscpu::read("Liste der Online-CPU(s): 0-3\n").unwrap_err().to_string();
+    assert!(said.contains("as `LC_ALL=C lscpu` prints them"), "{said}");
+}
+
+#[test]
+fn a_synthetic_description_ends_with_its_cpus() {
+    let text = "Package:2 [NUMANode(memory=8GB)] Core:4 PU:2";
+    let whole = hwloc::read_synthetic(text).unwrap().value;
+    for pasted in [
+        format!("> {text}\n"),
+        format!("$ lstopo --of synthetic\n{text}\n"),
+        text.replace(" Core", "\r\n  Core"),
+        format!("\u{1b}[1m{text}\u{1b}[0m (END)").replace(" (END)", "\n(END)"),
+    ] {
+        assert!(hwloc::is_synthetic(&pasted), "{pasted}");
+        assert_eq!(hwloc::read_synthetic(&pasted).unwrap().value, whole, "{pasted}");
+    }
+    let refused = |text: &str| hwloc::read_synthetic(text).unwrap_err().to_string();
+    let said = refused(&format!("{text}\nPackage:1 Core:2 PU:1\n"));
+    assert!(said.contains("found `Package:1`, expected the end of the description"), "{said}");
+    let cut = "Package:2 [NUMANode(memory=8GB)] Core:4";
+    assert!(hwloc::is_synthetic(cut) && refused(cut).contains("last level such as `pu:2`"));
+    assert!(hwloc::is_synthetic("2 4 2") && refused("2 4 2").contains("a level such as pack:2"));
+    assert!(!hwloc::is_synthetic("<topology>\n  <object type=\"PU\" l2:3/>\n</topology>"));
+}
+
+#[test]
+fn quoted_xml_is_read_and_sizes_that_it_lacks_are_unknown() {
+    let node =
+        |size: &str| format!("<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\"{size}/>");
+    let xml = |size: &str| {
+        format!(
+            "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n<object type=\"Machine\" \
+             os_index=\"0\" cpuset=\"0x1\">\n{}\n<object type=\"PU\" os_index=\"0\" \
+             cpuset=\"0x1\"/>\n</object>\n</topology>\n",
+            node(size)
+        )
+    };
+    let whole = hwloc::read_xml(&xml(" local_memory=\"4096\"")).unwrap().value;
+    assert_eq!((whole.nodes[0].memory_bytes, whole.nodes[0].memory_unknown), (4096, false));
+    let quoted = each_line(&xml(" local_memory=\"4096\""), |_, line| format!("> {line}"));
+    assert_eq!(hwloc::read_xml(&quoted).unwrap().value, whole);
+    let prompt = format!("$ lstopo --of xml\n{}$ \n", xml(" local_memory=\"4096\""));
+    assert_eq!(hwloc::read_xml(&prompt).unwrap().value, whole);
+    let unsaid = hwloc::read_xml(&xml("")).unwrap().value;
+    assert!(unsaid.nodes[0].memory_unknown);
+}

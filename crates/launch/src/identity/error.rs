@@ -1,0 +1,97 @@
+//! Reasons why a rank is unknown.
+
+use super::MOST_RANKS;
+use super::launchers::{Launcher, SIZE};
+
+/// Reason why a launcher's variables do not determine the rank.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// A variable is not a number of ranks.
+    #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
+    NotANumber {
+        name: String,
+        value: String,
+        /// The launcher that sets it.
+        launcher: Launcher,
+    },
+    /// The launcher's variables are incomplete.
+    #[error(
+        "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
+         srun, mpirun or --ranks"
+    )]
+    Incomplete {
+        /// The variable that is set.
+        present: &'static str,
+        /// The variable that is missing.
+        missing: &'static str,
+        /// The launcher that sets both.
+        launcher: Launcher,
+    },
+    /// The number of ranks is unknown.
+    #[error(
+        "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
+    )]
+    NoSize {
+        /// The variable of the rank.
+        name: &'static str,
+        rank: usize,
+        /// The launcher that sets it.
+        launcher: Launcher,
+    },
+    /// The rank is not below the number of ranks.
+    #[error(
+        "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
+    )]
+    Beyond {
+        /// The variable of the rank.
+        name: &'static str,
+        value: usize,
+        /// The variable of the number of ranks.
+        of: &'static str,
+        /// The number of ranks.
+        limit: usize,
+        /// The launcher that sets both.
+        launcher: Launcher,
+    },
+    /// This host has more ranks than there are in all.
+    #[error(
+        "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
+    )]
+    MoreOnHost {
+        /// The variable of the number of ranks on this host.
+        name: &'static str,
+        /// The number of ranks on this host.
+        local: usize,
+        /// The variable of the number of all ranks.
+        of: &'static str,
+        /// The number of all ranks.
+        size: usize,
+        /// The launcher that sets both.
+        launcher: Launcher,
+    },
+    /// `--ranks` was given to a process that is already a rank.
+    #[error(
+        "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \
+         --ranks, or start it outside of {launcher}"
+    )]
+    RankAlready {
+        /// The ranks requested.
+        asked: usize,
+        /// The variable of this process's rank.
+        name: &'static str,
+        rank: usize,
+        /// The launcher of this process.
+        launcher: Launcher,
+    },
+    /// Two launchers disagree about the number of ranks.
+    #[error(
+        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
+         match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
+    )]
+    SingletonWorld {
+        /// Tasks of the step.
+        tasks: usize,
+        /// The number of ranks that the process sees.
+        size: usize,
+    },
+}

@@ -1,0 +1,82 @@
+//! Sentences about nodes that lack something.
+
+use std::collections::BTreeMap;
+
+use numalab_page::number::size;
+use numalab_topology::{Machine, Node, NodeId, NodeSet};
+
+use super::cpus::list;
+
+/// Returns the sentences below the table of nodes.
+pub(super) fn of_nodes(machine: &Machine) -> Vec<String> {
+    [without_memory(machine), without_cpus(machine), no_pools(machine)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Names the nearest memory of nodes that have cpus and no memory.
+fn without_memory(machine: &Machine) -> Option<String> {
+    let has_none = |node: &&Node| node.online && !node.cpus.is_empty() && !node.may_have_memory();
+    let mut nodes_by_nearest: BTreeMap<Vec<NodeId>, NodeSet> = BTreeMap::new();
+    for node in machine.nodes.iter().filter(has_none) {
+        let nearest = nearest_memory(machine, node.id);
+        nodes_by_nearest.entry(nearest.iter().collect()).or_default().insert(node.id);
+    }
+    let parts = nodes_by_nearest.iter().map(|(nearest, nodes)| {
+        let nearest: NodeSet = nearest.iter().copied().collect();
+        format!("node {} (nearest memory: node {})", list(nodes), list(&nearest))
+    });
+    let parts: Vec<String> = parts.collect();
+    let is_known = machine.memory_bytes() > 0 && !parts.is_empty();
+    is_known.then(|| format!("CPUs without local memory: {}.", parts.join("; ")))
+}
+
+/// Returns the nodes with cpus and memory at the smallest distance, or with memory if none has both.
+fn nearest_memory(machine: &Machine, from: NodeId) -> NodeSet {
+    let all = machine.memory_nodes();
+    let with_cpus = all.intersection(&machine.cpu_nodes());
+    let nodes = if with_cpus.is_empty() { all } else { with_cpus };
+    let distance = |to: &NodeId| machine.distance(from, *to).unwrap_or(u8::MAX);
+    let least = nodes.iter().map(|to| distance(&to)).min();
+    nodes.iter().filter(|to| Some(distance(to)) == least).collect()
+}
+
+/// Names nodes of memory without cpus, which automatic choices leave out.
+fn without_cpus(machine: &Machine) -> Option<String> {
+    let nodes = machine.memory_nodes().difference(&machine.cpu_nodes());
+    if nodes.is_empty() || machine.cpu_nodes().is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Memory without CPUs, of a device or a slower tier: node {}; --numa=auto leaves it out.",
+        list(&nodes)
+    ))
+}
+
+/// States that no node has huge pages in its pools, and the sizes of the pools, where the source has
+/// pools at all.
+fn no_pools(machine: &Machine) -> Option<String> {
+    let pools = || machine.nodes.iter().flat_map(|node| &node.huge_pages);
+    let mut sizes: Vec<u64> = pools().map(|pool| pool.page_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let sizes: Vec<String> = sizes.into_iter().map(size).collect();
+    let is_empty = !sizes.is_empty() && pools().all(|pool| pool.total == 0);
+    is_empty.then(|| format!("No huge pages are reserved; their sizes are {}.", sizes.join(", ")))
+}
+
+/// Names the nodes of the allowed cpus from which the process may not take memory; empty if there
+/// are none.
+pub(super) fn forbidden_local(machine: &Machine) -> String {
+    let usable = machine.usable_cpus();
+    let has_usable = |node: &&Node| !node.cpus.intersection(&usable).is_empty();
+    let nodes = machine.nodes.iter().filter(has_usable).map(|node| node.id).collect::<NodeSet>();
+    let local = nodes.intersection(&machine.memory_nodes());
+    match local.difference(&machine.usable_memory_nodes()) {
+        forbidden if forbidden.is_empty() => String::new(),
+        forbidden => {
+            format!("; memory of node {}, local to these cpus, is not allowed", list(&forbidden))
+        }
+    }
+}
