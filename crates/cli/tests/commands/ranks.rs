@@ -208,6 +208,25 @@ fn streams_of_ranks_are_one_cell_with_the_sum_of_all() {
 }
 
 #[test]
+fn a_size_that_no_memory_is_left_for_is_named_and_the_others_are_measured() {
+    let place = tempfile::tempdir().expect("made");
+    let csv = place.path().join("it.csv");
+    let arguments = ["latency", "--size", "64K,64T", "--pages", "4k", "--iterations", "2000", "-q"];
+    let parent = place.path().join("runs");
+    let files = ["--csv", csv.to_str().expect("UTF-8"), "-o", parent.to_str().expect("UTF-8")];
+    let arguments = [&arguments[..], &files].concat();
+    let (out, err) = command::ends(&mut numalab(&arguments), 0);
+    assert!(out.contains("| Ranks | Cores   | NUMA |"), "{out}");
+    let said = "1 of 2 cells could not be measured, the first `latency/";
+    assert!(err.contains(said) && err.contains("/65536G/") && err.contains("rank 0: "), "{err}");
+    let rows = fs::read_to_string(&csv).expect("written");
+    assert_eq!(rows.lines().count(), 2, "a heading and one size: {rows}");
+    let found = document(&only(&parent));
+    let states = found["cells"].as_array().expect("cells").iter().map(|cell| &cell["state"]);
+    assert_eq!(states.filter(|state| **state == "failed").count(), 1, "{}", found["cells"]);
+}
+
+#[test]
 fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     let place = tempfile::tempdir().expect("made");
     let parent = place.path().to_str().expect("UTF-8");
