@@ -12,7 +12,7 @@ use crate::mapping::{Mapping, Span, is_only_node};
 use crate::page_nodes;
 use crate::proc::{bytes_per_page_size, numa_maps};
 use crate::root::Root;
-use crate::system_page::{base_page_bytes, page_size_bytes};
+use crate::system_page::{base_page_bytes, page_size_bytes, transparent_huge_page_mode};
 
 /// Largest number of pages that are queried: all of 256 MiB in pages of 4 KiB, which takes about 10
 /// ms. From a larger mapping this number is sampled, one from each equal part.
@@ -40,6 +40,22 @@ pub struct Proof {
     pub bytes_per_page_size: BTreeMap<u64, u64>,
 }
 
+impl Proof {
+    /// Checks that memory which may be on any mix of pages has some of these.
+    ///
+    /// # Errors
+    /// [`ProofError::WrongPageSize`] if it has none.
+    pub fn has_pages(&self, pages: Pages) -> Result<(), ProofError> {
+        let page_bytes = page_size_bytes(pages);
+        let backed_bytes = self.bytes_per_page_size.get(&page_bytes).copied().unwrap_or(0);
+        if backed_bytes > 0 {
+            return Ok(());
+        }
+        let mapped_bytes = self.bytes_per_page_size.values().sum();
+        Err(ProofError::WrongPageSize { pages, page_bytes, backed_bytes, mapped_bytes })
+    }
+}
+
 /// Reason why a placement is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
@@ -55,7 +71,8 @@ pub enum ProofError {
         /// Pages found on each node.
         pages_per_node: BTreeMap<NodeId, u64>,
     },
-    /// The memory does not consist of the pages requested; for transparent huge pages, it has none.
+    /// The memory does not consist of the pages requested; for transparent huge pages, the kernel
+    /// gives none to any memory.
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are behind pages \
              of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
@@ -154,6 +171,8 @@ pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError>
     let mapped_bytes = span.mapped_bytes as u64;
     // Page sizes first: they also show pages that were never touched.
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
+    // Where some huge pages are missing, the small ones in their place are queried one by one.
+    let page_bytes = bytes_per_page_size.keys().next().copied().unwrap_or(page_bytes);
     let pages_total = mapped_bytes.div_ceil(page_bytes);
     // numa_maps is only the fallback: it gives totals of a mapping, not of single pages.
     let found = match ask_move_pages(span, page_bytes, pages_total) {
@@ -191,7 +210,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
             checked: mapped_bytes.div_ceil(page_bytes),
         });
     }
-    if backed_bytes < least_backed(span.pages, mapped_bytes) {
+    if backed_bytes < least_backed(span.pages, mapped_bytes, &Root::live()) {
         return Err(ProofError::WrongPageSize {
             pages: span.pages,
             page_bytes,
@@ -202,10 +221,16 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
     Ok(sizes)
 }
 
-/// Returns the bytes that must be in pages of the size requested. The kernel makes transparent huge
-/// pages only where it finds free ones; the proof records their share for the analysis.
-fn least_backed(pages: Pages, mapped_bytes: u64) -> u64 {
-    if pages == Pages::Transparent { 1 } else { mapped_bytes }
+/// Returns the bytes that must be in pages of the size requested. Where the kernel allows
+/// transparent huge pages, it makes them only from free ones, of which fragmented memory has none;
+/// the proof records their share for the analysis.
+fn least_backed(pages: Pages, mapped_bytes: u64, root: &Root) -> u64 {
+    let are_allowed = || transparent_huge_page_mode(root).is_some_and(|mode| mode != "never");
+    match pages {
+        Pages::Transparent if are_allowed() => 0,
+        Pages::Transparent => 1,
+        Pages::Sized(_) => mapped_bytes,
+    }
 }
 
 #[derive(Debug)]

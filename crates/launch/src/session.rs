@@ -7,26 +7,23 @@ mod error;
 mod files;
 mod ledger;
 mod memory;
+mod settle;
 mod work;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use numalab_host::{Interrupt, Pinned, process_policy};
-use numalab_measure::Scope;
-use numalab_measure::{
-    Buffer, MeasureContext, MeasureError, MemorySource, RunRecorder, Settings, StreamRules,
-};
+use numalab_measure::{MeasureError, RunRecorder, StreamRules};
 use numalab_record::{
     AccessPattern, CellId, Document, Launch, Pages, Placement, RankTable, Sample,
 };
-use numalab_topology::{CpuSet, Machine, MemoryPolicy, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use assignment::{Assignment, assign_cpu};
+use assignment::assign_cpu;
 use cells::SharedCell;
 pub use error::SessionError;
 use ledger::Ledger;
+use settle::Settled;
 use work::Worker;
 
 use crate::identity::{Identity, Look};
@@ -164,8 +161,7 @@ fn measure(
     begin: Begin<'_>,
 ) -> Result<Option<Findings>, SessionError> {
     let assignment = assign_cpu(team, around, plan)?;
-    let settled = settle(around.machine, plan, team.rank(), &assignment);
-    let mut settled = agree(team, settled)?;
+    let (mut settled, lost) = settle::settle(team, around.machine, plan, &assignment)?;
     let seats: Vec<Seat> = gather(team, &settled.seat)?;
     let teams = cells::teams(&seats, plan);
     let cells = cells::cells(&seats, &teams, plan);
@@ -175,6 +171,11 @@ fn measure(
     };
     let mut ledger = agree(team, begun)?;
     for (&size_bytes, shared) in plan.sizes_bytes.iter().zip(&cells) {
+        if let Some(reason) = lost.get(&size_bytes) {
+            let noted = ledger.as_mut().map_or(Ok(()), |ledger| ledger.lose(shared, reason));
+            agree(team, noted)?;
+            continue;
+        }
         let found = measure_size(team, &mut settled, plan, (size_bytes, shared))?;
         let written = match &mut ledger {
             Some(ledger) => ledger.add(size_bytes, shared, found),
@@ -183,40 +184,6 @@ fn measure(
         agree(team, written)?;
     }
     finish(team, around, plan, ledger)
-}
-
-/// A rank in its place.
-struct Settled {
-    context: MeasureContext,
-    pinned: Pinned,
-    buffer: Buffer,
-    seat: Seat,
-}
-
-/// Pins the rank, allocates its memory, and proves both.
-fn settle(
-    machine: &Machine,
-    plan: &SessionPlan,
-    rank: usize,
-    assignment: &Assignment,
-) -> Result<Settled, SessionError> {
-    // Each rank visits in a different order; the loops spread the bits of the seed. Its time is
-    // limited only by its windows and by an interrupt.
-    let seed = plan.seed.wrapping_add(rank as u64);
-    let settings = Settings { seed, precision: plan.precision, budget: Duration::ZERO };
-    let pinned = numalab_host::pin(assignment.cpu).map_err(numalab_host::Error::from)?;
-    let context = MeasureContext::new(machine.clone(), settings, Interrupt::never())?;
-    let source = match plan.node {
-        Some(node) => MemorySource::Node(node),
-        None => MemorySource::of(policy()?, nearest(machine, pinned.node())?),
-    };
-    let largest = plan.sizes_bytes.iter().max().copied().unwrap_or(0);
-    let policy = source.name();
-    let buffer = Buffer::touched(&context, largest, plan.pages, source)?;
-    let placement = buffer.claim().prove(&context, &pinned)?;
-    let started_ns = context.started_ns();
-    let seat = Seat { host: assignment.host.clone(), policy, started_ns, placement };
-    Ok(Settled { context, pinned, buffer, seat })
 }
 
 /// Measures one size with all ranks, and checks that none has moved.
@@ -234,20 +201,6 @@ fn measure_size(
     let still = buffer.claim().prove(context, pinned).map_err(SessionError::from);
     let placement = agree(team, still)?;
     gather(team, &Found { samples, placement })
-}
-
-fn policy() -> Result<MemoryPolicy, SessionError> {
-    Ok(process_policy().map_err(numalab_host::Error::from)?)
-}
-
-/// Returns the node with memory that is nearest to `node`.
-fn nearest(machine: &Machine, node: NodeId) -> Result<NodeId, SessionError> {
-    let scope = Scope::new(machine, None, None).map_err(MeasureError::from)?;
-    if scope.nodes.contains(&node) {
-        return Ok(node);
-    }
-    let cpu = machine.node(node).and_then(|node| node.cpus.first()).unwrap_or_default();
-    Ok(scope.nearest_node(machine, cpu))
 }
 
 /// Fails on every rank if it failed on one.

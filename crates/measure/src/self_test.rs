@@ -67,8 +67,10 @@ pub fn claimed_elsewhere(node: NodeId, claimed: NodeId) -> Result<CheckFound, Me
 
 fn pages_on(mapping: &Mapping, node: NodeId) -> Result<NodePages, MeasureError> {
     let proof = prove_within(mapping.span(), &NodeSet::new())?;
+    proof.has_pages(mapping.pages())?;
     let on_node = proof.pages_per_node.get(&node).copied().unwrap_or_default();
-    let page_bytes = page_size_bytes(mapping.pages());
+    let usual = || page_size_bytes(mapping.pages());
+    let page_bytes = proof.bytes_per_page_size.keys().next().copied().unwrap_or_else(usual);
     Ok(NodePages { node, page_bytes, pages: proof.pages_checked, on_node })
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_host::Interrupt;
+use numalab_host::{Interrupt, note};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
@@ -175,7 +175,9 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
         write_reports(document, directory)?;
     }
     let summary = &Summary::of(document);
-    output::show(&RanksReport { summary, table, memory, csv: suite::csv(table) }, output.format)
+    let report = RanksReport { summary, table, memory, csv: suite::csv(table) };
+    report.shortfalls().iter().for_each(note);
+    output::show(&report, output.format)
 }
 
 /// Returns the pages behind the buffers.

@@ -16,25 +16,66 @@ fn pages_are_counted_by_node_within_the_range_and_over_a_split_mapping() {
     assert_eq!(pages.get(&NodeId(1)), Some(&1513));
 }
 
+/// Returns touched memory that requested transparent huge pages, but whose first `without` bytes
+/// get none, as in fragmented memory.
+fn short_of_huge_pages(size: usize, without: usize) -> Mapping {
+    let mut mapping = Mapping::new(size, Pages::Transparent).expect("mapped");
+    let part = &mut mapping.as_bytes_mut()[..without];
+    // SAFETY: the range is borrowed for writing, and not touched yet.
+    let refused =
+        unsafe { libc::madvise(part.as_mut_ptr().cast(), part.len(), libc::MADV_NOHUGEPAGE) };
+    assert_eq!(refused, 0);
+    mapping.populate().expect("populated");
+    mapping
+}
+
 #[test]
 fn memory_that_is_partly_on_transparent_huge_pages_is_proven_with_their_share() {
     let size = 8 << 20;
-    let mut mapping = Mapping::new(size, Pages::Transparent).expect("mapped");
-    let half = &mut mapping.as_bytes_mut()[..size / 2];
-    // SAFETY: the range is borrowed for writing, and not touched yet.
-    let refused =
-        unsafe { libc::madvise(half.as_mut_ptr().cast(), half.len(), libc::MADV_NOHUGEPAGE) };
-    assert_eq!(refused, 0);
-    mapping.populate().expect("populated");
+    let mapping = short_of_huge_pages(size, size / 2);
     let Ok(sizes) = prove_page_size(mapping.span(), 2 << 20) else {
         eprintln!("NOT RUN: this kernel gives no transparent huge pages");
         return;
     };
     assert_eq!(sizes.values().sum::<u64>(), size as u64);
-    assert!(sizes[&(2 << 20)] <= size as u64 / 2, "{sizes:?}");
+    assert!(sizes.get(&(2 << 20)).is_none_or(|&huge| huge <= size as u64 / 2), "{sizes:?}");
     let half = Span { pages: Pages::HUGE_2M, ..mapping.span() };
     let reserved = prove_page_size(half, 2 << 20).unwrap_err();
     assert!(matches!(reserved, ProofError::WrongPageSize { .. }), "{reserved}");
+}
+
+#[test]
+fn memory_without_any_transparent_huge_page_is_proven_page_by_page() {
+    let size = 4 << 20;
+    let mapping = short_of_huge_pages(size, size);
+    match prove_within(mapping.span(), &NodeSet::new()) {
+        Ok(proof) => {
+            let base = base_page_bytes();
+            assert_eq!(proof.bytes_per_page_size, BTreeMap::from([(base, size as u64)]));
+            assert_eq!(proof.pages_checked, size as u64 / base);
+            let error = proof.has_pages(Pages::Transparent).unwrap_err();
+            let start = "thp requested, but only 0 of 4194304 bytes are behind pages of";
+            assert!(error.to_string().starts_with(start), "{error}");
+        }
+        Err(error) => assert_eq!(error.class(), ErrorClass::Lacking, "{error}"),
+    }
+}
+
+#[test]
+fn no_huge_page_is_required_where_the_kernel_allows_them_and_one_where_it_does_not() {
+    let kernel = |mode: Option<&str>| {
+        let top = tempfile::tempdir().unwrap();
+        if let Some(mode) = mode {
+            let directory = top.path().join("sys/kernel/mm/transparent_hugepage");
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("enabled"), mode).unwrap();
+        }
+        least_backed(Pages::Transparent, 4 << 20, &Root::at(top.path()))
+    };
+    assert_eq!(kernel(Some("always [madvise] never\n")), 0);
+    assert_eq!(kernel(Some("always madvise [never]\n")), 1);
+    assert_eq!(kernel(None), 1);
+    assert_eq!(least_backed(Pages::HUGE_2M, 4 << 20, &Root::live()), 4 << 20);
 }
 
 proptest! {

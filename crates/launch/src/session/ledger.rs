@@ -1,7 +1,7 @@
 //! The records of rank 0: the suite's CSV, and the cells of a run.
 
 use numalab_measure::{MeasureError, RunRecorder};
-use numalab_record::{Launch, RankSeat, mean_of};
+use numalab_record::{Finished, Launch, Outcome, RankSeat, mean_of};
 
 use super::cells::{self, SharedCell};
 use super::files::PartialCsv;
@@ -50,6 +50,19 @@ impl Ledger {
         for shared in shared {
             let (finished, samples) = cells::finished(shared, &found, self.precision);
             self.recorder.record(&finished, &samples).map_err(MeasureError::from)?;
+        }
+        Ok(())
+    }
+
+    /// Records that the cells of one size could not be measured; the CSV has no row for it.
+    pub fn lose(&mut self, shared: &[SharedCell], reason: &str) -> Result<(), SessionError> {
+        for shared in shared {
+            let finished = Finished {
+                cell: shared.cell.id.clone(),
+                outcome: Outcome::Failed { reason: reason.to_owned() },
+                placements: Vec::new(),
+            };
+            self.recorder.record(&finished, &[]).map_err(MeasureError::from)?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod tiles;
 mod tlb;
 
 pub(crate) use charts::matrix_panel;
+pub(crate) use oddity::sentence;
 
 use numalab_page::number::{count, size, utc};
 use numalab_page::rows::Rows;

@@ -8,7 +8,8 @@ use numalab_page::{Page, Style};
 use numalab_record::{Metric, Placement, RankFigures, RankTable};
 
 use crate::report::Report;
-use crate::run::Summary;
+use crate::run::page::sentence;
+use crate::run::{Oddity, RunFinding, Summary};
 
 /// The results of one launch of ranks: a run, in the suite's text and CSV formats.
 #[derive(Debug)]
@@ -21,6 +22,17 @@ pub struct RanksReport<'a> {
     pub memory: &'a str,
     /// The CSV in the suite's format.
     pub csv: String,
+}
+
+impl RanksReport<'_> {
+    /// Returns what the launch did not get: cells that could not be measured, and huge pages.
+    #[must_use]
+    pub fn shortfalls(&self) -> Vec<String> {
+        let is_one = |finding: &&RunFinding| {
+            matches!(finding.what, Oddity::Failed { .. } | Oddity::HugePagesMissing { .. })
+        };
+        self.summary.findings.iter().filter(is_one).map(sentence).collect()
+    }
 }
 
 impl Report for RanksReport<'_> {

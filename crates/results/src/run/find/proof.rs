@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{Experiment, Pages, Placement};
+use numalab_record::{Pages, Placement};
 use numalab_topology::CpuSet;
 
 use super::cell::CellSummary;
@@ -43,7 +43,10 @@ impl Proof {
             for placement in cell.placements {
                 proof.add(placement);
             }
-            if let Some(least) = huge_page_bytes(&cell.cell.experiment) {
+            let huge = cell.cell.experiment.description().axes().pages.and_then(huge_bytes);
+            // A smaller buffer cannot contain a huge page.
+            let can_be = |least: &u64| cell.placements.iter().all(|p| backed(p, 0) >= *least);
+            if let Some(least) = huge.filter(can_be).filter(|_| !cell.placements.is_empty()) {
                 let is_huge = |placement: &Placement| is_backed_by(placement, least);
                 proof.huge_cells += 1;
                 proof.not_huge_cells += usize::from(!cell.placements.iter().all(is_huge));
@@ -78,14 +81,6 @@ pub fn is_on_node(placement: &Placement) -> bool {
     nodes.all(|(&node, &pages)| node == placement.memory_node || pages == 0)
 }
 
-/// Returns the size of the huge pages that an experiment requests, in bytes.
-fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
-    let axes = experiment.description().axes();
-    // A buffer below 2 MiB cannot contain a huge page.
-    let pages = axes.pages.filter(|_| axes.size_bytes.is_none_or(|size| size >= HUGE_2M_BYTES))?;
-    huge_bytes(pages)
-}
-
 /// Returns the size of these pages in bytes.
 pub(super) fn page_bytes(pages: Pages) -> u64 {
     match pages {
@@ -102,11 +97,14 @@ pub(super) fn huge_bytes(pages: Pages) -> Option<u64> {
     }
 }
 
+/// Reports whether 90 % of a worker's memory is in pages of at least this size.
 fn is_backed_by(placement: &Placement, least_page_bytes: u64) -> bool {
-    let sum = |pages: &mut dyn Iterator<Item = (&u64, &u64)>| {
-        pages.fold(0_u64, |sum, (_, &bytes)| sum.saturating_add(bytes))
-    };
-    let all = sum(&mut placement.bytes_per_page_size.iter());
-    let huge = sum(&mut placement.bytes_per_page_size.range(least_page_bytes..));
-    huge >= all - all / 10
+    let all = backed(placement, 0);
+    backed(placement, least_page_bytes) >= all - all / 10
+}
+
+/// Returns the bytes of a worker's memory in pages of at least this size.
+fn backed(placement: &Placement, least_page_bytes: u64) -> u64 {
+    let pages = placement.bytes_per_page_size.range(least_page_bytes..);
+    pages.fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))
 }

@@ -7,7 +7,7 @@ use numalab_topology::NodeId;
 use crate::run::{Oddity, Progress, RunFinding, Target};
 
 /// Returns a finding as a sentence without its full stop.
-pub(super) fn sentence(finding: &RunFinding) -> String {
+pub(crate) fn sentence(finding: &RunFinding) -> String {
     let cells = finding.evidence.len();
     let of = |all: usize| format!("{cells} of {}", count(all, "cell"));
     match &finding.what {
