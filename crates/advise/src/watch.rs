@@ -24,7 +24,9 @@ pub enum Remark {
     NotFollowed(String),
     /// A limitation of what the emulator saw of the program.
     Seen(String),
-    /// Trials on this machine share file pages in the page cache.
+    /// Each trial read this many bytes of files again, so that their pages are where it places them.
+    FilesRenewed(u64),
+    /// Trials shared file pages that could not be dropped from the page cache.
     SharedFiles {
         /// The file with the most pages.
         name: String,
@@ -46,6 +48,8 @@ pub enum Remark {
         candidates: Vec<Candidate>,
         /// The blocks.
         blocks: usize,
+        /// The expected time, if the time of a run is known.
+        about: Option<Duration>,
     },
     /// The requested number of blocks is too small for a verdict, so more are run.
     MoreBlocks {
@@ -89,9 +93,14 @@ impl fmt::Display for Remark {
             Self::Seen(what) => f.write_str(what),
             Self::SharedFiles { name, bytes } => write!(
                 f,
-                "{} of what it accesses are pages of files, as of {name}: they are in the page \
-                 cache where they were read first, all trials share them, and verdicts hold for \
-                 them as they are",
+                "{} of files, as of {name}, could not be dropped from the page cache: they are \
+                 where they were read first, all trials share them, and verdicts hold for that",
+                format_bytes(*bytes)
+            ),
+            Self::FilesRenewed(bytes) => write!(
+                f,
+                "before each trial, {} of files were dropped from the page cache and read again \
+                 under its placement",
                 format_bytes(*bytes)
             ),
             Self::TooLong(run) => write!(
@@ -104,9 +113,10 @@ impl fmt::Display for Remark {
                 let micros = took.as_micros();
                 write!(f, "{program} ends after {micros} us: what follows describes its start")
             }
-            Self::Trying { candidates, blocks } => {
-                let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>();
-                write!(f, "trying in {blocks} blocks: {}", names.join(", "))
+            Self::Trying { candidates, blocks, about } => {
+                let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>().join(", ");
+                let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
+                write!(f, "trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
             }
             Self::MoreBlocks { asked, candidates, blocks } => write!(
                 f,
