@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use numalab_results::advice::{Advice, Candidate};
+use numalab_results::advice::{Advice, Candidate, TrialPlace};
 
 use crate::asked::{Asked, Tries};
 use crate::error::AdviseError;
 use crate::extent::Extent;
-use crate::trials::Trying;
+use crate::trials::{Trying, runs_at_once};
 use crate::watch::{Remark, Watch};
 
 /// The candidates that are tried unless a number is given.
@@ -46,7 +46,11 @@ pub(super) fn attempt(
     }
     trying.rules.blocks = extent.blocks;
     let candidates = tried.iter().map(|at| advice.options[*at].candidate.clone()).collect();
-    watch.remark(&Remark::Trying { candidates, blocks: extent.blocks });
+    let about = took.map(|run| match advice.place {
+        TrialPlace::Emulation => extent.time_if_repeated(run, runs_at_once()),
+        TrialPlace::Host | TrialPlace::Guest => extent.time(run),
+    });
+    watch.remark(&Remark::Trying { candidates, blocks: extent.blocks, about });
     trying.prove(advice, &tried, watch)
 }
 

@@ -49,6 +49,18 @@ impl Extent {
         (self.candidates + 2) * (self.warm_ups + self.blocks)
     }
 
+    /// Returns the time of all runs if each takes `run`.
+    pub(super) fn time(self, run: Duration) -> Duration {
+        run.saturating_mul(u32::try_from(self.runs()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the time of runs under emulation if results repeat exactly: each candidate then runs
+    /// once for all blocks, and the unchanged program twice; this many at once.
+    pub(super) fn time_if_repeated(self, run: Duration, at_once: usize) -> Duration {
+        let turns = (self.candidates + 2).div_ceil(at_once.max(1));
+        run.saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
+    }
+
     /// Returns the fewest blocks that can distinguish each candidate from chance at a single look,
     /// corrected for the number of candidates.
     fn least_blocks(self) -> usize {
@@ -74,6 +86,13 @@ mod tests {
         assert_eq!(extent(5, 8).enough(), extent(5, 9));
         assert_eq!(extent(2, 20).enough(), extent(2, 20));
         assert_eq!((Extent::least(0).runs(), Extent::least(1).runs()), (18, 21));
+    }
+
+    #[test]
+    fn trials_take_as_long_as_their_runs_and_less_where_results_repeat() {
+        assert_eq!(extent(2, 8).time(SECOND), 32 * SECOND);
+        assert_eq!(extent(3, 8).time_if_repeated(SECOND, 2), 3 * SECOND);
+        assert_eq!(extent(1, 8).time_if_repeated(SECOND, 1), 3 * SECOND);
     }
 
     #[test]

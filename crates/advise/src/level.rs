@@ -28,6 +28,9 @@ pub(super) fn id(candidate: &Candidate) -> String {
         Candidate::BindRegion { nodes, address, .. } => {
             format!("bind-region:{}:{address:#x}", node_list(nodes))
         }
+        Candidate::PlaceFile { path, nodes, .. } => {
+            format!("place-file:{}:{path}", node_list(nodes))
+        }
         Candidate::FirstTouch { region, .. } => format!("first-touch:{region}"),
         Candidate::Replicate { region, .. } => format!("replicate:{region}"),
         Candidate::SeparateLines { lines } => format!("separate-lines:{}", lines.join(",")),

@@ -9,7 +9,6 @@ use numalab_guest::program::{EmulatedProgram, in_turn};
 use numalab_host::Ran;
 use numalab_record::{Placed, ProgramMemory};
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
-use numalab_results::program::mapped_files;
 
 use crate::asked::Asked;
 use crate::error::AdviseError;
@@ -20,10 +19,6 @@ use crate::watch::{Remark, Watch};
 
 /// The run time below which a program hardly does more than start.
 const SHORT: Duration = Duration::from_millis(2);
-/// The page size of the emulated machine, in bytes, and the number of file pages from which their
-/// placement matters.
-const PAGE_BYTES: u64 = 4096;
-const MANY_PAGES: u64 = 256;
 /// The approximate slowdown of a program under emulation.
 const EMULATION_FACTOR: u32 = 50;
 
@@ -149,22 +144,9 @@ fn follow(
     if target.place != TrialPlace::Host {
         tell_if_short(watch, subject, Duration::from_nanos(program.elapsed_ns));
     }
-    if target.place == TrialPlace::Host {
-        shared_files(program).iter().for_each(|remark| watch.remark(remark));
-    }
     let mut advice = Advice::of(&subject.command, program, target.costs.clone(), target.place);
     let read = judged.read(&ran, program.elapsed_ns)?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     let took = (target.place == TrialPlace::Emulation).then_some(ran.took);
     Ok(Known { advice, took, followed: Some(program.clone()) })
-}
-
-/// Returns a remark on files that trials on this machine share through the page cache, if they
-/// matter.
-fn shared_files(program: &ProgramMemory) -> Option<Remark> {
-    let files = mapped_files(program);
-    let (name, _) =
-        files.iter().max_by_key(|(_, pages)| **pages).filter(|(_, pages)| **pages >= MANY_PAGES)?;
-    let bytes = files.values().sum::<u64>() * PAGE_BYTES;
-    Some(Remark::SharedFiles { name: (*name).to_owned(), bytes })
 }

@@ -69,6 +69,7 @@ impl Abilities {
                 [("numa_balancing".to_owned(), mode)].into_iter().chain(demotion).collect()
             }
             Candidate::Ranks { options } => vec![text("environment", srun_variables(options))],
+            Candidate::PlaceFile { .. } => return Err(Untried::NotInTrials),
             Candidate::BindRegion { .. }
             | Candidate::FirstTouch { .. }
             | Candidate::Replicate { .. }

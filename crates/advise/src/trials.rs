@@ -1,7 +1,9 @@
 //! Trials of candidates: a study with one factor, the placement, in any backend.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 use std::rc::Rc;
+use std::thread;
 use std::time::Duration;
 
 use numalab_guest::program::EmulatedProgram;
@@ -11,7 +13,7 @@ use numalab_places::{
 };
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
-use numalab_results::study::StudySummary;
+use numalab_results::study::{StudyObservation, StudySummary};
 use numalab_stats::Out;
 use numalab_study::{
     Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Started, Study,
@@ -107,6 +109,7 @@ impl Trying<'_> {
             });
             advice.options[*option].measured = measured(&summary, at + 1, out);
         }
+        remark_on_files(&summary, watch);
         let directory = self.asked.keep.as_ref().map(|_| journal.directory().display().to_string());
         advice.trials = Some(trials(document, &summary, &end, directory));
         if !self.judged.is_printed() && prints_otherwise(document) {
@@ -160,7 +163,7 @@ impl Trying<'_> {
         }
         let (judged, subject) = (self.judged.clone(), self.subject.clone());
         let run = move |program: &EmulatedProgram| sample(&subject, &judged, program);
-        Ok(Box::new(Emulation::new(placements, run)))
+        Ok(Box::new(Emulation::new(placements, runs_at_once(), run)))
     }
 
     fn take(
@@ -182,6 +185,11 @@ impl Trying<'_> {
         let journal = || Journal::create(&parent, run, &text);
         Ok(session.run(backend, journal, judge)?)
     }
+}
+
+/// Returns the number of emulated runs at a time: one for each CPU of this process.
+pub(super) fn runs_at_once() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 fn named(placement: &str) -> Settings {
@@ -229,6 +237,20 @@ fn trials(
             EndReason::Done | EndReason::Precise | EndReason::Failed(_) => TrialsEnd::Done,
         },
         directory,
+    }
+}
+
+/// Remarks on the files that the trials read.
+fn remark_on_files(summary: &StudySummary<'_>, watch: &mut dyn Watch) {
+    for finding in summary.findings() {
+        if let StudyObservation::Files { renewed_bytes, kept_bytes, kept } = finding.what {
+            if renewed_bytes > 0 {
+                watch.remark(&Remark::FilesRenewed(renewed_bytes));
+            }
+            if let Some(name) = kept {
+                watch.remark(&Remark::SharedFiles { name, bytes: kept_bytes });
+            }
+        }
     }
 }
 

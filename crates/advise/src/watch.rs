@@ -23,7 +23,9 @@ pub enum Remark {
     NotFollowed(String),
     /// A limit of what the emulator can see of the program.
     Seen(String),
-    /// Trials on this machine share file pages in the page cache.
+    /// Each trial read this many bytes of files again, so that their pages are where it places them.
+    FilesRenewed(u64),
+    /// Trials shared file pages that could not be dropped from the page cache.
     SharedFiles {
         /// The file with the most pages.
         name: String,
@@ -39,7 +41,18 @@ pub enum Remark {
         took: Duration,
     },
     /// These candidates are tried in this many blocks.
+<<<<<<< HEAD
     Trying { candidates: Vec<Candidate>, blocks: usize },
+=======
+    Trying {
+        /// The candidates.
+        candidates: Vec<Candidate>,
+        /// The blocks.
+        blocks: usize,
+        /// The expected time, if the time of a run is known.
+        about: Option<Duration>,
+    },
+>>>>>>> g/part-g
     /// The requested number of blocks is too small for a verdict, so more are run.
     MoreBlocks {
         /// The number requested.
@@ -82,9 +95,21 @@ impl fmt::Display for Remark {
             Self::Seen(what) => f.write_str(what),
             Self::SharedFiles { name, bytes } => write!(
                 f,
+<<<<<<< HEAD
                 "{} of the memory that it accesses are file pages, such as those of {name}: they \
                  stay in the page cache on the node that first read them, all trials share them, \
                  and verdicts hold only for that placement",
+=======
+                "{} of files, such as {name}, could not be dropped from the page cache: they stay \
+                 on the node that first read them, all trials share them, and verdicts hold only \
+                 for that placement",
+                format_bytes(*bytes)
+            ),
+            Self::FilesRenewed(bytes) => write!(
+                f,
+                "before each trial, {} of files were dropped from the page cache and read again \
+                 under its placement",
+>>>>>>> g/part-g
                 format_bytes(*bytes)
             ),
             Self::TooLong(run) => write!(
@@ -101,9 +126,10 @@ impl fmt::Display for Remark {
                            start"
                 )
             }
-            Self::Trying { candidates, blocks } => {
-                let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>();
-                write!(f, "trying in {blocks} blocks: {}", names.join(", "))
+            Self::Trying { candidates, blocks, about } => {
+                let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>().join(", ");
+                let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
+                write!(f, "trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
             }
             Self::MoreBlocks { asked, candidates, blocks } => write!(
                 f,

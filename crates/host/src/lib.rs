@@ -23,6 +23,7 @@ mod mapping_error;
 mod memory_limit;
 mod memory_usage;
 mod mpi;
+mod page_cache;
 mod page_nodes;
 pub mod perf;
 mod populate;
@@ -68,13 +69,14 @@ pub use memory_limit::{
 };
 pub use memory_usage::{MemoryUse, memory_use};
 pub use mpi::{Mpi, MpiError, MpiFlavour};
+pub use page_cache::{cached_bytes, data_files, drop_cached};
 pub use page_nodes::{PageNodesError, page_nodes};
 pub use process_policy::{PolicyError, process_policy, set_process_policy};
 pub use proof::{Proof, ProofError, prove, prove_span, prove_within};
 pub use root::Root;
 pub use shared_words::{SharedWords, remove_abandoned};
 pub use signals::{Interrupt, SignalError, end_gently};
-pub use source_lines::{SourceLines, SourcePlace};
+pub use source_lines::SourceLines;
 pub use stderr::{note, print_error, visible};
 pub use sysfs::{Reading, SysfsError, read_machine, read_machine_and_devices};
 pub use system_page::{

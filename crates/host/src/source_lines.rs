@@ -4,19 +4,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use addr2line::Loader;
+use addr2line::{Loader, Location};
 use elf::ElfBytes;
 use elf::abi::PT_LOAD;
 use elf::endian::AnyEndian;
-
-/// The source of an instruction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourcePlace {
-    /// The function, if the file has symbols.
-    pub function: Option<String>,
-    /// File and line, if there is debug information: `solver.c:120`.
-    pub line: Option<String>,
-}
+use numalab_record::CodePlace;
 
 /// Object files, each read once.
 #[derive(Default)]
@@ -33,12 +25,18 @@ struct Code {
 }
 
 impl SourceLines {
-    /// Returns the source of the instruction at an offset in a file; empty if the file cannot be
-    /// read.
-    pub fn of(&mut self, object: &str, offset: u64) -> SourcePlace {
-        let read = || Code::read(Path::new(object));
-        let code = self.files.entry(object.to_owned()).or_insert_with(read).as_ref();
-        code.and_then(|code| code.place(offset)).unwrap_or_default()
+    /// Returns the functions with the instruction at a place, each with its file and line: the
+    /// innermost of those that were inlined there first. At least one, without a name if the file
+    /// cannot be read.
+    pub fn frames(&mut self, place: &CodePlace) -> Vec<CodePlace> {
+        let read = || Code::read(Path::new(&place.object));
+        let code = self.files.entry(place.object.clone()).or_insert_with(read).as_ref();
+        let named = code.and_then(|code| code.frames(place.offset)).unwrap_or_default();
+        let of = |(function, line)| CodePlace { function, line, ..place.clone() };
+        match named.is_empty() {
+            true => vec![of((None, None))],
+            false => named.into_iter().map(of).collect(),
+        }
     }
 }
 
@@ -52,25 +50,34 @@ impl Code {
         Some(Self { loader: Loader::new(path).ok()?, parts, has_symbols: symbols.is_some() })
     }
 
-    fn place(&self, offset: u64) -> Option<SourcePlace> {
+    /// Returns function and line (`solver.c:120`) of each frame, as far as symbols and debug
+    /// information name them.
+    fn frames(&self, offset: u64) -> Option<Vec<(Option<String>, Option<String>)>> {
         let within =
             |&&(begin, size, _): &&(u64, u64, u64)| (begin..begin + size).contains(&offset);
         let &(begin, _, address) = self.parts.iter().find(within)?;
         let address = offset - begin + address;
-        let line = self
-            .loader
-            .find_location(address)
-            .ok()
-            .flatten()
-            .and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
-        // The innermost of inlined functions comes first.
+        let mut found = Vec::new();
         let mut frames = self.loader.find_frames(address).ok()?;
-        let named = frames.next().ok().flatten().and_then(|frame| frame.function);
-        let named = named.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-        let symbol =
-            || self.loader.find_symbol(address).filter(|_| self.has_symbols).map(demangled);
-        Some(SourcePlace { function: named.or_else(symbol), line })
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
+            found.push((name, line(frame.location)));
+        }
+        if found.is_empty() {
+            found.push((None, line(self.loader.find_location(address).ok().flatten())));
+        }
+        // Only the outermost function is a symbol.
+        let outermost = found.last_mut()?;
+        if outermost.0.is_none() && self.has_symbols {
+            outermost.0 = self.loader.find_symbol(address).map(demangled);
+        }
+        Some(found)
     }
+}
+
+fn line(location: Option<Location<'_>>) -> Option<String> {
+    let location = location?;
+    Some(format!("{}:{}", location.file?, location.line?))
 }
 
 fn demangled(symbol: &str) -> String {
@@ -98,14 +105,18 @@ mod tests {
     #[test]
     fn code_is_named_by_its_function() {
         let (object, offset) = own_place(own_place as *const () as u64);
-        let place = SourceLines::default().of(&object, offset);
-        assert!(place.function.as_deref().unwrap().contains("own_place"), "{place:?}");
+        let place = CodePlace { object, offset, function: None, line: None };
+        let frames = SourceLines::default().frames(&place);
+        let outermost = frames.last().unwrap();
+        assert!(outermost.function.as_deref().unwrap().contains("own_place"), "{frames:?}");
     }
 
     #[test]
     fn a_file_that_is_not_a_program_has_no_places() {
         let mut lines = SourceLines::default();
-        assert_eq!(lines.of("/etc/passwd", 0), SourcePlace::default());
-        assert_eq!(lines.of("/no/such/file", 0), SourcePlace::default());
+        for object in ["/etc/passwd", "/no/such/file"].map(str::to_owned) {
+            let place = CodePlace { object, offset: 0, function: None, line: None };
+            assert_eq!(lines.frames(&place), [place]);
+        }
     }
 }

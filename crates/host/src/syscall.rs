@@ -1,9 +1,12 @@
 //! System calls that rustix does not have.
 
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::ptr::null_mut;
 
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 const WORD_BITS: usize = usize::BITS as usize;
 
@@ -72,6 +75,26 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
         )
     })
     .map(drop)
+}
+
+/// Returns for each page of a part of a file whether the page cache has it, in bit 0 (`mincore(2)`).
+pub(crate) fn pages_cached(
+    file: BorrowedFd<'_>,
+    offset: u64,
+    bytes: usize,
+    page_bytes: usize,
+) -> Result<Vec<u8>, Errno> {
+    let mut pages = vec![0_u8; bytes.div_ceil(page_bytes)];
+    // SAFETY: 1. A new mapping at an address of the kernel's choice, which no Rust value uses.
+    // 2. It is never accessed, so a file that shrinks in the meantime cannot raise SIGBUS.
+    let address =
+        unsafe { mmap(null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, file, offset) }?;
+    // SAFETY: `pages` has one byte for each page of the mapping, as mincore(2) writes.
+    let found =
+        check(libc::c_long::from(unsafe { libc::mincore(address, bytes, pages.as_mut_ptr()) }));
+    // SAFETY: the mapping was made above with this length, and nothing refers to it.
+    unsafe { munmap(address, bytes) }?;
+    found.map(|_| pages)
 }
 
 /// Returns the policy of the mapping at `address` (`get_mempolicy(2)`).

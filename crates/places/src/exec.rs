@@ -1,5 +1,6 @@
 //! Workloads run as commands of this machine.
 
+mod files;
 mod pages;
 mod service;
 
@@ -16,6 +17,7 @@ use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counter
 
 use super::facts;
 use super::placement::PlacedCommand;
+pub(crate) use files::FilesRead;
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_OUTPUT, WATCH_PAGES};
 use super::disturbance_watch::allowed_cpus;
-use super::exec::{self, Counting, PagesSeen, PagesWatch};
+use super::exec::{self, Counting, FilesRead, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::nested_paging::{self, EMULATED_HOST_PAGES};
@@ -48,6 +48,7 @@ struct PreparedHost {
     knobs: KnobSettings,
     machine: Machine,
     workloads: Vec<Workload>,
+    files: FilesRead,
 }
 
 /// The optional observations: settings of `[backend.host]`.
@@ -95,6 +96,33 @@ impl PreparedHost {
         counted
     }
 
+    /// Runs a workload once under its placement.
+    fn observe(
+        &mut self,
+        request: &SampleRequest<'_>,
+        placement: &PlacedCommand,
+    ) -> Result<Observation, BackendError> {
+        let before = self.watch.snapshot();
+        let counters_before = self.counted();
+        let pages = self.options.watch_pages.then(PagesWatch::start);
+        let executed = exec::run(request, placement, self.counting(), &self.interrupt);
+        let seen = pages.map(PagesWatch::end);
+        let executed = executed?;
+        let output = self.options.watch_output.then(|| Evidence::fact(OUTPUT, executed.output));
+        let mut counters = executed.counters;
+        counters.extend(facts::grown(&self.options.counters, &counters_before, &self.counted()));
+        let load = self.watch.snapshot().disturbance_since(&before);
+        let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
+        Ok(Observation {
+            readings: executed.readings,
+            looks: executed.looks,
+            counters,
+            evidence: seen.iter().flat_map(page_evidence).chain(output).collect(),
+            disturbances: disturbance.into_iter().collect(),
+            ..Observation::default()
+        })
+    }
+
     fn counting(&self) -> Counting {
         if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
     }
@@ -135,12 +163,14 @@ impl Backend for Host {
         adopt_orphans()
             .map_err(|error| BackendError::failed("watching what workloads leave behind", error))?;
         let environment = self.environment(scope.workloads);
+        let machine = machine()?;
         let backend = PreparedHost {
+            files: FilesRead::on(machine.memory_nodes().len()),
             watch: SystemWatch::new(&allowed_cpus()?),
             knobs: KnobSettings::prepare("", scope.treatments)?,
             interrupt: self.interrupt,
             options: self.options,
-            machine: machine()?,
+            machine,
             workloads: scope.workloads.to_vec(),
         };
         Ok(Preparation { environment, notices, backend: Box::new(backend) })
@@ -168,25 +198,11 @@ impl Prepared for PreparedHost {
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let settings = &request.treatment.settings;
         let placement = PlacedCommand::of(settings, request.workload, &self.machine)?;
-        let before = self.watch.snapshot();
-        let counters_before = self.counted();
-        let pages = self.options.watch_pages.then(PagesWatch::start);
-        let executed = exec::run(request, &placement, self.counting(), &self.interrupt);
-        let seen = pages.map(PagesWatch::end);
-        let executed = executed?;
-        let output = self.options.watch_output.then(|| Evidence::fact(OUTPUT, executed.output));
-        let mut counters = executed.counters;
-        counters.extend(facts::grown(&self.options.counters, &counters_before, &self.counted()));
-        let load = self.watch.snapshot().disturbance_since(&before);
-        let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
-        Ok(Observation {
-            readings: executed.readings,
-            looks: executed.looks,
-            counters,
-            evidence: seen.iter().flat_map(page_evidence).chain(output).collect(),
-            disturbances: disturbance.into_iter().collect(),
-            ..Observation::default()
-        })
+        let mut files = std::mem::take(&mut self.files);
+        let ran = files.run(|| self.observe(request, &placement));
+        self.files = files;
+        let (observation, files) = ran?;
+        Ok(Observation { files, ..observation })
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {

@@ -164,14 +164,17 @@ impl MemoryReport {
         self.program.as_ref()
     }
 
-    /// Adds the source lines to the code places that the report names.
+    /// Replaces every code place that the report names by its frames, innermost first.
     ///
     /// # Errors
     ///
     /// The error of the JSON writer.
-    pub fn name_code(&mut self, name: impl FnMut(&mut CodePlace)) -> serde_json::Result<()> {
+    pub fn name_code(
+        &mut self,
+        frames: impl FnMut(&CodePlace) -> Vec<CodePlace>,
+    ) -> serde_json::Result<()> {
         let Some(program) = &mut self.program else { return Ok(()) };
-        program.places_mut().for_each(name);
+        program.name_code(frames);
         let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
         let named = serde_json::to_value(program)?;
         if let (Some(there), serde_json::Value::Object(named)) =

@@ -309,15 +309,17 @@ pub struct LineUser {
 }
 
 impl ProgramMemory {
-    /// Returns every code place that the program names.
-    pub fn places_mut(&mut self) -> impl Iterator<Item = &mut CodePlace> {
+    /// Replaces every code place that the program names by its frames, innermost first.
+    pub fn name_code(&mut self, mut frames: impl FnMut(&CodePlace) -> Vec<CodePlace>) {
         let regions = self.regions.iter_mut().flat_map(|region| {
-            let touches = region.first_touches.iter_mut().flat_map(|of| &mut of.at);
-            let accesses = region.accessed_at.iter_mut().flat_map(|of| &mut of.at);
-            region.made_at.iter_mut().chain(touches).chain(accesses)
+            let touches = region.first_touches.iter_mut().map(|of| &mut of.at);
+            let accesses = region.accessed_at.iter_mut().map(|of| &mut of.at);
+            std::iter::once(&mut region.made_at).chain(touches).chain(accesses)
         });
         let users = self.contended_lines.iter_mut().flat_map(|line| &mut line.threads);
-        regions.chain(users.flat_map(|user| &mut user.at))
+        for places in regions.chain(users.map(|user| &mut user.at)) {
+            *places = places.iter().flat_map(&mut frames).collect();
+        }
     }
 }
 

@@ -18,7 +18,9 @@ pub use accelerator::{AcceleratorReason, KvmFault};
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use disturbance::{Disturbance, Load, LoadedMachine};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
-pub use journal::{Applied, EndReason, Entry, Evidence, GuestPlace, Observation, SampleEntry};
+pub use journal::{
+    Applied, CachedFile, EndReason, Entry, Evidence, GuestPlace, Observation, SampleEntry,
+};
 pub use notice::{EmulatedCosts, Notice};
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{

@@ -61,6 +61,11 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
                 tier_pages: Vec::new(),
                 marked_pages: 3,
             }],
+            files: vec![CachedFile {
+                path: "/data/model".to_owned(),
+                dropped_bytes: 1 << 20,
+                kept_bytes: 7,
+            }],
         },
     })
 }

@@ -14,8 +14,8 @@ pub struct FarEnd {
     pub percentile: f64,
     /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// The candidate's change in percent: at the percentile if it is shown, else at the worse bound
-    /// of its interval.
+    /// The candidate's change in percent: at the percentile if it is shown, else the larger one of
+    /// that and the change of the bad end of its interval.
     pub change_percent: f64,
     /// True if the candidate's far end is the worse one.
     pub is_worse: bool,

@@ -11,6 +11,9 @@ use crate::{Confidence, Direction, Interval, Sample};
 
 /// The percentiles examined, if the samples are large enough.
 const PERCENTILES: [f64; 2] = [99.0, 99.9];
+/// The multiples of a percentile's share of values beyond it at which the shares are tested. Values
+/// that one sample has a few of and the other many may reach further in than the percentile itself.
+const WIDTHS: [f64; 2] = [1.0, 2.0];
 /// The least number of values beyond a percentile; with fewer it is practically the largest value.
 const FEWEST_BEYOND: f64 = 3.0;
 
@@ -25,7 +28,7 @@ pub struct Extreme {
     /// last value.
     pub intervals: [Option<Interval>; 2],
     /// The two-sided p-value of the hypothesis that both have their share of the values beyond the
-    /// combined percentile, adjusted for the number of percentiles examined.
+    /// combined percentile, and of twice as many; adjusted for the number of tests.
     pub p: f64,
 }
 
@@ -37,18 +40,19 @@ impl Extreme {
         100.0 * (candidate / baseline - 1.0)
     }
 
-    /// Returns by how many percent the worse bound of the candidate's interval differs from that of
-    /// the baseline's; 0 if one of them has no interval.
+    /// Returns the larger of two changes in percent: that of the percentile, and that of the bad ends
+    /// of the intervals if both have one.
     #[must_use]
     pub fn reach_percent(&self, direction: Direction) -> f64 {
         let end = |interval: Interval| match direction {
             Direction::LowerIsBetter => interval.hi,
             Direction::HigherIsBetter => interval.lo,
         };
-        match self.intervals {
+        let ends = match self.intervals {
             [Some(baseline), Some(candidate)] => 100.0 * (end(candidate) / end(baseline) - 1.0),
             _ => 0.0,
-        }
+        };
+        if ends.abs() > self.percent().abs() { ends } else { self.percent() }
     }
 
     /// Returns true if chance alone would produce this difference in less than one comparison in
@@ -76,7 +80,9 @@ pub fn extremes(
     let is_reached =
         |percentile: &f64| (fewest * (100.0 - percentile) / 100.0).round() >= FEWEST_BEYOND;
     let extreme = |percentile| {
-        let p = share_p(samples, percentile, direction, worth) * PERCENTILES.len() as f64;
+        let tested = WIDTHS.map(|width| 100.0 - width * (100.0 - percentile));
+        let p = tested.map(|percentile| share_p(samples, percentile, direction, worth));
+        let p = p.into_iter().fold(1.0, f64::min) * (PERCENTILES.len() * WIDTHS.len()) as f64;
         Extreme {
             percentile,
             values: samples.map(|sample| value(sample, percentile, direction)),
@@ -225,6 +231,35 @@ mod tests {
             })
             .count();
         assert!((372..=400).contains(&covered), "{covered} of 400");
+    }
+
+    #[test]
+    fn forty_stalls_against_six_are_found_though_both_have_the_longest() {
+        let mut rng = Rng::new(9);
+        // The stalls of both are equally long.
+        let mut with = |stalls: usize| {
+            let value = |n: usize| match n {
+                n if n < stalls => 1000.0 + 100.0 * rng.uniform(),
+                _ => 100.0 + rng.uniform(),
+            };
+            Sample::new((0..10_000).map(value).collect::<Vec<_>>()).unwrap()
+        };
+        let (six, forty, also_six) = (with(6), with(40), with(6));
+        let last = |a, b| *extremes(a, b, Direction::LowerIsBetter, 1.0).last().unwrap();
+        let found = last(&six, &forty);
+        assert!(found.is_shown() && found.percent() > 800.0, "{found:?}");
+        assert!(!last(&six, &also_six).is_shown());
+    }
+
+    #[test]
+    fn a_percentile_that_moves_more_than_the_end_of_its_interval_is_the_reach() {
+        let extreme = Extreme {
+            percentile: 99.9,
+            values: [100.0, 2000.0],
+            intervals: [[90.0, 2500.0], [1500.0, 2700.0]].map(|[lo, hi]| Some(Interval { lo, hi })),
+            p: 0.2,
+        };
+        assert_eq!(extreme.reach_percent(Direction::LowerIsBetter), 1900.0);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use numalab_host::{Interrupt, Root, SourceLines, note, print_error, read_machine};
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
-use numalab_record::CodePlace;
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
 use numalab_results::profile::page::hindrance_words;
 
@@ -77,14 +76,10 @@ fn hindered(source: SourceName, why: &Hindrance) -> Failure {
     Failure::new(Code::Lacking, message)
 }
 
-/// Resolves places in the program's code to source lines.
+/// Resolves places in the program's code to functions and source lines.
 fn name_code(profile: &mut Profile) {
     let mut lines = SourceLines::default();
-    let name = |place: &mut CodePlace| {
-        let source = lines.of(&place.object, place.offset);
-        (place.function, place.line) = (source.function, source.line);
-    };
-    profile.program.places_mut().for_each(name);
+    profile.program.name_code(|place| lines.frames(place));
 }
 
 /// Prints remarks that the user needs in every format.

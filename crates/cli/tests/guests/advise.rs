@@ -2,6 +2,7 @@
 //! comparison of predictions with trials.
 
 mod bench;
+mod languages;
 mod table;
 
 use std::fs;

@@ -10,6 +10,7 @@ mod cxl;
 mod domains;
 mod gallery;
 mod guest;
+mod hidden;
 mod lab;
 mod like;
 mod machines;

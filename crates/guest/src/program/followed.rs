@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_host::SourceLines;
-use numalab_record::{CodePlace, MemoryReport, MemoryReportError, ProgramMemory};
+use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::Reports;
 
@@ -46,11 +46,7 @@ impl Followed {
         let whole = MemoryReport::of_processes(&read, &joined)?;
         let mut report = whole.ok_or(FollowedError::NoReport)?;
         let mut lines = SourceLines::default();
-        let name = |place: &mut CodePlace| {
-            let source = lines.of(&place.object, place.offset);
-            (place.function, place.line) = (source.function, source.line);
-        };
-        report.name_code(name).map_err(MemoryReportError::Json)?;
+        report.name_code(|place| lines.frames(place)).map_err(MemoryReportError::Json)?;
         let lost = lost(&processes, &reports.lost);
         Ok(Self { report, processes, lost })
     }

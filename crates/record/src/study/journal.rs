@@ -154,9 +154,24 @@ pub struct Observation {
     /// The locations of a tier probe's pages over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<TierLook>,
+    /// The large files that it read: what the page cache had of them before it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<CachedFile>,
     /// The disturbances of the sample, detected without regard to its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,
+}
+
+/// A file in the page cache before a sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CachedFile {
+    /// The file's path.
+    pub path: String,
+    /// The bytes that were dropped, and read again under the sample's own treatment.
+    pub dropped_bytes: u64,
+    /// The bytes that could not be dropped: they are where another run read them.
+    pub kept_bytes: u64,
 }
 
 /// The location of a guest and its memory.

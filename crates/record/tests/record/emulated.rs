@@ -96,7 +96,9 @@ fn a_report_without_one_of_its_members_is_refused_by_the_members_name() {
 #[test]
 fn code_that_is_named_stands_in_the_text_and_what_is_not_known_here_stays() {
     let mut report = read(&with_program());
-    let name = |place: &mut CodePlace| place.line = Some(format!("a.c:{}", place.offset));
+    let name = |place: &CodePlace| {
+        vec![CodePlace { line: Some(format!("a.c:{}", place.offset)), ..place.clone() }]
+    };
     report.name_code(name).expect("JSON");
     let text: Value = serde_json::from_str(&report.text).expect("JSON");
     assert_eq!(text["program"]["regions"][0]["made_at"][0]["line"], "a.c:64");

@@ -52,7 +52,7 @@ fn accesses_of_a_region_are_those_of_threads_or_of_its_parts_whichever_are_more(
 }
 
 #[test]
-fn every_place_in_the_code_is_named_once() {
+fn every_place_in_the_code_is_replaced_once_by_its_frames() {
     let touches = FirstTouches { thread: 1, cpu_node: 0, pages: 1, at: code(2) };
     let accessed = AccessedAt { at: code(3), accesses: 1, remote: 0 };
     let region = |offset| Region {
@@ -66,10 +66,21 @@ fn every_place_in_the_code_is_named_once() {
         contended_lines: vec![line(vec![user(7, 0, 0), user(8, 0, 0)])],
         ..ProgramMemory::default()
     };
-    let offsets: Vec<u64> = program.places_mut().map(|place| place.offset).collect();
+    let named = |name: &str, place: &CodePlace| {
+        let function = Some(format!("{name} {}", place.offset));
+        CodePlace { function, ..place.clone() }
+    };
+    let mut offsets = Vec::new();
+    program.name_code(|place| {
+        offsets.push(place.offset);
+        vec![named("inlined", place), named("outer", place)]
+    });
     assert_eq!(offsets, [1, 2, 3, 4, 2, 3, 7, 8]);
-    program.places_mut().for_each(|place| place.function = Some("main".to_owned()));
-    assert!(program.places_mut().all(|place| place.function.as_deref() == Some("main")));
+    let names = |places: &[CodePlace]| places.iter().map(|of| of.function.clone()).collect();
+    let made: Vec<Option<String>> = names(&program.regions[1].made_at);
+    assert_eq!(made, [Some("inlined 4".to_owned()), Some("outer 4".to_owned())]);
+    let stores: Vec<Option<String>> = names(&program.contended_lines[0].threads[1].at);
+    assert_eq!(stores, [Some("inlined 8".to_owned()), Some("outer 8".to_owned())]);
 }
 
 #[test]

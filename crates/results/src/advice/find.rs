@@ -135,7 +135,7 @@ impl Advice {
         let found = candidates(program, &machine).into_iter().map(option);
         let mut options: Vec<AdvisedOption> = found.collect();
         options.sort_by(|one, other| one.expected_tenths().total_cmp(&other.expected_tenths()));
-        keep_best_region(&mut options);
+        keep_best_regions(&mut options);
         let busy_ns: u64 = program.threads.iter().map(|thread| thread.busy_ns).sum();
         let accesses = program.regions.iter().flat_map(|region| &region.accesses);
         let waited_ns: u64 = accesses.map(|by| by.waited_ns).sum();
@@ -235,14 +235,17 @@ impl Advice {
     }
 }
 
-/// Keeps only the best way to bind a region, and only if it is likely to gain.
-fn keep_best_region(options: &mut Vec<AdvisedOption>) {
-    let mut is_first = true;
-    options.retain(|option| match option.candidate {
-        Candidate::BindRegion { .. } => {
-            std::mem::take(&mut is_first)
-                && option.predicted.is_some_and(Prediction::is_likely_gain)
-        }
-        _ => true,
+/// Keeps only the best way to bind a region, and the best to place a file, and each only if it is
+/// likely to gain.
+fn keep_best_regions(options: &mut Vec<AdvisedOption>) {
+    let mut is_first = [true; 2];
+    options.retain(|option| {
+        let kind = match option.candidate {
+            Candidate::BindRegion { .. } => 0,
+            Candidate::PlaceFile { .. } => 1,
+            _ => return true,
+        };
+        std::mem::take(&mut is_first[kind])
+            && option.predicted.is_some_and(Prediction::is_likely_gain)
     });
 }

@@ -47,8 +47,8 @@ pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
     with_line.or_else(|| own().find(|place| place.function.is_some()))
 }
 
-/// Returns the data files that a program maps, with their page counts. Their pages stay on the node
-/// that read them first, possibly for another program.
+/// Returns the data files on disk that a program maps, with their page counts. Their pages stay on
+/// the node that read them first, possibly for another program.
 #[must_use]
 pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
     let places = program.regions.iter().flat_map(|region| {
@@ -60,12 +60,20 @@ pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
     for region in &program.regions {
         let name = region.name.as_str();
         let is_library = name.contains(".so");
-        if name.starts_with('/') && !is_library && !code.contains(name) {
+        let is_on_disk = name.starts_with('/') && !is_in_memory(name);
+        if is_on_disk && !is_library && !code.contains(name) {
             let pages: u64 = region.pages.iter().map(|of| of.pages).sum();
             *files.entry(name).or_default() += pages;
         }
     }
     files
+}
+
+/// Returns `true` for the name of shared memory: a segment, or a file in memory. Policies apply to
+/// its pages as to those of the program itself.
+fn is_in_memory(name: &str) -> bool {
+    let beginnings = ["/dev/", "/SYSV", "/memfd:", "/anon_hugepage"];
+    name.ends_with(" (deleted)") || beginnings.iter().any(|begin| name.starts_with(begin))
 }
 
 impl RemoteCost {
@@ -183,7 +191,8 @@ mod tests {
             Region { made_at: vec![place], pages: vec![pages], ..region(name, &[]) }
         };
         let names = ["/data/model.bin", "/bin/app", "/lib/libc.so.6", "[heap]", "/data/model.bin"];
-        let regions = names.map(|name| pages(name, "/bin/app")).to_vec();
+        let names = [&names[..], &["/dev/shm/ring", "/SYSV00000000 (deleted)"]].concat();
+        let regions = names.iter().map(|name| pages(name, "/bin/app")).collect();
         let program = ProgramMemory { regions, ..ProgramMemory::default() };
         assert_eq!(mapped_files(&program), [("/data/model.bin", 14)].into());
     }

@@ -240,6 +240,8 @@ fn every_candidate_has_its_words() {
         line: "/s/a.c:3".to_owned(),
         nodes: vec![0, 1],
     };
+    let place_file =
+        Candidate::PlaceFile { path: "/data/model.bin".to_owned(), address: 1, nodes: vec![0, 1] };
     let cpus = |spread| Candidate::Cpus { spread, cpus: vec![0, 1, 2, 8] };
     let ranks = |option: &str| Candidate::Ranks { options: vec![option.to_owned()] };
     for (candidate, words) in [
@@ -257,6 +259,7 @@ fn every_candidate_has_its_words() {
         (Candidate::Balancing { mode: 2 }, "NUMA balancing by tier"),
         (Candidate::HugePages, "Huge pages (THP)"),
         (bind_region, "One region on nodes 0,1 (a.c:3)"),
+        (place_file, "File on nodes 0,1 (model.bin)"),
         (Candidate::FirstTouch { line: line(), region: region() }, "First touch by users (a.c:3)"),
         (Candidate::FirstTouch { line: None, region: region() }, "First touch by users"),
         (

@@ -2,10 +2,10 @@
 
 use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
 use numalab_results::run::{Oddity, RunFinding, Summary, Target};
-use numalab_topology::{CpuId, CpuSet, Distances, NodeId};
+use numalab_topology::{Cpu, CpuId, CpuSet, Distances, NodeId};
 
 use crate::run_lab::{
-    bandwidth, chase, core, document, failed, id, latency, stream, with_fact, worker,
+    bandwidth, c2c, chase, core, document, failed, id, latency, stream, with_fact, worker,
 };
 
 fn findings(document: &Document) -> Vec<RunFinding> {
@@ -199,4 +199,47 @@ fn cells_that_spent_their_budget_are_not_precise() {
     let expected = Oddity::NotPrecise { planned: 4, precision: 0.01 };
     assert_eq!((&found[0].what, found[0].threshold), (&expected, Some(0.01)));
     assert_eq!((found.len(), &found[0].evidence[..]), (1, &[wide][..]));
+}
+
+/// Returns a guest of one node and six cpus, in two groups of three that are far from each other.
+fn spread_guest(package: impl Fn(u32) -> u32, l3_group: impl Fn(u32) -> u32) -> Document {
+    let pairs = (0..6).flat_map(|from| (from + 1..6).map(move |to| (from, to)));
+    let time = |(from, to)| c2c(from, to, 0, if from / 3 == to / 3 { 100.0 } else { 150.0 });
+    let mut guest = with_fact(document(pairs.map(time).collect()), "hypervisor", "kvm");
+    let machine = &mut guest.run.machine;
+    let cpu = |id: u32| Cpu {
+        id: CpuId(id),
+        online: true,
+        node: Some(NodeId(0)),
+        package: Some(package(id)),
+        core: Some(id),
+        l3_group: Some(l3_group(id)),
+        ..Cpu::default()
+    };
+    machine.cpus = (0..6).map(cpu).collect();
+    machine.nodes.truncate(1);
+    machine.nodes[0].cpus = (0..6).map(CpuId).collect();
+    machine.distances = Distances::uniform(1, 20);
+    guest
+}
+
+#[test]
+fn groups_of_cpus_in_a_guest_of_one_node_are_a_host_s_nodes_unless_they_are_caches_of_a_package() {
+    let found = |guest: &Document| {
+        whats(guest).into_iter().find_map(|what| match what {
+            Oddity::HiddenNodes { cpus, .. } => Some(cpus),
+            _ => None,
+        })
+    };
+    let groups = Some("0-2 | 3-5".to_owned());
+    assert_eq!(
+        found(&spread_guest(|_| 0, |_| 0)),
+        groups,
+        "nothing that the guest sees explains it"
+    );
+    assert_eq!(found(&spread_guest(|_| 0, |cpu| cpu / 3)), None, "two caches of one package");
+    assert_eq!(found(&spread_guest(|cpu| cpu / 3, |cpu| cpu / 3)), groups, "two packages");
+    let mut host = spread_guest(|_| 0, |_| 0);
+    host.run.environment.facts.remove("hypervisor");
+    assert_eq!(found(&host), None);
 }

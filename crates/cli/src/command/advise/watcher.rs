@@ -43,9 +43,11 @@ impl Watch for Watcher {
     fn remark(&mut self, remark: &Remark) {
         match remark {
             Remark::Trying { .. } if output::quiet() => {}
-            Remark::Trying { candidates, blocks } => {
+            Remark::Trying { candidates, blocks, about } => {
                 let names: Vec<String> = candidates.iter().map(what).collect();
-                note(format!("trying in {blocks} blocks: {}", names.join(", ")));
+                let about = about.map(|time| seconds_words(time.as_secs_f64()));
+                let about = about.map_or_else(String::new, |words| format!(", about {words}"));
+                note(format!("trying in {blocks} blocks{about}: {}", names.join(", ")));
             }
             other => note(other),
         }

@@ -60,6 +60,15 @@ pub enum Candidate {
         /// The nodes to bind to; pages are interleaved over several.
         nodes: Vec<u32>,
     },
+    /// Have a file's pages read into the page cache anew, on these nodes.
+    PlaceFile {
+        /// The file's path.
+        path: String,
+        /// The first address of its mapping in the profiled run.
+        address: u64,
+        /// The nodes to read it to; pages are interleaved over several.
+        nodes: Vec<u32>,
+    },
     /// Have pages touched first by the threads that use them.
     FirstTouch {
         /// The source line that touches them first now.
@@ -103,6 +112,7 @@ impl Candidate {
             | Self::Pack
             | Self::Cpus { .. }
             | Self::Balancing { .. }
+            | Self::PlaceFile { .. }
             | Self::Ranks { .. } => true,
         }
     }

@@ -7,7 +7,7 @@ use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region
 use super::Candidate;
 use super::machine::MachineCosts;
 use super::spread::spreads;
-use crate::program::{is_runtimes_own, told};
+use crate::program::{is_runtimes_own, mapped_files, told};
 
 /// Minimum share of the threads' time spent on a region's memory for the region to be named.
 const NAMED_SHARE: f64 = 0.02;
@@ -22,6 +22,7 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
     found.extend(balancing(machine));
     if machine.nodes.len() > 1 {
         found.extend(bind_region(program, machine));
+        found.extend(place_file(program, machine));
         found.extend(first_touch(program));
         found.extend(replicate(program));
     }
@@ -84,13 +85,14 @@ fn busy_ns(program: &ProgramMemory) -> f64 {
 /// Returns the region that most of `waits_ns` falls on, if that is noticeable and the program's own
 /// code could place it.
 fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
-    let (ns, worst) = program
-        .regions
-        .iter()
-        .filter(|of| !is_runtimes_own(of))
-        .map(|of| (waits_ns(of), of))
-        .max_by_key(|(ns, _)| *ns)?;
-    (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
+    worst(program, |of| if is_runtimes_own(of) { 0 } else { waits_ns(of) })
+}
+
+/// Returns the region that most of `waits_ns` falls on, if that is noticeable.
+fn worst(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
+    let regions = program.regions.iter().map(|of| (waits_ns(of), of));
+    let (ns, worst) = regions.max_by_key(|(ns, _)| *ns)?;
+    (ns > 0 && ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
 }
 
 /// Returns the time spent waiting for a region's pages on other nodes, for pages with the given
@@ -104,28 +106,52 @@ fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
 
 /// Returns candidates that bind the region with the most waiting for other nodes, to each node and
 /// interleaved over all. A line of the program must allocate it, because the binding call goes
-/// after that line.
+/// after that line. Policies do not apply to pages of files on disk.
 fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let line = |region: &Region| told(&region.made_at).and_then(|place| place.line.clone());
+    let files = mapped_files(program);
     let free = |region: &Region| {
-        let is_free = line(region).is_some() && region.pages.iter().any(|pages| !pages.bound);
+        let is_own = line(region).is_some() && !files.contains_key(region.name.as_str());
+        let is_free = is_own && region.pages.iter().any(|pages| !pages.bound);
         if is_free { away_ns(region, |_| true) } else { 0 }
     };
     let Some(region) = region(program, free) else { return Vec::new() };
     let Some(line) = line(region) else { return Vec::new() };
-    let near = machine.memory_nodes(false);
-    let each = near.iter().map(|node| vec![*node]).chain([near.clone()]);
     let candidate = |nodes| Candidate::BindRegion {
         region: region.name.clone(),
         address: region.start,
         line: line.clone(),
         nodes,
     };
-    each.map(candidate).collect()
+    each_and_all(machine).map(candidate).collect()
+}
+
+/// Returns candidates that read the file with the most waiting for other nodes into memory anew, on
+/// each node and interleaved over all. Whatever read it first placed its pages.
+fn place_file(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
+    let files = mapped_files(program);
+    let away = |region: &Region| match files.contains_key(region.name.as_str()) {
+        true => away_ns(region, |_| true),
+        false => 0,
+    };
+    let Some(region) = worst(program, away) else { return Vec::new() };
+    let candidate =
+        |nodes| Candidate::PlaceFile { path: region.name.clone(), address: region.start, nodes };
+    each_and_all(machine).map(candidate).collect()
+}
+
+/// Returns each node with cpus and memory, and all of them together.
+fn each_and_all(machine: &MachineCosts) -> impl Iterator<Item = Vec<u32>> {
+    let near = machine.memory_nodes(false);
+    near.clone().into_iter().map(|node| vec![node]).chain([near])
 }
 
 fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
-    let misplaced = |region: &Region| {
+    let files = mapped_files(program);
+    let misplaced = |region: &Region| -> u64 {
+        if files.contains_key(region.name.as_str()) {
+            return 0;
+        }
         let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);
         let pages = pages.filter(|pages| !pages.bound);
         let waits = pages.flat_map(|pages| &pages.waits);

@@ -4,7 +4,7 @@ use numalab_record::shell::command_line;
 use numalab_topology::Placement;
 use serde::{Deserialize, Serialize};
 
-use super::machine::{MachineCosts, cpu_list};
+use super::machine::{MachineCosts, cpu_list, node_list};
 use super::{Candidate, Spread};
 
 /// A command line with its tool.
@@ -40,6 +40,7 @@ pub fn commands(
             on_cpus(*spread, cpus, placed.commands(&program), &program)
         }
         Candidate::Balancing { mode } => balancing(*mode, &program),
+        Candidate::PlaceFile { path, nodes, .. } => place_file(path, nodes, &program),
         Candidate::Ranks { options } => ranks(options, words),
         _ => candidate.placement().map_or_else(Vec::new, |placed| placed.commands(&program)),
     };
@@ -105,6 +106,18 @@ fn balancing(mode: u8, program: &str) -> Lines {
     ]
 }
 
+/// Drops the file from the page cache, which `dd` does to the whole of it, and reads it again.
+fn place_file(path: &str, nodes: &[u32], program: &str) -> Lines {
+    let (path, nodes) = (command_line(&[path.to_owned()]), node_list(nodes));
+    let drop = format!("dd if={path} iflag=nocache count=0 status=none");
+    let read = format!("cat {path} >/dev/null");
+    let bind = format!("numalab bind -q --numa={nodes} --policy interleave");
+    vec![
+        ("numactl", format!("{drop}; numactl --interleave={nodes} {read}; {program}")),
+        ("numalab", format!("{drop}; {bind} -- {read}; {program}")),
+    ]
+}
+
 /// Inserts the options right after the program's name, before all others.
 fn ranks(options: &[String], words: &[String]) -> Lines {
     let (srun, rest) =
@@ -148,6 +161,17 @@ mod tests {
         assert!(found.contains(&format!("srun -n1 --cpu-bind=mask_cpu:0x207 {program}")));
         let tiering = lines(&Candidate::Balancing { mode: 2 });
         assert!(tiering[0].contains("numa_balancing=2 demotion=true -- "), "{tiering:?}");
+    }
+
+    #[test]
+    fn a_file_is_dropped_and_read_again_before_the_program_starts() {
+        let (path, nodes) = ("/data/a b".to_owned(), vec![0, 1]);
+        let found = lines(&Candidate::PlaceFile { path, address: 0, nodes });
+        assert_eq!(
+            found[0],
+            "dd if='/data/a b' iflag=nocache count=0 status=none; numactl --interleave=0,1 \
+             cat '/data/a b' >/dev/null; srun -n4 './a b'"
+        );
     }
 
     #[test]

@@ -43,7 +43,10 @@ impl Use {
             Candidate::Interleave { .. } | Candidate::WeightedInterleave { .. } => {
                 candidate.turns(machine).unwrap_or_default()
             }
-            Candidate::BindRegion { address, nodes, .. } if *address == region.start => {
+            Candidate::BindRegion { address, nodes, .. }
+            | Candidate::PlaceFile { address, nodes, .. }
+                if *address == region.start =>
+            {
                 nodes.iter().map(|node| at(*node)).collect()
             }
             Candidate::FirstTouch { .. }

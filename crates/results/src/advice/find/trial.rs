@@ -98,6 +98,8 @@ pub enum Untried {
     ProgramMustChange,
     /// Emulation does not support it.
     NotEmulated,
+    /// Trials do not have it: it changes the system for other programs too.
+    NotInTrials,
     /// The setting needs root.
     NeedsRoot(String),
     /// This kernel does not have the setting.

@@ -121,7 +121,10 @@ fn ratio(
             let nodes: Vec<u32> = turns.into_iter().map(|at| machine.nodes[at]).collect();
             free_or_bound(mean_ns(machine, accesses.cpu_node, &nodes), now)
         }
-        Candidate::BindRegion { address, nodes, .. } if *address == region.start => {
+        Candidate::BindRegion { address, nodes, .. }
+        | Candidate::PlaceFile { address, nodes, .. }
+            if *address == region.start =>
+        {
             free_or_bound(mean_ns(machine, accesses.cpu_node, nodes), now)
         }
         Candidate::Balancing { .. } => by_pages(region, accesses, |pages| {
@@ -143,6 +146,7 @@ fn ratio(
         | Candidate::FastMemory { .. }
         | Candidate::Cpus { .. }
         | Candidate::BindRegion { .. }
+        | Candidate::PlaceFile { .. }
         | Candidate::Ranks { .. }
         | Candidate::SeparateLines { .. } => 1.0,
     }

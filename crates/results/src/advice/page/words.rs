@@ -51,6 +51,9 @@ pub fn what(candidate: &Candidate) -> String {
             let line = file_and_line(line);
             format!("One region on nodes {} ({line})", node_list(nodes))
         }
+        Candidate::PlaceFile { path, nodes, .. } => {
+            format!("File on nodes {} ({})", node_list(nodes), file_and_line(path))
+        }
         Candidate::FirstTouch { line, .. } => format!("First touch by users{}", at(line)),
         Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),
         Candidate::SeparateLines { lines } => {
@@ -142,6 +145,7 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
 fn untried_words(untried: &Untried) -> String {
     match untried {
         Untried::ProgramMustChange => "program change".to_owned(),
+        Untried::NotInTrials => "not in trials".to_owned(),
         Untried::NotEmulated => "not emulated".to_owned(),
         Untried::NeedsRoot(_) => "needs root".to_owned(),
         Untried::NotInKernel(setting) => format!("no {setting} here"),

@@ -1,5 +1,7 @@
 //! Groups of cpus that exchange cache lines faster with each other than with the rest.
 
+use std::collections::BTreeSet;
+
 use numalab_record::{C2cCell, CellId, Experiment, Metric};
 use numalab_stats::median;
 use numalab_topology::{CpuId, CpuSet};
@@ -36,9 +38,13 @@ pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     })?;
     let groups = times.groups()?;
     let sets: Vec<CpuSet> = groups.iter().map(|group| times.set(group)).collect();
-    // An L3 group that the guest can see explains it just as well.
+    // An L3 group that the guest can see explains it just as well, unless it is that of a package:
+    // packages have separate memory.
     let is_of_one = |set: &CpuSet| machine.l3_groups().iter().any(|l3| set.is_subset(&l3.cpus));
-    if sets.iter().all(is_of_one) && machine.l3_groups().len() == sets.len() {
+    let package = |set: &CpuSet| set.iter().next().and_then(|cpu| machine.cpu(cpu)?.package);
+    let packages: BTreeSet<u32> = sets.iter().filter_map(package).collect();
+    let are_caches = sets.iter().all(is_of_one) && machine.l3_groups().len() == sets.len();
+    if are_caches && packages.len() < sets.len() {
         return None;
     }
     let (within, across) = times.split(&groups);

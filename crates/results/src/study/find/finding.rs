@@ -1,6 +1,6 @@
 //! Findings about a study apart from its effects, as values.
 
-use numalab_record::study::{EndReason, Entry};
+use numalab_record::study::{CachedFile, EndReason, Entry};
 use numalab_stats::Ground;
 use serde::Serialize;
 
@@ -109,6 +109,15 @@ pub enum StudyObservation {
         /// True if intervals are at least as wide as the A/A arm's.
         is_allowed_for: bool,
     },
+    /// Samples read large files, whose place in the page cache is a part of the placement.
+    Files {
+        /// The most bytes that were read again before a sample, under its own treatment.
+        renewed_bytes: u64,
+        /// The most bytes of one sample that stayed in the page cache where another had read them.
+        kept_bytes: u64,
+        /// The file with most of those.
+        kept: Option<String>,
+    },
     /// The baseline against itself; the threshold is the p-value below which it differs.
     BaselineAgainstItself {
         /// Number of metrics compared.
@@ -170,7 +179,8 @@ impl StudySummary<'_> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
         let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();
         let shapes = self.far_ends().chain(self.modes()).chain(self.incomplete());
-        first.chain(shapes).chain([self.disturbances()]).chain(self.against_itself()).collect()
+        let samples = [self.disturbances()].into_iter().chain(self.files());
+        first.chain(shapes).chain(samples).chain(self.against_itself()).collect()
     }
 
     fn unanswered(&self) -> Option<StudyFinding> {
@@ -234,6 +244,18 @@ impl StudySummary<'_> {
         let differ = self.answers().filter(|(_, effect)| effect.verdicts_differ());
         let differ = differ.map(|(subject, effect)| EffectOf::new(subject, effect));
         Finding::new(what).shown_by(differ.collect())
+    }
+
+    fn files(&self) -> Option<StudyFinding> {
+        let samples = || self.document.samples().map(|sample| &sample.observation.files);
+        let most = |bytes: fn(&CachedFile) -> u64| {
+            samples().map(|files| files.iter().map(bytes).sum::<u64>()).max().unwrap_or(0)
+        };
+        let (renewed_bytes, kept_bytes) = (most(|of| of.dropped_bytes), most(|of| of.kept_bytes));
+        let largest = samples().flatten().max_by_key(|of| of.kept_bytes);
+        let kept = largest.filter(|of| of.kept_bytes > 0).map(|of| of.path.clone());
+        let what = StudyObservation::Files { renewed_bytes, kept_bytes, kept };
+        (renewed_bytes + kept_bytes > 0).then(|| Finding::new(what))
     }
 
     fn against_itself(&self) -> Option<StudyFinding> {

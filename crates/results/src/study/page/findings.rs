@@ -1,5 +1,6 @@
 //! Sentences for findings about a study as a whole.
 
+use numalab_formats::size::format_rounded;
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
 use numalab_record::study::{EndReason, Notice};
@@ -73,6 +74,9 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             );
             odd("Shared machine", sentence)
         }
+        StudyObservation::Files { renewed_bytes, kept_bytes, kept } => {
+            files(*renewed_bytes, *kept_bytes, kept.as_deref())
+        }
         StudyObservation::BaselineAgainstItself { metrics, differing, own } => plain(
             "False positives on this machine",
             against_itself(*metrics, *differing, own, finding.threshold),
@@ -89,6 +93,27 @@ fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
     let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
     let sentence = format!("{of}: {}.", label::far_values(far_end, number));
     label::far_end_lead(far_end, sentence)
+}
+
+/// Describes the place of files in the page cache.
+fn files(renewed_bytes: u64, kept_bytes: u64, kept: Option<&str>) -> Lead {
+    let renewed = (renewed_bytes > 0).then(|| {
+        format!(
+            "Before each sample {} of files were dropped from the page cache and read again under \
+             its own treatment.",
+            format_rounded(renewed_bytes)
+        )
+    });
+    let stayed = kept.map(|path| {
+        format!(
+            "{} of files, as of {path}, could not be dropped: all treatments use them where they \
+             were read first, and verdicts hold for that.",
+            format_rounded(kept_bytes)
+        )
+    });
+    let mood = if stayed.is_some() { Mood::Odd } else { Mood::Plain };
+    let sentences: Vec<String> = renewed.into_iter().chain(stayed).collect();
+    Lead::new("Page cache", sentences.join(" "), mood)
 }
 
 /// Describes the best of several treatments, with its median and the baseline's.

@@ -328,6 +328,37 @@ fn one_region_that_all_nodes_wait_for_goes_on_all_of_them_and_the_line_is_named(
 }
 
 #[test]
+fn pages_of_a_file_are_read_to_the_node_that_waits_for_them_and_not_bound() {
+    let mut mapped = program(1000, Sharing::Read, 1);
+    let made = CodePlace {
+        object: "solver".to_owned(),
+        offset: 1,
+        function: None,
+        line: Some("solver.c:7".to_owned()),
+    };
+    (mapped.regions[0].made_at, mapped.regions[0].start) = (vec![made], 0x1000);
+    let file = |name: &str| {
+        let mut program = mapped.clone();
+        program.regions[0].name = name.to_owned();
+        advice(&program, machine()).options
+    };
+    let on_disk = file("/data/model.bin");
+    let placed = on_disk.iter().find_map(|option| match &option.candidate {
+        Candidate::PlaceFile { path, nodes, .. } => Some((path.as_str(), nodes.as_slice())),
+        _ => None,
+    });
+    assert_eq!(placed, Some(("/data/model.bin", &[1][..])), "{on_disk:?}");
+    let is_of_memory = |option: &AdvisedOption| {
+        matches!(option.candidate, Candidate::BindRegion { .. } | Candidate::FirstTouch { .. })
+    };
+    assert!(!on_disk.iter().any(is_of_memory), "{on_disk:?}");
+    let segment = file("/dev/shm/ring");
+    assert!(segment.iter().any(is_of_memory), "{segment:?}");
+    let is_file = |option: &AdvisedOption| matches!(option.candidate, Candidate::PlaceFile { .. });
+    assert!(!segment.iter().any(is_file), "{segment:?}");
+}
+
+#[test]
 fn what_one_run_does_not_tell_is_left_to_trials_where_there_is_anything_to_gain() {
     let kernel = KernelNow { balancing: Some(1), ..KernelNow::default() };
     let balanced = MachineCosts { kernel, ..machine() };

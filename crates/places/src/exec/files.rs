@@ -1,0 +1,203 @@
+//! The files that a workload reads, whose pages lie in the page cache where another treatment had
+//! them read: each sample has them read anew under its own treatment.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use numalab_host::proc::descendants;
+use numalab_host::{cached_bytes, data_files, drop_cached};
+use numalab_record::study::CachedFile;
+use numalab_study::BackendError;
+
+/// The size below which the place of a file's pages does not matter.
+const LEAST_BYTES: u64 = 1 << 20;
+/// The directories of the system.
+const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
+/// The times that a sample is taken anew because it read a file for the first time.
+const MOST_RETAKEN: usize = 2;
+/// The first and the longest interval between looks at the processes; it doubles from look to look.
+const INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(250)];
+
+/// The files that samples have read so far.
+#[derive(Debug, Default)]
+pub(crate) struct FilesRead {
+    /// True if pages can be on more than one node.
+    is_placed: bool,
+    known: BTreeSet<PathBuf>,
+}
+
+impl FilesRead {
+    /// Returns that of a machine with this number of nodes with memory; nothing is done about one.
+    pub(crate) fn on(memory_nodes: usize) -> Self {
+        Self { is_placed: memory_nodes > 1, known: BTreeSet::new() }
+    }
+
+    /// Runs a workload with the files that it reads in the page cache as its own treatment places
+    /// them: they are dropped and read again by an additional run, which is not measured. A run
+    /// that reads a file for the first time does not count either.
+    pub(crate) fn run<T>(
+        &mut self,
+        mut run: impl FnMut() -> Result<T, BackendError>,
+    ) -> Result<(T, Vec<CachedFile>), BackendError> {
+        if !self.is_placed {
+            return Ok((run()?, Vec::new()));
+        }
+        let mut retaken = 0;
+        loop {
+            let files = self.dropped();
+            if files.iter().any(|file| file.dropped_bytes > 0) {
+                run()?;
+            }
+            let watch = FilesWatch::start();
+            let ran = run()?;
+            let found = watch.end();
+            let before = self.known.len();
+            self.known.extend(found);
+            if self.known.len() == before || retaken == MOST_RETAKEN {
+                return Ok((ran, files));
+            }
+            retaken += 1;
+        }
+    }
+
+    /// Drops the known files from the page cache, and returns those that were in it.
+    fn dropped(&self) -> Vec<CachedFile> {
+        let drop = |path: &PathBuf| {
+            let before = cached_bytes(path).ok()?;
+            // A file that cannot be dropped is seen to stay.
+            let _ = drop_cached(path);
+            let kept_bytes = cached_bytes(path).unwrap_or(before);
+            let dropped_bytes = before.saturating_sub(kept_bytes);
+            let path = path.to_string_lossy().into_owned();
+            Some(CachedFile { path, dropped_bytes, kept_bytes })
+        };
+        let files = self.known.iter().filter_map(drop);
+        files.filter(|file| file.dropped_bytes.max(file.kept_bytes) >= LEAST_BYTES).collect()
+    }
+}
+
+/// Looks at the open and mapped files of all child processes in a separate thread.
+struct FilesWatch {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<BTreeSet<PathBuf>>,
+}
+
+impl FilesWatch {
+    fn start() -> Self {
+        let (stop, begun) = (Arc::new(AtomicBool::new(false)), SystemTime::now());
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let (mut found, mut interval) = (BTreeSet::new(), INTERVALS[0]);
+            loop {
+                let is_last = stopped.load(Ordering::Relaxed);
+                found.extend(descendants(std::process::id()).flat_map(data_files));
+                if is_last {
+                    break;
+                }
+                thread::park_timeout(interval);
+                interval = (2 * interval).min(INTERVALS[1]);
+            }
+            found.retain(|path| is_input(path, begun));
+            found
+        });
+        Self { stop, thread }
+    }
+
+    fn end(self) -> BTreeSet<PathBuf> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Returns true for a large file that the run did not write itself, and that is not of the system,
+/// which other programs use too.
+fn is_input(path: &Path, begun: SystemTime) -> bool {
+    if SYSTEM.iter().any(|directory| path.starts_with(directory)) {
+        return false;
+    }
+    let is_older = |meta: &fs::Metadata| meta.modified().is_ok_and(|written| written < begun);
+    fs::metadata(path).is_ok_and(|meta| meta.len() >= LEAST_BYTES && is_older(&meta))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    const BYTES: u64 = 4 << 20;
+
+    /// A process that keeps the file open until it is dropped.
+    struct Reader(Child);
+
+    impl Reader {
+        /// Reads the file, and also returns the bytes that were in the page cache before.
+        fn start(path: &Path) -> (Self, u64) {
+            let cached = cached_bytes(path).unwrap();
+            let mut tail = Command::new("tail");
+            let child = tail.arg("-f").arg(path).stdout(Stdio::null()).spawn().unwrap();
+            while !data_files(child.id()).contains(path) {
+                thread::yield_now();
+            }
+            fs::read(path).unwrap();
+            (Self(child), cached)
+        }
+    }
+
+    impl Drop for Reader {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_sample_reads_its_files_anew_before_it_is_measured() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().canonicalize().unwrap().join("model");
+        fs::write(&path, vec![1; usize::try_from(BYTES).unwrap()]).unwrap();
+        let mut files = FilesRead::on(2);
+        let mut sample = || {
+            let mut readers = Vec::new();
+            let run = || {
+                readers.push(Reader::start(&path));
+                Ok(())
+            };
+            let (_, renewed) = files.run(run).unwrap();
+            let cached: Vec<u64> = readers.iter().map(|(_, cached)| *cached).collect();
+            (cached, renewed)
+        };
+        let (cached, renewed) = sample();
+        // The run that learns of the file, the one that has it read anew, and the measured one.
+        assert_eq!(cached, [BYTES, 0, BYTES]);
+        let path = path.to_string_lossy().into_owned();
+        assert_eq!(renewed, [CachedFile { path, dropped_bytes: BYTES, kept_bytes: 0 }]);
+        assert_eq!(sample().0, [0, BYTES], "the next sample knows the file");
+    }
+
+    #[test]
+    fn a_machine_with_one_node_runs_each_sample_once() {
+        let mut runs = 0;
+        let run = || {
+            runs += 1;
+            Ok(runs)
+        };
+        assert_eq!(FilesRead::on(1).run(run).unwrap(), (1, Vec::new()));
+    }
+
+    #[test]
+    fn files_in_memory_are_reported_as_kept() {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = directory.path().join("segment");
+        fs::write(&path, vec![1; usize::try_from(BYTES).unwrap()]).unwrap();
+        let files = FilesRead { is_placed: true, known: [path].into() };
+        let kept: Vec<u64> = files.dropped().iter().map(|file| file.kept_bytes).collect();
+        assert_eq!(kept, [BYTES]);
+    }
+}
