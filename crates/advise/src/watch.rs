@@ -41,9 +41,6 @@ pub enum Remark {
         took: Duration,
     },
     /// These candidates are tried in this many blocks.
-<<<<<<< HEAD
-    Trying { candidates: Vec<Candidate>, blocks: usize },
-=======
     Trying {
         /// The candidates.
         candidates: Vec<Candidate>,
@@ -52,7 +49,6 @@ pub enum Remark {
         /// The expected time, if the time of a run is known.
         about: Option<Duration>,
     },
->>>>>>> g/part-g
     /// The requested number of blocks is too small for a verdict, so more are run.
     MoreBlocks {
         /// The number requested.
@@ -95,11 +91,6 @@ impl fmt::Display for Remark {
             Self::Seen(what) => f.write_str(what),
             Self::SharedFiles { name, bytes } => write!(
                 f,
-<<<<<<< HEAD
-                "{} of the memory that it accesses are file pages, such as those of {name}: they \
-                 stay in the page cache on the node that first read them, all trials share them, \
-                 and verdicts hold only for that placement",
-=======
                 "{} of files, such as {name}, could not be dropped from the page cache: they stay \
                  on the node that first read them, all trials share them, and verdicts hold only \
                  for that placement",
@@ -109,7 +100,6 @@ impl fmt::Display for Remark {
                 f,
                 "before each trial, {} of files were dropped from the page cache and read again \
                  under its placement",
->>>>>>> g/part-g
                 format_bytes(*bytes)
             ),
             Self::TooLong(run) => write!(

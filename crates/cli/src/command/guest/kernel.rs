@@ -30,8 +30,7 @@ use crate::output;
 /// Warning against conclusions from runs of `test_numa` under plain TCG.
 const EQUAL_COSTS: &str = "\
 Plain TCG: memory costs the same on every node, so these times do not distinguish
-alloc=numa from alloc=blind; --emulate-latency 100 (make run: ARGS='--emulate-latency 100')
-emulates memory costs.
+alloc=numa from alloc=blind; --emulate-latency 100 emulates memory costs.
 ";
 
 /// Boots the kernel and converts its output to results.

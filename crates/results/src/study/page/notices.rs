@@ -65,6 +65,7 @@ pub fn notice(notice: &Notice) -> String {
                 EmulatedCosts::Distances => "remote accesses cost time by distance",
                 EmulatedCosts::Hmat => "accesses cost the latencies of the HMAT",
                 EmulatedCosts::Flat => "every node costs the same, as a control",
+                EmulatedCosts::MachineFile => "accesses cost the times of the machine file",
             };
             format!(
                 "TCG with the memory emulator: {costs}, and time is virtual, the same in every run \
