@@ -78,11 +78,7 @@ pub(crate) fn middle_difference(baseline: &[f64], candidate: &[f64]) -> f64 {
 }
 
 /// Returns the median of `count` sums. Of an even number, one walk finds the lower middle one.
-fn middle(
-    count: usize,
-    kth: impl Fn(usize) -> f64,
-    walk: impl Fn(f64) -> Staircase,
-) -> f64 {
+fn middle(count: usize, kth: impl Fn(usize) -> f64, walk: impl Fn(f64) -> Staircase) -> f64 {
     let upper = kth(count / 2 + 1);
     if count % 2 == 1 {
         return upper;
@@ -353,7 +349,8 @@ mod tests {
     #[test]
     fn the_median_is_that_of_all_sums() {
         for values in [vec![1.0, 2.0], vec![0.0, 0.0, 1.0, 1.0], vec![-3.0, 0.0, 0.0, 5.0]] {
-            let all = sorted(values.iter().flat_map(|x| values.iter().map(move |y| y - x)).collect());
+            let all =
+                sorted(values.iter().flat_map(|x| values.iter().map(move |y| y - x)).collect());
             let expected = 0.5 * (all[all.len() / 2 - 1] + all[all.len() / 2]);
             assert_eq!(middle_difference(&values, &values), expected, "{values:?}");
             let pairs = (0..values.len()).flat_map(|i| (i..values.len()).map(move |j| (i, j)));

@@ -1,7 +1,9 @@
 //! Properties of pages with any texts: names of files, processes and machines are untrusted.
 
 use numalab_page::rows::Rows;
-use numalab_page::{Bar, BarGroup, Chart, Figure, Lead, Mood, Page, Panel, Part, Style, Table, Tile};
+use numalab_page::{
+    Bar, BarGroup, Chart, Figure, Lead, Mood, Page, Panel, Part, Style, Table, Tile,
+};
 use proptest::prelude::*;
 
 use crate::shown::body;
