@@ -4,7 +4,8 @@
 //! tests (Wellek, *Testing Statistical Hypotheses of Equivalence and Noninferiority*, 2nd ed.,
 //! 2010, chapters 5 and 6): the samples are shifted by the bound to either side.
 
-use crate::{Alternative, Error, Sample, rank_sum, signed_rank};
+use crate::rank_sum::shifted_rank_sum;
+use crate::{Alternative, Error, Sample, signed_rank};
 
 /// The largest change that still counts as no change: a ratio and its inverse.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -80,9 +81,8 @@ pub fn equivalence_unpaired(
     candidate_logs: &Sample,
     bound: f64,
 ) -> Equivalence {
-    let shifted = |by: f64, alternative| {
-        rank_sum(baseline_logs, &candidate_logs.map_rising(|value| value + by), alternative).p
-    };
+    let shifted =
+        |by, alternative| shifted_rank_sum(baseline_logs, candidate_logs, by, alternative).p;
     Equivalence {
         p_not_below: shifted(bound, Alternative::Greater),
         p_not_above: shifted(-bound, Alternative::Less),

@@ -5,7 +5,7 @@
 //! Methods*, 2nd ed., sections 3.3 and 4.3). With ties their coverage is at least the one given.
 
 use crate::distribution::{normal_cdf, normal_quantile};
-use crate::pairwise::{kth_difference, kth_walsh_average};
+use crate::pairwise::{kth_difference, kth_walsh_average, middle_difference, middle_walsh_average};
 use crate::{Confidence, Error, Estimate, Interval, Sample};
 use crate::{attainable, rank_sum, signed_rank, whole};
 
@@ -13,7 +13,7 @@ use crate::{attainable, rank_sum, signed_rank, whole};
 /// it is the effect of a treatment.
 #[must_use]
 pub fn hodges_lehmann(sample: &Sample) -> f64 {
-    middle(walsh_averages(sample), |k| kth_walsh_average(sample.sorted(), k))
+    middle_walsh_average(sample.sorted())
 }
 
 /// Returns the [`hodges_lehmann`] estimate with the interval of the signed-rank test: exact for up
@@ -47,9 +47,7 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
 /// higher.
 #[must_use]
 pub fn shift(baseline: &Sample, candidate: &Sample) -> f64 {
-    middle(baseline.len() * candidate.len(), |k| {
-        kth_difference(baseline.sorted(), candidate.sorted(), k)
-    })
+    middle_difference(baseline.sorted(), candidate.sorted())
 }
 
 /// Returns the [`shift`] with the interval of the rank-sum test: exact for up to 60 values in
@@ -100,12 +98,6 @@ pub fn percent_change(log_ratio: f64) -> f64 {
 
 fn walsh_averages(sample: &Sample) -> usize {
     sample.len() * (sample.len() + 1) / 2
-}
-
-/// Returns the median of `count` ordered values.
-fn middle(count: usize, kth: impl Fn(usize) -> f64) -> f64 {
-    let upper = kth(count / 2 + 1);
-    if count % 2 == 1 { upper } else { 0.5 * (kth(count / 2) + upper) }
 }
 
 /// Returns the null distribution of U without ties.

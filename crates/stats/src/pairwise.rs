@@ -6,6 +6,8 @@
 //! t on both sides of where interpolation expects it, until the few sums left are sorted. The result
 //! is exact, because rounding is monotone.
 
+use crate::whole;
+
 /// The sums over two sorted lists, seen from a limit.
 #[derive(Clone, Copy, Debug)]
 struct Staircase {
@@ -25,24 +27,36 @@ impl Staircase {
 const MARGIN: f64 = 0.05;
 /// Guesses were right if the range that they leave is at most this number of margins wide.
 const HIT: f64 = 4.0;
-/// The range is sorted as soon as it has this number of sums for each value.
-const SORTED_PER_VALUE: usize = 4;
+/// Lists with more values together are first searched with one value of each stretch.
+const LARGE: usize = 1 << 16;
+/// Values of a stretch.
+const STRETCH: usize = 64;
+/// Parts of the staircase that are walked in turn, since each step of one waits for the last.
+const PARTS: usize = 4;
 
 /// Returns the k-th smallest (from 1) of `candidate[j] - baseline[i]` over two sorted slices.
 pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f64 {
-    let range = Range {
+    let mut range = Range {
         low: candidate[0] - baseline[baseline.len() - 1],
         high: candidate[candidate.len() - 1] - baseline[0],
         below: 0,
         up_to: baseline.len() * candidate.len(),
     };
-    let few = SORTED_PER_VALUE * (baseline.len() + candidate.len());
+    let few = baseline.len() + candidate.len();
     let walk = |limit| differences_from(baseline, candidate, limit);
-    let (low, high, k) = match range.narrowed(k, few, walk) {
+    let mut margin = MARGIN;
+    if few > LARGE {
+        for limit in thinned_limits(baseline, candidate, k) {
+            range.try_limit(k, limit, walk);
+        }
+        // Within what the stretches leave, the sums are even.
+        margin *= MARGIN;
+    }
+    let Range { low, high, below, up_to } = match range.narrowed(k, few, margin, walk) {
         Ok(found) => return found,
-        Err(Range { low, high, below, .. }) => (low, high, k - below),
+        Err(range) => range,
     };
-    let mut left = Vec::new();
+    let mut left = Vec::with_capacity(up_to - below);
     let mut first = 0;
     for from in baseline {
         while first < candidate.len() && candidate[first] - from < low {
@@ -51,30 +65,120 @@ pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f
         let row = candidate[first..].iter().map(|to| to - from);
         left.extend(row.take_while(|difference| *difference <= high));
     }
-    nth(left, k)
+    nth(left, k - below)
+}
+
+/// Returns the median of `candidate[j] - baseline[i]` over two sorted slices.
+pub(crate) fn middle_difference(baseline: &[f64], candidate: &[f64]) -> f64 {
+    middle(
+        baseline.len() * candidate.len(),
+        |k| kth_difference(baseline, candidate, k),
+        |limit| differences_from(baseline, candidate, limit),
+    )
+}
+
+/// Returns the median of `count` sums. Of an even number, one walk finds the lower middle one.
+fn middle(count: usize, kth: impl Fn(usize) -> f64, walk: impl Fn(f64) -> Staircase) -> f64 {
+    let upper = kth(count / 2 + 1);
+    if count % 2 == 1 {
+        return upper;
+    }
+    let smaller = walk(upper.next_down());
+    let lower = if smaller.count == count / 2 { smaller.below } else { upper };
+    0.5 * (lower + upper)
+}
+
+/// Returns limits between which the k-th difference is, by one value of each stretch: a value
+/// differs from its stretch's by at most half a stretch of ranks.
+fn thinned_limits(baseline: &[f64], candidate: &[f64], k: usize) -> [f64; 2] {
+    let thinned = |values: &[f64]| -> Vec<f64> {
+        values.iter().skip(STRETCH / 2).step_by(STRETCH).copied().collect()
+    };
+    let (first, second) = match [baseline, candidate].map(thinned) {
+        [first, second] if first.is_empty() => (vec![baseline[0]], second),
+        [first, second] if second.is_empty() => (first, vec![candidate[0]]),
+        [first, second] => (first, second),
+    };
+    let all = first.len() * second.len();
+    let share = k as f64 / (baseline.len() as f64 * candidate.len() as f64);
+    let place = whole::floor(share * all as f64);
+    let aside = (first.len() + second.len()) / 2 + 1;
+    [place.saturating_sub(aside), place + aside]
+        .map(|k| kth_difference(&first, &second, k.clamp(1, all)))
 }
 
 fn differences_from(baseline: &[f64], candidate: &[f64], limit: f64) -> Staircase {
-    let mut found = Staircase::EMPTY;
-    let (mut row, mut inside) = (0, 0);
-    // Each step compares one difference; as data decides which way it goes, it has no branch.
-    while row < baseline.len() && inside < candidate.len() {
-        let difference = candidate[inside] - baseline[row];
-        let is_inside = difference <= limit;
-        let last = candidate[inside.saturating_sub(1)] - baseline[row];
-        let ends_below = !is_inside && inside > 0;
-        found.below = if ends_below { found.below.max(last) } else { found.below };
-        found.above = if is_inside { found.above } else { found.above.min(difference) };
-        found.count += if is_inside { 0 } else { inside };
-        inside += usize::from(is_inside);
-        row += usize::from(!is_inside);
+    let steps = baseline.len() + candidate.len();
+    let starts: [usize; PARTS + 1] = std::array::from_fn(|part| steps * part / PARTS);
+    let mut walkers: [Walker; PARTS] =
+        std::array::from_fn(|part| Walker::at(starts[part], baseline, candidate, limit));
+    for _ in 0..steps / PARTS {
+        walkers.iter_mut().for_each(|walker| walker.step(baseline, candidate, limit));
     }
-    // All of the rows that are left are inside, and the first of them has the largest differences.
-    if let Some(from) = baseline.get(row) {
+    let mut found = Staircase::EMPTY;
+    for (walker, end) in walkers.iter_mut().zip(&starts[1..]) {
+        while walker.row + walker.inside < *end && !walker.is_out(baseline, candidate) {
+            walker.step(baseline, candidate, limit);
+        }
+        found.count += walker.found.count;
+        found.below = found.below.max(walker.found.below);
+        found.above = found.above.min(walker.found.above);
+    }
+    // The first walker that ran out of columns did so at the row where all of them are inside: the
+    // rows from there on are all inside, and the first of them has the largest differences.
+    let out = walkers.iter().filter(|walker| walker.inside == candidate.len());
+    if let Some(row) = out.map(|walker| walker.row).min()
+        && let Some(from) = baseline.get(row)
+    {
         found.count += (baseline.len() - row) * candidate.len();
         found.below = found.below.max(candidate[candidate.len() - 1] - from);
     }
     found
+}
+
+/// A place on the staircase, and what was met on the way there.
+#[derive(Clone, Copy, Debug)]
+struct Walker {
+    row: usize,
+    /// The number of the row's differences that are inside the limit, as far as is known.
+    inside: usize,
+    found: Staircase,
+}
+
+impl Walker {
+    /// Returns the place that a walk from the first row and column reaches after `steps`.
+    fn at(steps: usize, baseline: &[f64], candidate: &[f64], limit: f64) -> Self {
+        let mut row = steps.saturating_sub(candidate.len());
+        let mut most = steps.min(baseline.len());
+        while row < most {
+            let middle = row.midpoint(most);
+            let is_inside = candidate[steps - 1 - middle] - baseline[middle] <= limit;
+            (row, most) = if is_inside { (row, middle) } else { (middle + 1, most) };
+        }
+        Self { row, inside: steps - row, found: Staircase::EMPTY }
+    }
+
+    fn is_out(&self, baseline: &[f64], candidate: &[f64]) -> bool {
+        self.row >= baseline.len() || self.inside >= candidate.len()
+    }
+
+    /// Compares one difference; as data decides which way the step goes, it has no branch.
+    #[inline]
+    fn step(&mut self, baseline: &[f64], candidate: &[f64], limit: f64) {
+        if self.is_out(baseline, candidate) {
+            return;
+        }
+        let Self { row, inside, found } = self;
+        let difference = candidate[*inside] - baseline[*row];
+        let is_inside = difference <= limit;
+        let last = candidate[inside.saturating_sub(1)] - baseline[*row];
+        let ends_below = !is_inside && *inside > 0;
+        found.below = if ends_below { found.below.max(last) } else { found.below };
+        found.above = if is_inside { found.above } else { found.above.min(difference) };
+        found.count += if is_inside { 0 } else { *inside };
+        *inside += usize::from(is_inside);
+        *row += usize::from(!is_inside);
+    }
 }
 
 /// Returns the k-th smallest (from 1) of `(x[i] + x[j]) / 2` with `i <= j` over a sorted slice.
@@ -82,17 +186,26 @@ pub(crate) fn kth_walsh_average(sorted: &[f64], k: usize) -> f64 {
     let n = sorted.len();
     let range = Range { low: sorted[0], high: sorted[n - 1], below: 0, up_to: n * (n + 1) / 2 };
     let walk = |limit| walsh_averages_from(sorted, limit);
-    let (low, high, k) = match range.narrowed(k, SORTED_PER_VALUE * n, walk) {
+    let Range { low, high, below, up_to } = match range.narrowed(k, n, MARGIN, walk) {
         Ok(found) => return found,
-        Err(Range { low, high, below, .. }) => (low, high, k - below),
+        Err(range) => range,
     };
-    let mut left = Vec::new();
+    let mut left = Vec::with_capacity(up_to - below);
     for (at, first) in sorted.iter().enumerate() {
         let row = sorted[at..].iter().map(|second| walsh_average(*first, *second));
         let skipped = sorted[at..].partition_point(|second| walsh_average(*first, *second) < low);
         left.extend(row.skip(skipped).take_while(|average| *average <= high));
     }
-    nth(left, k)
+    nth(left, k - below)
+}
+
+/// Returns the median of `(x[i] + x[j]) / 2` with `i <= j` over a sorted slice.
+pub(crate) fn middle_walsh_average(sorted: &[f64]) -> f64 {
+    middle(
+        sorted.len() * (sorted.len() + 1) / 2,
+        |k| kth_walsh_average(sorted, k),
+        |limit| walsh_averages_from(sorted, limit),
+    )
 }
 
 fn walsh_averages_from(sorted: &[f64], limit: f64) -> Staircase {
@@ -141,9 +254,9 @@ impl Range {
         mut self,
         k: usize,
         few: usize,
+        mut margin: f64,
         walk: impl Fn(f64) -> Staircase,
     ) -> Result<f64, Self> {
-        let mut margin = MARGIN;
         while self.low < self.high {
             let begun = self;
             if begun.left() <= few {
@@ -152,9 +265,7 @@ impl Range {
             let share = (k - begun.below) as f64 / begun.left() as f64;
             for share in [share - margin, share + margin] {
                 let limit = begun.low + share * (begun.high - begun.low);
-                if (self.low..self.high).contains(&limit) {
-                    self.look(k, walk(limit));
-                }
+                self.try_limit(k, limit, &walk);
             }
             // A range that is not halved is bisected: where interpolation fails, that is the bound.
             if self.left() > begun.left() / 2 && self.low < self.high {
@@ -166,6 +277,13 @@ impl Range {
             margin = if is_hit { margin * margin } else { MARGIN };
         }
         Ok(self.high + 0.0)
+    }
+
+    /// Walks along a limit within the range, and narrows it.
+    fn try_limit(&mut self, k: usize, limit: f64, walk: impl Fn(f64) -> Staircase) {
+        if (self.low..self.high).contains(&limit) {
+            self.look(k, walk(limit));
+        }
     }
 
     /// Moves the end on whose side of the k-th sum the limit is.
@@ -228,14 +346,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_median_is_that_of_all_sums() {
+        for values in [vec![1.0, 2.0], vec![0.0, 0.0, 1.0, 1.0], vec![-3.0, 0.0, 0.0, 5.0]] {
+            let all =
+                sorted(values.iter().flat_map(|x| values.iter().map(move |y| y - x)).collect());
+            let expected = 0.5 * (all[all.len() / 2 - 1] + all[all.len() / 2]);
+            assert_eq!(middle_difference(&values, &values), expected, "{values:?}");
+            let pairs = (0..values.len()).flat_map(|i| (i..values.len()).map(move |j| (i, j)));
+            let all = sorted(pairs.map(|(i, j)| walsh_average(values[i], values[j])).collect());
+            let [lower, upper] = [(all.len() - 1) / 2, all.len() / 2].map(|at| all[at]);
+            assert_eq!(middle_walsh_average(&values), 0.5 * (lower + upper), "{values:?}");
+        }
+    }
+
+    /// Two lists large enough to be thinned: one smooth, one of few different values.
+    fn large() -> [(&'static str, Vec<f64>); 2] {
+        let smooth = |i: u32| (f64::from(i) / 7.0).sin() + f64::from(i % 13);
+        let steps = |i: u32| f64::from(i % 5);
+        let of = |value: &dyn Fn(u32) -> f64| sorted((0..40_000).map(value).collect());
+        [("smooth", of(&smooth)), ("steps", of(&steps))]
+    }
+
     /// Regression: each of six results took 60 walks, one minute for two files of 63 MB.
     #[test]
     fn a_sum_among_very_many_is_found_in_few_walks() {
-        let smooth = |n: u32| {
-            sorted((0..n).map(|i| (f64::from(i) / 7.0).sin() + f64::from(i % 13)).collect())
-        };
-        let steps = |n: u32| sorted((0..n).map(|i| f64::from(i % 5)).collect());
-        for (name, values) in [("smooth", smooth(20_000)), ("steps", steps(20_000))] {
+        for (name, values) in large() {
             let n = values.len();
             for k in [1, n, n * n / 3, n * n / 2, n * n] {
                 let walks = std::cell::Cell::new(0);
@@ -243,15 +379,34 @@ mod tests {
                     walks.set(walks.get() + 1);
                     differences_from(&values, &values, limit)
                 };
-                let range = Range {
+                let mut range = Range {
                     low: values[0] - values[n - 1],
                     high: values[n - 1] - values[0],
                     below: 0,
                     up_to: n * n,
                 };
-                let _ = range.narrowed(k, SORTED_PER_VALUE * 2 * n, walk);
-                assert!(walks.get() <= 20, "{name} {k}: {} walks", walks.get());
+                for limit in thinned_limits(&values, &values, k) {
+                    range.try_limit(k, limit, walk);
+                }
+                let _ = range.narrowed(k, 2 * n, MARGIN * MARGIN, walk);
+                assert!(walks.get() <= 12, "{name} {k}: {} walks", walks.get());
             }
+        }
+    }
+
+    #[test]
+    fn a_sum_among_very_many_is_at_its_place() {
+        for (name, values) in large() {
+            let n = values.len();
+            for k in [1, n, n * n / 3, n * n / 2, n * n] {
+                let found = kth_difference(&values, &values, k);
+                let [smaller, at_most] = [found.next_down(), found]
+                    .map(|limit| differences_from(&values, &values, limit).count);
+                assert!(smaller < k && k <= at_most, "{name} {k}: {smaller} to {at_most}");
+            }
+            let one = [values[n / 2]];
+            let all = sorted([&values[..], &values].concat());
+            assert_eq!(kth_difference(&one, &all, 2), values[0] - one[0], "{name}: against one");
         }
     }
 

@@ -17,18 +17,36 @@ pub(crate) const EXACT_VALUES: usize = 60;
 #[must_use]
 pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative) -> Test {
     let size = candidate.len();
-    let statistic = |doubled_sum: usize| (doubled_sum - size * (size + 1)) as f64 / 2.0;
     if baseline.len() + size <= EXACT_VALUES {
         let ranks = Midranks::of(&[candidate.values(), baseline.values()].concat());
         let doubled_sum: usize = ranks.doubled[..size].iter().sum();
-        let statistic = statistic(doubled_sum);
+        let statistic = statistic(doubled_sum, size);
         let null = null_distribution(&ranks.doubled, size);
         let at_most: f64 = null[..=doubled_sum].iter().sum();
         let at_least: f64 = null[doubled_sum..].iter().sum();
         return Test { statistic, p: alternative.p(at_most, at_least), method: Method::Exact };
     }
-    let ranks = MergedRanks::of(baseline.sorted(), candidate.sorted());
-    let statistic = statistic(ranks.doubled_sum);
+    by_normal(baseline.sorted(), candidate.sorted(), 0.0, alternative)
+}
+/// Tests samples as [`rank_sum`] does, with `by` added to every value of the candidate.
+pub(crate) fn shifted_rank_sum(
+    baseline: &Sample,
+    candidate: &Sample,
+    by: f64,
+    alternative: Alternative,
+) -> Test {
+    if baseline.len() + candidate.len() <= EXACT_VALUES {
+        return rank_sum(baseline, &candidate.map_rising(|value| value + by), alternative);
+    }
+    // Rounding is monotone: sorted values stay sorted.
+    by_normal(baseline.sorted(), candidate.sorted(), by, alternative)
+}
+
+/// Tests sorted samples, the second one shifted, by the normal approximation.
+fn by_normal(baseline: &[f64], candidate: &[f64], by: f64, alternative: Alternative) -> Test {
+    let ranks = MergedRanks::of(baseline, candidate, by);
+    let size = candidate.len();
+    let statistic = statistic(ranks.doubled_sum, size);
     let (first, second) = (baseline.len() as f64, size as f64);
     let mean = first * second / 2.0;
     let deviation = variance(first, second, ranks.tie_loss).sqrt();
@@ -38,6 +56,10 @@ pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative)
     let at_most = normal_cdf((statistic - mean + 0.5) / deviation);
     let at_least = normal_cdf((mean - statistic + 0.5) / deviation);
     Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
+}
+
+fn statistic(doubled_sum: usize, size: usize) -> f64 {
+    (doubled_sum - size * (size + 1)) as f64 / 2.0
 }
 
 /// Sums over the ranks of two samples together, without a list of them.
@@ -50,17 +72,17 @@ struct MergedRanks {
 
 impl MergedRanks {
     /// Ranks two sorted slices in one pass.
-    fn of(mut baseline: &[f64], mut candidate: &[f64]) -> Self {
+    fn of(mut baseline: &[f64], mut candidate: &[f64], by: f64) -> Self {
         let (mut doubled_sum, mut tie_loss, mut before) = (0, 0.0, 0);
         loop {
             let value = match (baseline.first(), candidate.first()) {
-                (Some(first), Some(second)) => first.min(*second),
-                (Some(only), None) | (None, Some(only)) => *only,
+                (Some(first), Some(second)) => first.min(second + by),
+                (Some(only), None) => *only,
+                (None, Some(only)) => only + by,
                 (None, None) => return Self { doubled_sum, tie_loss },
             };
-            let equal = |of: &[f64]| of.iter().take_while(|other| **other == value).count();
-            let own = equal(candidate);
-            let group = equal(baseline) + own;
+            let own = candidate.iter().take_while(|other| **other + by == value).count();
+            let group = baseline.iter().take_while(|other| **other == value).count() + own;
             (baseline, candidate) = (&baseline[group - own..], &candidate[own..]);
             doubled_sum += own * (2 * before + group + 1);
             let size = group as f64;
@@ -129,9 +151,21 @@ mod tests {
         let (a, b): (Vec<f64>, Vec<f64>) = (values(1).collect(), values(5).chain([-0.0]).collect());
         let all = Midranks::of(&[&b[..], &a].concat());
         let [a, b] = [a, b].map(|values| Sample::new(values).unwrap());
-        let merged = MergedRanks::of(a.sorted(), b.sorted());
+        let merged = MergedRanks::of(a.sorted(), b.sorted(), 0.0);
         assert_eq!(merged.doubled_sum, all.doubled[..b.len()].iter().sum::<usize>());
         assert_eq!(merged.tie_loss, all.tie_loss);
+    }
+
+    #[test]
+    fn a_shift_is_as_good_as_shifted_values() {
+        let values = |seed: u32| (0..50).map(move |i| f64::from((i * i + seed) % 17) / 8.0);
+        let [a, b] = [1, 5].map(|seed| Sample::new(values(seed).collect::<Vec<_>>()).unwrap());
+        let few = |sample: &Sample| Sample::new(&sample.values()[..9]).unwrap();
+        for (a, b) in [(&a, &b), (&few(&a), &few(&b))] {
+            let shifted = b.map_rising(|value| value + 0.25);
+            let expected = rank_sum(a, &shifted, Alternative::Greater);
+            assert_eq!(shifted_rank_sum(a, b, 0.25, Alternative::Greater), expected);
+        }
     }
 
     #[test]

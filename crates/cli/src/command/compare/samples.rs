@@ -56,13 +56,18 @@ fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
 /// Returns every number between blanks and commas, without comments after `#`; the error has the
 /// line and the word that is not a number.
 fn numbers(text: &str) -> Result<Vec<f64>, (usize, String)> {
+    let number = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite());
     let mut values = Vec::new();
     for (index, line) in text.lines().enumerate() {
+        // Most files have one number a line, and millions of lines.
+        if let Some(value) = number(line) {
+            values.push(value);
+            continue;
+        }
         let line = line.split('#').next().unwrap_or_default();
         let words = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
         for word in words.filter(|word| !word.is_empty()) {
-            let value = word.parse().ok().filter(|value: &f64| value.is_finite());
-            values.push(value.ok_or_else(|| (index + 1, word.to_owned()))?);
+            values.push(number(word).ok_or_else(|| (index + 1, word.to_owned()))?);
         }
     }
     Ok(values)
