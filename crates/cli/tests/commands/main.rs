@@ -21,6 +21,7 @@ mod fleet;
 mod formats;
 mod health;
 mod knobs;
+mod large_inputs;
 mod machine_files;
 mod machines;
 mod openmetrics;
