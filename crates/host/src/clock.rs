@@ -26,7 +26,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 }
 
 /// Returns the cpu time of all threads of this process, in nanoseconds.
-pub(crate) fn process_cpu_ns() -> u64 {
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
@@ -146,6 +147,14 @@ mod tests {
     fn the_compact_form_is_fit_for_a_file_name() {
         let time = UtcTime { unix_ms: 951_782_399_999 };
         assert_eq!(time.compact(), "20000228-235959");
+    }
+
+    #[test]
+    fn a_number_beyond_all_processes_has_no_cpu_time() {
+        // Regression: as a clock, the first is the calling process.
+        for process in [1 << 29, 1 << 28, u32::MAX] {
+            assert_eq!(cpu_ns_of(process), None, "{process}");
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use affinity::{
     thread_affinity,
 };
 pub use allowed::allowed_now;
-pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns};
+pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns};
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
     run_command, run_with_input, spawn_held, terminate_with_parent, tool, users_program,

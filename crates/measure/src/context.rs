@@ -1,8 +1,8 @@
 //! The shared context of all cells of a run: the machine, the clock, the rules.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use numalab_host::{Interrupt, monotonic_raw_ns};
+use numalab_host::{Interrupt, monotonic_ns, monotonic_raw_ns};
 use numalab_membench::{Clock, virtual_time};
 use numalab_stats::Precision;
 use numalab_topology::{CpuId, Machine};
@@ -32,7 +32,34 @@ pub struct MeasureContext {
     pub(crate) interrupt: Interrupt,
     pub(crate) precision: Precision,
     started_ns: u64,
-    started: Instant,
+    budget: Budget,
+}
+
+/// The clock that counts a budget, in nanoseconds.
+pub type BudgetClock = fn() -> u64;
+
+/// A clock that counts a budget, and the time at which it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    clock: BudgetClock,
+    begun_ns: u64,
+}
+
+impl Budget {
+    /// Returns a budget that begins now.
+    pub fn begin(clock: BudgetClock) -> Self {
+        Self { clock, begun_ns: clock() }
+    }
+
+    /// Returns the part of it that begins now.
+    pub fn part(self) -> Self {
+        Self::begin(self.clock)
+    }
+
+    /// Returns the time since it began.
+    pub fn elapsed(self) -> Duration {
+        Duration::from_nanos((self.clock)().saturating_sub(self.begun_ns))
+    }
 }
 
 impl MeasureContext {
@@ -51,8 +78,19 @@ impl MeasureContext {
         numalab_host::emulator_counters().map(virtual_time::use_counters);
         // After the counters: they replace the time source that is calibrated.
         let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
-        let (started_ns, started) = (monotonic_raw_ns(), Instant::now());
-        Ok(Self { machine, settings, clock, interrupt, precision, started_ns, started })
+        let (started_ns, budget) = (monotonic_raw_ns(), Budget::begin(monotonic_ns));
+        Ok(Self { machine, settings, clock, interrupt, precision, started_ns, budget })
+    }
+
+    /// Counts the budget from now on by another clock, such as the process's cpu time.
+    #[must_use]
+    pub fn counted_by(self, clock: BudgetClock) -> Self {
+        Self { budget: Budget::begin(clock), ..self }
+    }
+
+    /// Returns the budget that its cells share.
+    pub(crate) fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// Reports whether the clock keeps its rate in every power state.
@@ -87,7 +125,7 @@ impl MeasureContext {
 
     /// Returns the rest of the budget.
     pub(crate) fn time_left(&self) -> Duration {
-        self.settings.budget.saturating_sub(self.started.elapsed())
+        self.settings.budget.saturating_sub(self.budget.elapsed())
     }
 
     /// Fails after the user's request to stop.

@@ -34,7 +34,7 @@ mod tiering;
 
 pub use buffer::{Buffer, MemoryClaim, MemorySource};
 pub use chase::{BuiltChase, ChaseOrder, Windows};
-pub use context::{MeasureContext, Settings};
+pub use context::{BudgetClock, MeasureContext, Settings};
 pub use error::MeasureError;
 pub use health::health_cells;
 pub use measure_run::{MeasurePlan, beyond_caches};

@@ -82,6 +82,7 @@ impl<'a> Session<'a> {
                 break;
             }
             rest = &rest[together.len()..];
+            let left = (left, self.context.budget().part());
             let share = Share::of(left, together, [rest, self.later], estimate_unsampled);
             self.run_together(together, &share)?;
         }

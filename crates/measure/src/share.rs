@@ -1,8 +1,10 @@
 //! Divides the rest of the budget among cells that share their buffers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use numalab_record::Cell;
+
+use crate::context::Budget;
 
 /// Smallest time of a cell: fewer windows have no interval.
 const LEAST_PER_CELL: Duration = Duration::from_millis(60);
@@ -20,16 +22,16 @@ type Unsampled = fn(&[Cell]) -> Duration;
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     cells: &'a [Cell],
-    begun: Instant,
+    begun: Budget,
     time: Duration,
     unsampled: Unsampled,
 }
 
 impl<'a> Share<'a> {
     /// Returns the part of `left` for `cells`, in proportion to the least time of these and all
-    /// `later` cells, after a reserve for the later ones.
+    /// `later` cells, after a reserve for the later ones. The part begins with `begun`.
     pub fn of(
-        left: Duration,
+        (left, begun): (Duration, Budget),
         cells: &'a [Cell],
         later: [&[Cell]; 2],
         unsampled: Unsampled,
@@ -38,7 +40,7 @@ impl<'a> Share<'a> {
         let (own, others) = (least(cells), later.map(least).iter().sum::<f64>());
         let aside = if others > 0.0 { ASIDE } else { 0.0 };
         let part = (1.0 - aside) * own / (own + others);
-        Self { cells, begun: Instant::now(), time: left.mul_f64(part), unsampled }
+        Self { cells, begun, time: left.mul_f64(part), unsampled }
     }
 
     /// Returns the sampling time of the cell at `index`, which depends on the time that earlier
@@ -92,13 +94,14 @@ mod tests {
     fn time_is_shared_by_need_and_a_late_cell_has_the_least() {
         let (small, all) = (cells(&[4 << 10]), cells(&[4 << 10, 8 << 10, 16 << 10]));
         let left = Duration::from_secs(4);
-        let share = Share::of(left, &all, [&small, &[]], estimate_unsampled);
+        let begun = Budget::begin(|| 0);
+        let share = Share::of((left, begun), &all, [&small, &[]], estimate_unsampled);
         assert!((2.24..=2.26).contains(&share.time.as_secs_f64()), "{share:?}");
         assert!(share.limit(0) * 3 <= share.time && share.limit(0) * 9 > share.time, "{share:?}");
         assert!(share.limit(2) > share.limit(0) * 2 && !share.is_spent(), "{share:?}");
-        let large = Share::of(left, &small, [&cells(&[1 << 30]), &[]], estimate_unsampled);
+        let large = Share::of((left, begun), &small, [&cells(&[1 << 30]), &[]], estimate_unsampled);
         assert!(large.time < left / 4, "what is built is counted: {large:?}");
-        let none = Share::of(Duration::ZERO, &all, [&small, &[]], estimate_unsampled);
+        let none = Share::of((Duration::ZERO, begun), &all, [&small, &[]], estimate_unsampled);
         assert!(none.is_spent() && none.limit(0) == LEAST_PER_CELL);
     }
 }
