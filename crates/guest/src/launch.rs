@@ -14,6 +14,7 @@ mod raw;
 mod run;
 mod running;
 mod runtime;
+mod serial;
 mod session;
 mod shell;
 mod watch;

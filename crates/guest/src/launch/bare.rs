@@ -1,6 +1,6 @@
 //! Runs a kernel that needs only a serial port.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::arguments::System;
@@ -8,6 +8,7 @@ use super::failure::GuestError;
 use super::guest::Launch;
 use super::running::Running;
 use super::runtime::Runtime;
+use super::serial::{SerialReader, serial};
 use super::session::Sink;
 use super::watch::{Asked, Ended, Phase, Watch};
 use numalab_guest_agent::protocol::Stream;
@@ -47,7 +48,7 @@ impl Launch {
         asked: Asked,
     ) -> Result<BareOutcome, GuestError> {
         let started = Instant::now();
-        let (copy, serial) = mpsc::channel();
+        let (copy, serial) = serial();
         let name = [self.files.kernel.to_string_lossy().into_owned()];
         let (mut running, sockets) =
             Running::start(self, runtime, System::Bare, &name, Some(copy))?;
@@ -95,7 +96,7 @@ impl Launch {
 /// Passes on the output until the console closes. A kernel that halts after its end marker instead
 /// of ending QEMU is not waited for.
 fn follow(
-    serial: &Receiver<Vec<u8>>,
+    serial: &SerialReader,
     watch: &Watch,
     search: &mut Search,
     sink: &mut dyn Sink,
@@ -104,7 +105,7 @@ fn follow(
     loop {
         // A timeout rather than a blocking receive, so that deadlines and requests to stop are
         // noticed.
-        match serial.recv_timeout(LOOK_EVERY) {
+        match serial.next_within(LOOK_EVERY) {
             Ok(bytes) => {
                 sink.output(Stream::Out, &bytes);
                 search.add(&bytes);
@@ -153,6 +154,7 @@ impl Search {
 mod tests {
     use super::*;
     use crate::launch::console::Console;
+    use std::sync::mpsc::TryRecvError;
 
     /// Regression: only a pause in the output led to a look at the deadline.
     #[test]
@@ -160,12 +162,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let console = Console::listen(&directory.path().join("console"), None).unwrap();
         let watch = Watch::new(&|| false, &console, Duration::from_millis(100));
-        let (prints, serial) = mpsc::sync_channel(4);
-        let kernel = std::thread::spawn(move || while prints.send(b"panic\n".to_vec()).is_ok() {});
+        let (prints, serial) = serial();
+        let (ended, is_over) = std::sync::mpsc::channel::<()>();
+        let kernel = std::thread::spawn(move || {
+            while is_over.try_recv() != Err(TryRecvError::Disconnected) {
+                prints.add(b"panic\n");
+            }
+        });
         let mut sink = |_: Stream, _: &[u8]| {};
-        let ended = follow(&serial, &watch, &mut Search::new("done"), &mut sink);
-        assert!(matches!(ended, Err(Ended::Deadline { .. })), "{ended:?}");
-        drop(serial);
+        let outcome = follow(&serial, &watch, &mut Search::new("done"), &mut sink);
+        assert!(matches!(outcome, Err(Ended::Deadline { .. })), "{outcome:?}");
+        drop((serial, ended));
         kernel.join().unwrap();
     }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
@@ -14,6 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open};
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::lines::Lines;
+use super::serial::SerialWriter;
 
 /// More than a guest prints while this process waits for a cpu, and the kernel's limit without
 /// privileges (`/proc/sys/fs/pipe-max-size`, pipe(7)).
@@ -37,6 +37,7 @@ pub struct Console {
     /// Keeps the pipe open until QEMU has opened it.
     writer: Option<File>,
     seen: Arc<Mutex<Seen>>,
+    copy: Option<SerialWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,12 +62,12 @@ impl fmt::Display for ConsoleTail {
 }
 
 impl Console {
-    /// Creates a named pipe at `path` for QEMU to write to; all output is also sent to `copy`.
+    /// Creates a named pipe at `path` for QEMU to write to; all output is also added to `copy`.
     ///
     /// A socket would account some 800 bytes for each character written by a serial port and be
     /// full after a few lines. The guest's port would then wait for this process, and virtual time
     /// would depend on the host's load.
-    pub fn listen(path: &Path, copy: Option<Sender<Vec<u8>>>) -> io::Result<Self> {
+    pub fn listen(path: &Path, copy: Option<SerialWriter>) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Opening a pipe for reading blocks until there is a writer, unless it is O_NONBLOCK. The
         // writer opened here then prevents an end of file before QEMU has opened its end.
@@ -78,9 +79,9 @@ impl Console {
         // From here on the thread reads in blocking mode.
         fcntl_setfl(&reader, OFlags::empty())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let shared = Arc::clone(&seen);
-        let thread = thread::spawn(move || follow(File::from(reader), &shared, copy.as_ref()));
-        Ok(Self { writer: Some(writer), seen, thread: Some(thread) })
+        let (shared, to) = (Arc::clone(&seen), copy.clone());
+        let thread = thread::spawn(move || follow(File::from(reader), &shared, to.as_ref()));
+        Ok(Self { writer: Some(writer), seen, copy, thread: Some(thread) })
     }
 
     /// Closes the pipe's own writer after QEMU has opened it, so that QEMU's end closes the
@@ -121,6 +122,8 @@ impl Console {
     pub fn finish(&mut self) {
         // While our own writer is open, the thread never sees the end of the pipe.
         self.opened();
+        // Nobody reads the copy while this waits.
+        self.copy.iter().for_each(SerialWriter::is_last);
         if let Some(thread) = self.thread.take() {
             // The thread does not panic; if it did, the lines read so far are still here.
             let _ = thread.join();
@@ -139,16 +142,16 @@ impl Drop for Console {
     }
 }
 
-fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u8>>>) {
+fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&SerialWriter>) {
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = pipe.read(&mut bytes) {
         let part = &bytes[..count];
         seen.lock().unwrap_or_else(PoisonError::into_inner).add(part);
         if let Some(copy) = copy {
-            // The receiver is gone; diagnostics continue.
-            let _ = copy.send(part.to_vec());
+            copy.add(part);
         }
     }
+    copy.into_iter().for_each(SerialWriter::close);
 }
 
 impl Seen {
@@ -176,6 +179,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use super::super::serial::{MOST_BYTES, serial};
     use super::*;
     use std::io::Write;
 
@@ -203,6 +207,45 @@ mod tests {
         drop((nobody_reads, qemu));
         console.finish();
         assert!(!console.tail().0.is_empty());
+    }
+
+    #[test]
+    fn a_guest_that_prints_faster_than_it_is_shown_waits_and_nothing_is_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("console");
+        let (copy, shown) = serial();
+        let mut console = Console::listen(&path, Some(copy)).unwrap();
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        let mut qemu = File::from(open(&path, flags, Mode::empty()).unwrap());
+        let (mut written, mut refused) = (0, 0);
+        // More than this would mean that there is no limit.
+        while refused < 100 && written < 4 * MOST_BYTES {
+            match qemu.write(&[b'.'; 4096]) {
+                Ok(count) => (written, refused) = (written + count, 0),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    refused += 1;
+                    thread::sleep(std::time::Duration::from_millis(5));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(written <= MOST_BYTES + PIPE_BYTES + 8192, "{written} bytes wait");
+        drop(qemu);
+        // The end of the console does not depend on a reader.
+        console.finish();
+        assert_eq!(shown.rest().map(|part| part.len()).sum::<usize>(), written);
+    }
+
+    #[test]
+    fn a_console_ends_though_its_copy_has_no_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("console");
+        let (copy, shown) = serial();
+        let mut console = Console::listen(&path, Some(copy)).unwrap();
+        drop(shown);
+        std::fs::write(&path, vec![b'.'; MOST_BYTES + PIPE_BYTES]).unwrap();
+        console.finish();
+        assert_eq!(console.tail().0.len(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod end;
 mod patterns;
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use numalab_guest_agent::protocol::Stream;
@@ -17,6 +17,7 @@ use super::failure::GuestError;
 use super::guest::Launch;
 use super::running::Running;
 use super::runtime::Runtime;
+use super::serial::{SerialReader, serial};
 use super::session::Sink;
 use super::watch::{Asked, Ended, Phase, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
@@ -64,7 +65,7 @@ impl Launch {
         asked: Asked,
     ) -> Result<RawOutcome, GuestError> {
         let started = Instant::now();
-        let (copy, serial) = mpsc::channel();
+        let (copy, serial) = serial();
         let system = System::Raw(task.medium);
         let name = [self.files.kernel.to_string_lossy().into_owned()];
         let (mut running, sockets) = Running::start(self, runtime, system, &name, Some(copy))?;
@@ -108,22 +109,22 @@ impl Hearing<'_> {
 
     /// Passes on the rest of the output after QEMU has ended, and returns the first deciding line
     /// in it.
-    fn finish(&mut self, serial: &Receiver<Vec<u8>>) -> Option<RawEnd> {
-        let ends: Vec<RawEnd> = serial.iter().filter_map(|bytes| self.hear(&bytes)).collect();
+    fn finish(&mut self, serial: &SerialReader) -> Option<RawEnd> {
+        let ends: Vec<RawEnd> = serial.rest().filter_map(|bytes| self.hear(&bytes)).collect();
         ends.into_iter().next().or_else(|| self.search.rest())
     }
 }
 
 /// Passes on the output until an end is known; `None` if QEMU ended, whose status then decides.
 fn follow(
-    serial: &Receiver<Vec<u8>>,
+    serial: &SerialReader,
     watch: &Watch,
     monitor: &mut QmpClient,
     hearing: &mut Hearing,
 ) -> Option<RawEnd> {
     let (mut looked, mut heard) = (Instant::now(), Instant::now());
     loop {
-        match serial.recv_timeout(LOOK_EVERY) {
+        match serial.next_within(LOOK_EVERY) {
             Ok(bytes) => {
                 heard = Instant::now();
                 if let Some(end) = hearing.hear(&bytes) {

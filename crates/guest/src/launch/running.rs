@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -16,6 +15,7 @@ use super::failure::GuestError;
 use super::guest::Launch;
 use super::process::{QemuProcess, Streams};
 use super::runtime::{GuestDirectory, GuestRecord, Runtime};
+use super::serial::SerialWriter;
 use super::watch::{Watch, Watched};
 use crate::emulator::MemoryEmulator;
 use crate::qmp::{PinReport, QmpClient, QmpError};
@@ -47,7 +47,7 @@ impl Running {
         runtime: &Runtime,
         system: System,
         command: &[String],
-        console_copy: Option<Sender<Vec<u8>>>,
+        console_copy: Option<SerialWriter>,
     ) -> Result<(Self, Sockets), GuestError> {
         let directory = runtime.begin(&record(launch, command))?;
         let path = directory.path().to_path_buf();
