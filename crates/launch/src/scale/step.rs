@@ -80,7 +80,8 @@ pub enum PlacementError {
     },
     /// The domain has more cores than a run can have steps.
     #[error(
-        "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, one step each"
+        "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, since each core \
+         adds a step, and each step lists the cpus of all its ranks"
     )]
     TooManyCores {
         /// The domain.
