@@ -42,28 +42,23 @@ impl Turns {
     }
 
     fn look(&self) {
-        let mut last = (0, Instant::now());
+        let mut slept = Slept::default();
         loop {
             thread::sleep(LOOK);
-            let given = self.given.load(Relaxed);
-            if given != last.0 {
-                last = (given, Instant::now());
-                continue;
-            }
-            self.look_at_holder(last.1.elapsed());
+            self.look_at_holder(&mut slept, Instant::now());
         }
     }
 
-    /// Checks a holder that has had the turn for this long.
-    fn look_at_holder(&self, held: Duration) {
+    /// Checks the holder. Only its sleep counts: on a busy host it may have had the turn for long
+    /// without having run.
+    fn look_at_holder(&self, slept: &mut Slept, now: Instant) {
         let given = self.given.load(Relaxed);
         let seat = self.holder.load(Relaxed);
         let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
         // Not under the lock: the holder may want it, and would be seen to wait for us.
         let does = tid.map_or(Doing::Unknown, doing);
-        if seat == NOBODY || matches!(does, Doing::Runs | Doing::Unknown) {
-            return;
-        }
+        let asleep = tid.filter(|_| seat != NOBODY).and_then(|tid| asleep(tid, does));
+        let Some(lasts) = slept.lasts(asleep.map(|sleep| (given, sleep)), now) else { return };
         let mut order = self.order();
         let Some(host) = order.hosts.get(seat).and_then(Option::as_ref) else { return };
         if self.given.load(Relaxed) != given || !order.schedule.is_ready(seat) {
@@ -76,12 +71,56 @@ impl Turns {
         // Otherwise it may be changing shared state, for example while the host has it wait for
         // memory.
         let is_elsewhere = host.in_call || !order.taken || does == Doing::Gone;
-        if held > most && is_elsewhere {
+        if lasts > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
             order.schedule.waits(seat, now_ps);
             self.give(&mut order);
         }
     }
+}
+
+/// One sleep of a thread: its id, and the time for which it had run before.
+type Sleep = (i32, u64);
+
+/// The holder's sleep so far, as seen from one look to the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slept {
+    /// The turn and the sleep, and when it was first seen.
+    first: Option<((u64, Sleep), Instant)>,
+}
+
+impl Slept {
+    /// Returns for how long this sleep has lasted; `None` if it was not there at the last look.
+    fn lasts(&mut self, asleep: Option<(u64, Sleep)>, now: Instant) -> Option<Duration> {
+        let Some(asleep) = asleep else {
+            self.first = None;
+            return None;
+        };
+        match self.first {
+            Some((first, since)) if first == asleep => Some(now.saturating_duration_since(since)),
+            _ => {
+                self.first = Some((asleep, now));
+                None
+            }
+        }
+    }
+}
+
+/// Returns the sleep of a thread that sleeps or is gone.
+fn asleep(tid: i32, does: Doing) -> Option<Sleep> {
+    match does {
+        Doing::Sleeps => Some((tid, ran_ns(tid))),
+        Doing::Gone => Some((tid, 0)),
+        Doing::Runs | Doing::Unknown => None,
+    }
+}
+
+/// Returns the time for which a thread has run (proc_pid_schedstat(5), the first field); 0 if the
+/// kernel does not count it.
+fn ran_ns(tid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat"));
+    let first = |text: String| text.split_whitespace().next()?.parse().ok();
+    text.ok().and_then(first).unwrap_or(0)
 }
 
 /// Waits until a thread sleeps.
@@ -106,7 +145,8 @@ fn said(of_thread: io::Result<String>) -> Doing {
         Err(_) => return Doing::Unknown,
     };
     match text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
-        Some('R') | None => Doing::Runs,
+        // D waits for a device or for memory, not for another thread.
+        Some('R' | 'D') | None => Doing::Runs,
         Some('X' | 'Z') => Doing::Gone,
         Some(_) => Doing::Sleeps,
     }
@@ -177,17 +217,35 @@ mod tests {
     fn a_thread_that_took_its_turn_loses_it_only_in_the_kernel() {
         let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
         let (tid, sleeper) = sleeper(turns);
-        let loses = |_| {
+        let (mut slept, begun) = (Slept::default(), Instant::now());
+        let mut loses = |look: u32| {
             await_sleep(tid);
-            turns.look_at_holder(LONGEST_WAY * 2);
+            turns.look_at_holder(&mut slept, begun + LONGEST_WAY * 2 * look);
             !turns.is_holder(0)
         };
         // It may be about to use shared state when the host puts it to sleep.
-        assert!(!(0..9).any(loses), "it does not know that it lost its turn");
+        assert!(!(0..9).any(&mut loses), "it does not know that it lost its turn");
         turns.order().is_in_call(0, true);
-        assert!((0..99).any(loses));
+        assert!((10..99).any(&mut loses));
         sleeper.thread().unpark();
         sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn only_a_sleep_without_a_break_counts_however_long_the_turn_is_held() {
+        let begun = Instant::now();
+        let at = |look| begun + LOOK * look;
+        let mut slept = Slept::default();
+        let sleep = Some((7, (1, 500)));
+        assert_eq!(slept.lasts(sleep, at(0)), None, "it may be about to run");
+        assert_eq!(slept.lasts(sleep, at(1)), Some(LOOK));
+        assert_eq!(slept.lasts(None, at(2)), None, "it runs");
+        assert_eq!(slept.lasts(Some((7, (1, 600))), at(30)), None, "it has run since");
+        assert_eq!(slept.lasts(Some((8, (1, 600))), at(31)), None, "another turn");
+        assert_eq!(slept.lasts(Some((8, (1, 600))), at(33)), Some(LOOK * 2));
+        let tid = own_tid();
+        assert_eq!(asleep(tid, Doing::Runs), None);
+        assert!(asleep(tid, Doing::Sleeps).is_some_and(|(of, ran)| of == tid && ran > 0));
     }
 
     #[test]
@@ -196,6 +254,7 @@ mod tests {
         assert_eq!([libc::ENOENT, libc::ESRCH].map(failed), [Doing::Gone; 2]);
         assert_eq!([libc::EMFILE, libc::ENFILE, libc::ENOMEM].map(failed), [Doing::Unknown; 3]);
         assert_eq!(said(Ok("7 (a) b) S 1".to_owned())), Doing::Sleeps);
+        assert_eq!(said(Ok("7 (a) D 1".to_owned())), Doing::Runs, "it waits for a device");
     }
 
     #[test]
