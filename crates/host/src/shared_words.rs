@@ -43,7 +43,11 @@ impl SharedWords {
             .ok_or_else(too_many)?;
         let file = create_or_open(path)?;
         // Reserves the space, so that no later access can end in SIGBUS for lack of it.
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64)?;
+        let flags = rustix::fs::FallocateFlags::empty();
+        rustix::fs::fallocate(&file, flags, 0, bytes as u64).inspect_err(|_| {
+            // It is of no use to the other processes either, which need as many words.
+            let _ = std::fs::remove_file(path);
+        })?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: without an address the kernel chooses one where nothing is mapped; the
         // file has at least `bytes`, which were just reserved.
@@ -176,6 +180,14 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
             assert!(error.to_string().contains(&words.to_string()), "{error}");
         }
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn more_words_than_the_file_system_has_room_for_leave_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("words");
+        assert!(SharedWords::open(&path, 1 << 59).is_err());
         assert!(!path.exists());
     }
 

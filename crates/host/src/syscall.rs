@@ -14,7 +14,8 @@ const NODE_WORDS: usize = 1024 / WORD_BITS;
 /// `mbind` and `get_mempolicy` expect one more than the number of bits.
 const MAX_NODE: usize = NODE_WORDS * WORD_BITS + 1;
 
-// `linux/mempolicy.h`; the libc crate has the modes but not the flags.
+// `linux/mempolicy.h`; the libc crate has the modes as ints and not the flags.
+const MPOL_BIND: libc::c_ulong = 2;
 const MPOL_MF_STRICT: libc::c_uint = 1;
 const MPOL_MF_MOVE: libc::c_uint = 2;
 const MPOL_F_ADDR: libc::c_ulong = 2;
@@ -56,14 +57,15 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
     let mut mask = [0_usize; NODE_WORDS];
     let word = mask.get_mut(node / WORD_BITS).ok_or(Errno::INVAL)?;
     *word = 1 << (node % WORD_BITS);
-    // SAFETY: the kernel only reads `mask`, which has `MAX_NODE - 1` bits. A policy and
-    // a move of pages change no byte that the program sees.
+    // SAFETY: 1. The kernel only reads `mask`, which has `MAX_NODE - 1` bits. 2. A policy and a move
+    // of pages change no byte that the program sees. 3. Every argument that it takes as a long is
+    // one: of an int the upper half of the register would be undefined.
     check(unsafe {
         libc::syscall(
             libc::SYS_mbind,
             address,
             length,
-            libc::MPOL_BIND,
+            MPOL_BIND,
             mask.as_ptr(),
             MAX_NODE,
             MPOL_MF_STRICT | MPOL_MF_MOVE,
@@ -155,7 +157,9 @@ pub(crate) fn touch_page(address: usize) {
 pub(crate) fn cpu_time(process: u32) -> Option<rustix::time::Timespec> {
     /// The clock of a process's cpu time (`CPUCLOCK_SCHED`, `linux/posix-timers.h`).
     const SCHEDULED: libc::clockid_t = 2;
-    let clock = !libc::clockid_t::try_from(process).ok()? << 3 | SCHEDULED;
+    // The kernel's largest number is 2^22. Shifted, 2^29 would be the calling process.
+    let process = libc::clockid_t::try_from(process).ok().filter(|number| *number < 1 << 28)?;
+    let clock = !process << 3 | SCHEDULED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one `timespec` to a valid place, or fails.
     check(unsafe { libc::clock_gettime(clock, &raw mut time) }.into()).ok()?;
