@@ -27,7 +27,8 @@ impl Page {
             redaction.clean(&mut lead.sentence);
             lead.command.iter_mut().for_each(|command| redaction.clean(command));
         }
-        self.tiles.iter_mut().for_each(|tile| redaction.clean(&mut tile.detail));
+        let tiles = self.tiles.iter_mut().flat_map(|tile| [&mut tile.value, &mut tile.detail]);
+        tiles.for_each(|text| redaction.clean(text));
         self.picture.iter_mut().for_each(|panel| redaction.panel(panel));
         self.parts.iter_mut().for_each(|part| redaction.part(part));
         if let Some(note) = redaction.note() {
@@ -79,6 +80,7 @@ impl Redaction {
         };
         for table in narrow.iter_mut().chain([table]) {
             self.clean(&mut table.caption);
+            table.columns.iter_mut().for_each(|column| self.clean(&mut column.name));
             table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
         }
     }
