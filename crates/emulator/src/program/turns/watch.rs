@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{NOBODY, Turns};
+use super::{LONGEST_BIRTH, NOBODY, Turns};
 
 /// Interval between checks, in host time.
 const LOOK: Duration = Duration::from_millis(1);
@@ -62,6 +62,10 @@ impl Turns {
         let mut order = self.order();
         let Some(host) = order.hosts.get(seat).and_then(Option::as_ref) else { return };
         if self.given.load(Relaxed) != given || !order.schedule.is_ready(seat) {
+            return;
+        }
+        // QEMU has the creator of a thread wait until the host has started it.
+        if !order.births.is_empty() && lasts < LONGEST_BIRTH {
             return;
         }
         // Perhaps for all threads to leave translated code.
@@ -227,6 +231,25 @@ mod tests {
         assert!(!(0..9).any(&mut loses), "it does not know that it lost its turn");
         turns.order().is_in_call(0, true);
         assert!((10..99).any(&mut loses));
+        sleeper.thread().unpark();
+        sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_keeps_its_turn_while_the_host_starts_the_one_that_it_creates() {
+        let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
+        let (tid, sleeper) = sleeper(turns);
+        turns.order().is_in_call(0, true);
+        turns.order().makes(0, 0);
+        let (mut slept, begun) = (Slept::default(), Instant::now());
+        let mut loses = |after: Duration| {
+            await_sleep(tid);
+            turns.look_at_holder(&mut slept, begun + after);
+            !turns.is_holder(0)
+        };
+        assert!(!(1..10).any(|look| loses(LONGEST_CALL * 2 * look)), "it creates a thread");
+        turns.order().makes_none();
+        assert!((1..99).any(|look| loses(LONGEST_BIRTH + LONGEST_CALL * 2 * look)));
         sleeper.thread().unpark();
         sleeper.join().unwrap();
     }
