@@ -78,7 +78,7 @@ fn part_text(part: &Part, style: Style, most_rows: usize) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    format!("\n{}\n{}", style.heading(&part.title), parts.join("\n"))
+    format!("\n{}\n{}", style.heading(&wrap(&part.title, 0)), parts.join("\n"))
 }
 
 fn panel_text(panel: &Panel, style: Style, most_rows: usize) -> Option<String> {

@@ -59,7 +59,13 @@ fn latency_over_size_shows_the_levels_of_the_first_curve() {
         name: name.to_owned(),
         points: (14..26)
             .map(|power| {
-                let level = if power < 17 { 1.2 } else if power < 22 { 4.5 } else { 95.0 };
+                let level = if power < 17 {
+                    1.2
+                } else if power < 22 {
+                    4.5
+                } else {
+                    95.0
+                };
                 point((power, level * factor))
             })
             .collect(),
@@ -165,11 +171,8 @@ fn changes_with_their_intervals_are_on_one_scale_around_the_margin() {
         verdict: format!("{percent:+} %, {mood}"),
         detail: format!("{name}: <{percent}>"),
     };
-    let no_ratio = IntervalRow {
-        percent: None,
-        interval: None,
-        ..row("no ratio", 0.0, 1.0, Mood::Plain)
-    };
+    let no_ratio =
+        IntervalRow { percent: None, interval: None, ..row("no ratio", 0.0, 1.0, Mood::Plain) };
     let rows = vec![
         row("huge pages", -12.5, 1.5, Mood::Good),
         row("balancing", 4.0, 0.5, Mood::Bad),

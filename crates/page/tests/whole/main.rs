@@ -1,5 +1,6 @@
 //! Pages of every kind of content, and every format of them, compared with what they were.
 
+mod any;
 mod charts;
 mod memory;
 mod numbers;

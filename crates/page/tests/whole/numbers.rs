@@ -58,7 +58,10 @@ fn the_bounds_of_an_interval_can_be_told_apart() {
 #[test]
 fn shares_are_zero_or_all_only_if_they_are_exactly_that() {
     let of = |(part, whole)| share(part, whole);
-    texts(of, &[((0, 9), "0 %"), ((3, 0), "0 %"), ((1, 10_000), "under 0.1 %"), ((9, 9), "100.0 %")]);
+    texts(
+        of,
+        &[((0, 9), "0 %"), ((3, 0), "0 %"), ((1, 10_000), "under 0.1 %"), ((9, 9), "100.0 %")],
+    );
     texts(
         share_words,
         &[
@@ -78,10 +81,7 @@ fn shares_are_zero_or_all_only_if_they_are_exactly_that() {
 
 #[test]
 fn changes_have_a_sign_and_no_more_digits_than_they_need() {
-    texts(
-        percent,
-        &[(0.0, "+0.00 %"), (-3.14, "-3.14 %"), (9.995, "+10.0 %"), (f64::NAN, "–")],
-    );
+    texts(percent, &[(0.0, "+0.00 %"), (-3.14, "-3.14 %"), (9.995, "+10.0 %"), (f64::NAN, "–")]);
     texts(trimmed, &[(1.0, "1"), (0.25, "0.25"), (10.0, "10"), (2.504, "2.5"), (0.0, "0")]);
     assert_eq!([count(1, "cell"), count(0, "cell")], ["1 cell", "0 cells"]);
 }
@@ -123,7 +123,13 @@ fn times_have_the_unit_that_suits_them() {
     );
     texts(
         seconds_words,
-        &[(0.4, "0 s"), (119.0, "119 s"), (120.0, "2 min"), (7_199.0, "120 min"), (7_200.0, "2.0 h")],
+        &[
+            (0.4, "0 s"),
+            (119.0, "119 s"),
+            (120.0, "2 min"),
+            (7_199.0, "120 min"),
+            (7_200.0, "2.0 h"),
+        ],
     );
 }
 

@@ -12,7 +12,11 @@ fn page() -> Page {
         title: format!("Run of {secret}"),
         meta: "host node17".to_owned(),
         lead: vec![Lead::new("Program", format!("{secret} is slow on node17"), Mood::Odd)],
-        tiles: vec![Tile { name: "time", value: "3 s".to_owned(), detail: format!("{secret} ran") }],
+        tiles: vec![Tile {
+            name: "time",
+            value: "3 s".to_owned(),
+            detail: format!("{secret} ran"),
+        }],
         note: Some(format!("ran {secret}")),
         parts: vec![Part {
             title: "Command".to_owned(),
