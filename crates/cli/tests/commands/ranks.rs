@@ -207,6 +207,28 @@ fn streams_of_ranks_are_one_cell_with_the_sum_of_all() {
     }
 }
 
+/// Runs a command without transparent huge pages (`PR_SET_THP_DISABLE`, prctl(2)), as in fragmented
+/// memory.
+const WITHOUT_HUGE_PAGES: &str = "import ctypes, os, sys
+assert ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn ranks_that_get_no_huge_page_measure_and_the_launch_says_so() {
+    let modes = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    if modes.is_ok_and(|modes| modes.contains("[never]")) {
+        eprintln!("NOT RUN: this kernel gives nobody transparent huge pages");
+        return;
+    }
+    let mut launch = Command::new("/usr/bin/python3");
+    launch.args(["-c", WITHOUT_HUGE_PAGES, command::NUMALAB, "latency", "--ranks", "1"]);
+    launch.args(["--pages", "thp", "--size", "64K,4M", "--iterations", "2000", "-q"]);
+    let (out, err) = command::ends(launch.stdin(Stdio::null()), 0);
+    assert!(out.contains("| Ranks | Cores   | NUMA |"), "{out}");
+    let said = "huge pages are missing: 2 of 2 cells that requested them got smaller ones";
+    assert!(err.contains(said), "{err}");
+}
+
 #[test]
 fn a_size_that_no_memory_is_left_for_is_named_and_the_others_are_measured() {
     let place = tempfile::tempdir().expect("made");
