@@ -10,9 +10,8 @@ use std::process::{Command, Stdio};
 
 use crate::command::{NUMALAB, ends};
 
-/// Addresses that the command may use, in KiB: 512 MiB of memory, and the program itself, which has
-/// up to 200 MiB without optimisation.
-const MOST_KIB: u32 = 712 << 10;
+/// Addresses that the command may use, in KiB: memory, the program itself and stacks of threads.
+const MOST_KIB: u32 = 1 << 20;
 
 /// Returns a command with limits of memory and of cpu seconds, beyond which the kernel ends it.
 fn limited(cpu_s: u32, words: &[&str]) -> Command {
