@@ -7,6 +7,7 @@
 
 mod emulated;
 mod lab;
+mod pages;
 mod study;
 
 use std::fs;
