@@ -61,7 +61,7 @@ fn a_kernel_with_larger_pages_shows_and_takes_its_own_sizes() {
         ["--arch", "aarch64", "--emulate", "512M,512M", "--cpus", "2", "--kernel", kernel];
     let output = run(
         lab.path(),
-        &[&["guest", "run"], &machine[..], &["--timeout", "300s", "--", "sh", "-c", LOOK]].concat(),
+        &[&["guest", "run"], &machine[..], &["--timeout", "600s", "--", "sh", "-c", LOOK]].concat(),
     );
     if !was_booted(&output) {
         return;
