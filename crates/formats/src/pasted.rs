@@ -38,8 +38,8 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     whole
 }
 
-/// Returns true if a line ends with the mark of a continued one, which a heading such as `== x ==`
-/// has not.
+/// Returns true if a line ends with the mark of a continued line; a heading such as `== x ==` is not
+/// continued.
 fn is_continued(line: &str) -> bool {
     line.ends_with('\\') || line.ends_with('=') && !line.ends_with("==") && line.len() > 1
 }

@@ -20,8 +20,8 @@ pub fn allowed_now() -> Result<Allowed, AffinityError> {
     Ok(Allowed { cpus: current_affinity()?, memory_nodes, ..Allowed::default() })
 }
 
-/// Returns what the process could use that a copied tree's `proc/self/status` is of: of these cpus
-/// the online ones in its mask, and the `isolated` ones outside of it; `None` without that file.
+/// Returns the restrictions in the `proc/self/status` of a copied tree: the online ones of these
+/// cpus in its mask, its nodes, and the `isolated` cpus outside of the mask; `None` without the file.
 pub(crate) fn allowed_then(root: &Root, cpus: &[Cpu], isolated: &CpuSet) -> Option<Allowed> {
     let status = root.document("proc/self/status").ok()?;
     let mask: CpuSet = field(&status, "Cpus_allowed_list")?.parse().ok()?;

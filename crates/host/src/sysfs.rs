@@ -66,8 +66,7 @@ impl SysfsError {
 /// Reads the machine below `root`, without its devices. Nonsensical values are left out and
 /// reported as findings; only a directory without any cpu is an error. A machine without cpu
 /// directories has the cpus of `/proc/cpuinfo`; one without node directories is one node.
-/// [`Machine::allowed`] of a copied tree is that of the process that its `proc/self/status` is of, if
-/// it is restricted.
+/// [`Machine::allowed`] of a copied tree is from its `proc/self/status`, if that restricts anything.
 ///
 /// # Errors
 /// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoMemory`] if nothing on the

@@ -141,12 +141,15 @@ fn ranks_are_known_by_the_variables_of_each_launcher_and_unknown_places_are_refu
 
 #[test]
 fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
-    let of_step = |step: &str| {
-        format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0")
+    let of_step = |step: &str, tasks: u32| {
+        format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS={tasks} SLURM_LOCALID=0")
     };
-    let shown = bind_as(&of_step("4294967290"), &["--ranks", "4"], 0);
-    assert!(shown.contains("[Rank 3] Binding"), "{shown}");
-    let said = bind_as(&of_step("0"), &["--ranks", "4"], 125);
+    // The shells of `salloc` and of `srun -n1 --pty bash`.
+    for shell in [of_step("4294967290", 1), of_step("0", 1)] {
+        let shown = bind_as(&shell, &["--ranks", "4"], 0);
+        assert!(shown.contains("[Rank 3] Binding"), "{shell}: {shown}");
+    }
+    let said = bind_as(&of_step("0", 2), &["--ranks", "4"], 125);
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
 }
 

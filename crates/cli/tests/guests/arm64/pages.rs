@@ -8,11 +8,10 @@ use super::lab::{Lab, run, stderr, stdout, was_booted};
 
 const SUITE: &str = "bookworm-backports";
 const META: &str = "linux-image-arm64-16k";
-const LOOK: &str = "getconf PAGESIZE 2>/dev/null; uname -r
+const LOOK: &str = "uname -r
 numalab topology | grep 'huge pages'
 numalab latency --size 1M --pages 4k --budget 1s
-numalab latency --size 64K,2M --pages 16k --cpus 0 --budget 1s --format csv
-numalab latency --size 2M --pages 1g --budget 1s";
+numalab latency --size 64K --pages 16k --cpus 0 --nodes 0 --budget 2s";
 
 /// Fetches the kernel's package with lists that are kept apart from the system's.
 fn package(directory: &Path) -> Option<PathBuf> {
@@ -44,8 +43,8 @@ fn package(directory: &Path) -> Option<PathBuf> {
     let shown = stdout(&apt("apt-cache", &["depends", META])?);
     let name = shown.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"))?;
     apt("apt-get", &["-q", "download", &format!("linux-image-{name}")])?;
-    let files = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    files.into_iter().find(|file| file.extension().is_some_and(|end| end == "deb"))
+    let mut files = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    files.find(|file| file.extension().is_some_and(|end| end == "deb"))
 }
 
 #[test]
@@ -54,14 +53,15 @@ fn a_kernel_with_larger_pages_shows_and_takes_its_own_sizes() {
     let Some(kernel) = package(lab.path()) else {
         let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(!required, "{META} of {SUITE} cannot be fetched");
-        return println!("NOT RUN: {META} of {SUITE} cannot be fetched");
+        eprintln!("NOT RUN: {META} of {SUITE} cannot be fetched");
+        return;
     };
     let kernel = kernel.to_str().expect("UTF-8");
     let machine =
         ["--arch", "aarch64", "--emulate", "512M,512M", "--cpus", "2", "--kernel", kernel];
     let output = run(
         lab.path(),
-        &[&["guest", "run"], &machine[..], &["--timeout", "300s", "--", "sh", "-c", LOOK]].concat(),
+        &[&["guest", "run"], &machine[..], &["--timeout", "600s", "--", "sh", "-c", LOOK]].concat(),
     );
     if !was_booted(&output) {
         return;
@@ -69,8 +69,7 @@ fn a_kernel_with_larger_pages_shows_and_takes_its_own_sizes() {
     let (shown, errors) = (stdout(&output), stderr(&output));
     assert!(shown.contains("-arm64-16k\n"), "{shown}{errors}");
     assert!(shown.contains("their sizes are 2M, 32M, 1G"), "{shown}{errors}");
-    let refused = "no pages of 4k: expected one of 16k, thp, 2m, 32m, 1g";
     let all = format!("{shown}{errors}");
-    assert!(all.contains(refused), "{all}");
-    assert!(all.contains("latency/page-local/16k/cpu0/node0/2M") || all.contains(",16k,"), "{all}");
+    assert!(all.contains("no pages of 4k: expected one of 16k, thp, 2m, 32m, 1g"), "{all}");
+    assert!(shown.contains("over 64K, 16k pages"), "{all}");
 }

@@ -7,7 +7,7 @@ use numalab_record::{EmulatedAccesses, EmulatedCpu, EmulatedPhase, MemoryReport}
 
 use super::program::{regions, sharing};
 use crate::run::page::matrix_panel;
-use crate::run::{Axis, Entry, Matrix};
+use crate::run::{Axis, Matrix, MatrixEntry};
 
 /// Returns each phase's heat map, the figures per cpu, and the emulator's checks.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
@@ -64,7 +64,7 @@ fn matrix(phase: &EmulatedPhase) -> Matrix {
     let columns: Vec<u32> = columns.iter().map(|node| number(node.node)).collect();
     let share = |cpu: &EmulatedCpu, node: &EmulatedAccesses| {
         let value = 100.0 * node.misses() as f64 / cpu.misses().max(1) as f64;
-        (value > 0.0).then(|| Entry { value, spread: None, cells: Vec::new() })
+        (value > 0.0).then(|| MatrixEntry { value, spread: None, cells: Vec::new() })
     };
     let busy = || phase.vcpus.iter().filter(|cpu| cpu.misses() > 0);
     Matrix {
