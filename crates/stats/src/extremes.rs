@@ -28,7 +28,7 @@ pub struct Extreme {
     /// last value.
     pub intervals: [Option<Interval>; 2],
     /// The two-sided p-value of the hypothesis that both have their share of the values beyond the
-    /// combined percentile, and of twice as many; adjusted for the number of tests.
+    /// combined percentile, and of the double number; adjusted for the number of tests.
     pub p: f64,
 }
 

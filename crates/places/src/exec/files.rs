@@ -1,5 +1,5 @@
-//! The files that a workload reads, whose pages lie in the page cache where another treatment had
-//! them read: each sample has them read anew under its own treatment.
+//! The files that a workload reads. The page cache has them on the nodes where another treatment
+//! read them, so each sample begins by reading them again under its own treatment.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,8 @@ pub(crate) struct FilesRead {
 }
 
 impl FilesRead {
-    /// Returns that of a machine with this number of nodes with memory; nothing is done about one.
+    /// Returns that of a machine with this number of nodes with memory; on one node, files are left
+    /// alone.
     pub(crate) fn on(memory_nodes: usize) -> Self {
         Self { is_placed: memory_nodes > 1, known: BTreeSet::new() }
     }

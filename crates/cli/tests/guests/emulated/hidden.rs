@@ -1,4 +1,4 @@
-//! A guest whose tables hide that its host has two nodes.
+//! A guest with tables that hide the second node of its host.
 
 use super::lab::Lab;
 
