@@ -2,9 +2,10 @@
 //! source in a comment, and unpublished figures are left out. One is fitted, and called so.
 
 /// Name and text of every machine.
-pub const MACHINES: [(&str, &str); 6] = [
+pub const MACHINES: [(&str, &str); 7] = [
     ("epyc-7452-cxl", include_str!("../machines/epyc-7452-cxl.toml")),
     ("epyc-7763-nps4", include_str!("../machines/epyc-7763-nps4.toml")),
+    ("epyc-9965-2s", include_str!("../machines/epyc-9965-2s.toml")),
     ("graviton3", include_str!("../machines/graviton3.toml")),
     ("x460", include_str!("../machines/x460.toml")),
     ("x460-fitted", include_str!("../machines/x460-fitted.toml")),

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::{
-    GivenCosts, MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
+    EmulatedMachine, GivenCosts, MemoryCosts, describe, parse_bandwidth, parse_caches,
+    parse_latency, parse_stages,
 };
 use numalab_formats::{gallery, tiers};
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_study::{BackendError, BackendSpec, SettingKind, SettingSpec, StudyPlace};
-use numalab_topology::TierSpec;
+use numalab_topology::{Machine, TierSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -152,6 +153,36 @@ impl MemoryCostSettings {
         })
     }
 
+    /// Returns the machine that a guest with these cpus and this memory imitates, if any.
+    pub(super) fn like_machine(
+        &self,
+        kind: &str,
+        cpus: u32,
+        memory_bytes: u64,
+    ) -> Result<Option<Machine>, BackendError> {
+        let Some(file) = self.like(kind)? else { return Ok(None) };
+        let nodes = file.machine.cpu_nodes().len().max(1);
+        let count = usize::try_from(cpus).unwrap_or(usize::MAX);
+        if count == 0 || !count.is_multiple_of(nodes) {
+            let expected = format!("a multiple of {nodes}, the nodes with cpus");
+            return Err(bad(kind, CPUS.name, &cpus.to_string(), &expected));
+        }
+        Ok(Some(machine_toml::scaled(&file.machine, count / nodes, memory_bytes)))
+    }
+
+    /// Describes the memory of a guest that is this machine.
+    pub(super) fn described(
+        &self,
+        kind: &str,
+        machine: &Machine,
+    ) -> Result<EmulatedMachine, BackendError> {
+        let (key, described) = match self.like(kind)? {
+            Some(file) => (EMULATE_LIKE, file.emulated(machine)),
+            None => (EMULATE_LATENCY, describe(machine, &self.costs(kind)?)),
+        };
+        described.map_err(|error| bad(kind, key.name, &error.to_string(), &COSTS_OF_MACHINE))
+    }
+
     /// Returns the memory tiers of the machine, if it has any.
     pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
         read(kind, EMULATE_TIERS, self.emulate_tiers.as_ref(), tiers::parse)
@@ -181,6 +212,9 @@ impl MemoryCostSettings {
         Ok(given.or(MemoryCosts::of_guest(self.tiers(kind)?.as_ref())))
     }
 }
+
+/// The form that costs are expected in.
+pub(super) const COSTS_OF_MACHINE: &str = "costs of this machine";
 
 /// Reads a setting of a backend's table, if it is given.
 fn read<T, E: Display>(

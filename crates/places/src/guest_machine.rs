@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::describe;
-use numalab_formats::{emulation, machine_toml, size, tiers};
+use numalab_formats::{emulation, size, tiers};
 use numalab_guest::{AcceleratorChoice, EmulatorMode, Guest, GuestError, Limits, MemoryEmulator};
 use numalab_image::Architecture;
 use numalab_study::BackendError;
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::common_settings::{self, LINUX_GUEST, MemoryCostSettings};
+use super::common_settings::{self, COSTS_OF_MACHINE, LINUX_GUEST, MemoryCostSettings};
 use super::live_guest::failed;
 
 /// The time limit of a boot in which every access is charged, which is slow.
@@ -61,14 +60,8 @@ impl GuestSettings {
         }
         let memory = size::parse_bytes(&self.memory);
         let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
-        if let Some(file) = self.costs.like(LINUX_GUEST)? {
-            let nodes = file.machine.cpu_nodes().len().max(1);
-            let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
-            if cpus == 0 || !cpus.is_multiple_of(nodes) {
-                let expected = format!("a multiple of {nodes}, the nodes with cpus");
-                return Err(bad("cpus", &self.cpus.to_string(), &expected));
-            }
-            return Ok(machine_toml::scaled(&file.machine, cpus / nodes, memory_bytes));
+        if let Some(machine) = self.costs.like_machine(LINUX_GUEST, self.cpus, memory_bytes)? {
+            return Ok(machine);
         }
         let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
         let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
@@ -137,18 +130,12 @@ impl GuestSettings {
         if !self.costs.are_emulated() {
             return Ok(None);
         }
-        let costs = self.costs.costs(LINUX_GUEST)?;
-        let machine = match self.costs.like(LINUX_GUEST)? {
-            Some(file) => file.emulated(machine),
-            None => describe(machine, &costs),
-        };
-        let unfit = |error: &dyn std::fmt::Display| {
-            bad("emulate-latency", &error.to_string(), &"costs of this machine")
-        };
-        let machine = machine.map_err(|error| unfit(&error))?;
+        let machine = self.costs.described(LINUX_GUEST, machine)?;
         match MemoryEmulator::find(EmulatorMode::Virtual, architecture, machine) {
             Ok(emulator) => Ok(Some(emulator)),
-            Err(GuestError::Machine(error)) => Err(unfit(&error)),
+            Err(GuestError::Machine(error)) => {
+                Err(bad("emulate-latency", &error.to_string(), &COSTS_OF_MACHINE))
+            }
             Err(error) => Err(failed(&error)),
         }
     }

@@ -136,10 +136,12 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
 
 /// Returns the answer of a study with the fewest blocks that can give one: this machine's timers
 /// sometimes end turns of the vCPUs, which shifts times by some nanoseconds.
-fn study(lab: &Lab, name: &str) -> Value {
+fn study(lab: &Lab, name: &str, workloads: &str) -> Value {
     let out = lab.path("studies");
+    let set = format!("workloads={workloads}");
     let arguments = [
-        "study", "run", name, "--blocks", "9", "--seed", "1", "-q", "--format", "json", "-o", &out,
+        "study", "run", name, "--set", &set, "--blocks", "9", "--seed", "1", "-q", "--format",
+        "json", "-o", &out,
     ];
     schemas::document(&text(&lab.numalab(&arguments), 0))
 }
@@ -169,7 +171,7 @@ fn least_ratio(study: &Value, metric: &str) -> f64 {
 #[test]
 fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_same() {
     let Some(lab) = Lab::open() else { return };
-    let found = study(&lab, "frame-allocator");
+    let found = study(&lab, "frame-allocator", "test_numa,allocator");
     let (verdict, percent) = answer(&found, "time");
     assert_eq!(verdict, "better");
     // The slower thread has 50,000 reads and 32,768 first touches of 200 ns instead of 100, on top
@@ -185,7 +187,7 @@ fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_s
     for metric in ["chase-local", "chase-remote"] {
         assert_eq!(answer(&found, metric).0, "equivalent", "{metric}");
     }
-    let flat = study(&lab, "frame-allocator-flat");
+    let flat = study(&lab, "frame-allocator-flat", "test_numa");
     assert_eq!(answer(&flat, "time").0, "equivalent");
     assert!((least_ratio(&flat, "local") - 2.0).abs() < 0.001);
 }

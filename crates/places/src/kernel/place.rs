@@ -1,6 +1,5 @@
 //! The three kinds of places, which of them exist here, and what each can show.
 
-use numalab_formats::memory_emulator::{LatencyModel, describe};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
@@ -9,7 +8,7 @@ use numalab_guest::{
 use numalab_host::{Root, read_machine};
 use numalab_image::{Architecture, Cache, Kernel, KernelChoice};
 use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
-use numalab_study::{BackendError, StudyPlace};
+use numalab_study::BackendError;
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
@@ -35,8 +34,8 @@ pub(super) enum Kind {
     Emulated {
         /// The emulator.
         emulator: Box<MemoryEmulator>,
-        /// The costs of memory.
-        latency: LatencyModel,
+        /// The source of the costs of memory.
+        costs: EmulatedCosts,
     },
     /// Neither: times have no meaning.
     Plain,
@@ -47,13 +46,7 @@ impl Kind {
     pub fn notice(&self) -> Notice {
         match self {
             Self::Real { nodes, .. } => Notice::RealNodes { nodes: nodes.clone() },
-            Self::Emulated { latency, .. } => Notice::EmulatedMemory {
-                costs: match latency {
-                    LatencyModel::Distance { .. } => EmulatedCosts::Distances,
-                    LatencyModel::Firmware => EmulatedCosts::Hmat,
-                    LatencyModel::Flat { .. } => EmulatedCosts::Flat,
-                },
-            },
+            Self::Emulated { costs, .. } => Notice::EmulatedMemory { costs: *costs },
             Self::Plain => Notice::PlainTcg,
         }
     }
@@ -144,12 +137,7 @@ fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, B
 
 fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
     let plugin = PLUGIN.find().map_err(|error| lacking(&error.into()))?;
-    let costs = shape.costs()?;
-    let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
-        place: StudyPlace::keys(["backend", "kernel"]),
-        found: "a machine that cannot be emulated".to_owned(),
-        expected: error.to_string(),
-    })?;
+    let (described, costs) = shape.described(machine)?;
     let emulator =
         Box::new(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described });
     // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
@@ -162,7 +150,7 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
         },
     };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
-    let kind = Kind::Emulated { emulator, latency: costs.latency };
+    let kind = Kind::Emulated { emulator, costs };
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }
 
@@ -197,8 +185,6 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
 
 #[cfg(test)]
 mod tests {
-    use numalab_formats::memory_emulator::MemoryCosts;
-
     use super::*;
     use numalab_study::BackendSpec;
 
@@ -206,17 +192,13 @@ mod tests {
     fn only_real_nodes_have_times_that_others_on_this_machine_change() {
         let real = Kind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
         assert!(real.has_times() && real.has_host_times());
-        let machine =
-            Shape::of(&BackendSpec { kind: "kernel".to_owned(), ..BackendSpec::default() })
-                .and_then(|shape| shape.machine())
-                .unwrap();
-        let emulator = MemoryEmulator {
-            plugin: "plugin.so".into(),
-            mode: EmulatorMode::Virtual,
-            machine: describe(&machine, &MemoryCosts::default()).unwrap(),
-        };
-        let latency = LatencyModel::Flat { ns: 100.0 };
-        let emulated = Kind::Emulated { emulator: Box::new(emulator), latency };
+        let spec = BackendSpec { kind: "kernel".to_owned(), ..BackendSpec::default() };
+        let shape = Shape::of(&spec).unwrap();
+        let (machine, costs) = shape.described(&shape.machine().unwrap()).unwrap();
+        assert_eq!(costs, EmulatedCosts::Distances);
+        let emulator =
+            MemoryEmulator { plugin: "plugin.so".into(), mode: EmulatorMode::Virtual, machine };
+        let emulated = Kind::Emulated { emulator: Box::new(emulator), costs };
         assert!(emulated.has_times() && !emulated.has_host_times());
         assert!(!Kind::Plain.has_times() && !Kind::Plain.has_host_times());
     }

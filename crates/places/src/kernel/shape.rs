@@ -3,15 +3,16 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use numalab_formats::memory_emulator::MemoryCosts;
+use numalab_formats::memory_emulator::{EmulatedMachine, LatencyModel};
 use numalab_formats::{emulation, size};
+use numalab_record::study::EmulatedCosts;
 use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec};
 use numalab_topology::{Machine, UniformMachine};
 use serde::Deserialize;
 
 use crate::common_settings::{
-    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
-    MEMORY, MemoryCostSettings, bad,
+    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE,
+    EMULATE_STAGES, MEMORY, MemoryCostSettings, bad,
 };
 
 /// The setting that is not a kernel argument: the host nodes of its memory.
@@ -89,6 +90,11 @@ pub(crate) const KIND: BackendKind = BackendKind {
         CPUS,
         MEMORY,
         DISTANCES,
+        SettingSpec {
+            about: "a known machine to emulate, as --emulate-like takes it, with `cpus` and \
+                    `memory` for its size; replaces emulate, distances and all costs",
+            ..EMULATE_LIKE
+        },
         SettingSpec { default: "100", ..EMULATE_LATENCY },
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
@@ -122,6 +128,9 @@ impl Shape {
         let bad = |key: &str, found: &str, error: &dyn Display| bad(KIND.name, key, found, error);
         let memory_bytes =
             size::parse_bytes(&self.memory).map_err(|error| bad("memory", &self.memory, &error))?;
+        if let Some(machine) = self.costs.like_machine(KIND.name, self.cpus, memory_bytes)? {
+            return Ok(machine);
+        }
         let uniform = UniformMachine::of_packages(1, self.cpus, memory_bytes);
         let base = uniform.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
         let spec = emulation::parse(&self.emulate, self.distances.as_deref())
@@ -129,9 +138,18 @@ impl Shape {
         spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
     }
 
-    /// Returns the costs of memory under the emulator.
-    pub fn costs(&self) -> Result<MemoryCosts, BackendError> {
-        self.costs.costs(KIND.name)
+    /// Describes the memory of this machine for the emulator, with the source of its costs.
+    pub fn described(
+        &self,
+        machine: &Machine,
+    ) -> Result<(EmulatedMachine, EmulatedCosts), BackendError> {
+        let source = match self.costs.costs(KIND.name)?.latency {
+            _ if self.costs.are_like_a_machine() => EmulatedCosts::MachineFile,
+            LatencyModel::Distance { .. } => EmulatedCosts::Distances,
+            LatencyModel::Firmware => EmulatedCosts::Hmat,
+            LatencyModel::Flat { .. } => EmulatedCosts::Flat,
+        };
+        Ok((self.costs.described(KIND.name, machine)?, source))
     }
 }
 

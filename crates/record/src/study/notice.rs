@@ -96,6 +96,8 @@ pub enum EmulatedCosts {
     Hmat,
     /// Every node costs the same.
     Flat,
+    /// A machine file.
+    MachineFile,
 }
 
 #[cfg(test)]

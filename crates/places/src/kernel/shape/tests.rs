@@ -9,7 +9,9 @@ fn shape(settings: Value) -> Result<Shape, BackendError> {
 
 fn refused(settings: Value) -> String {
     match shape(settings) {
-        Ok(shape) => shape.machine().map(drop).and(shape.costs().map(drop)).unwrap_err(),
+        Ok(shape) => {
+            shape.machine().and_then(|machine| shape.described(&machine)).map(drop).unwrap_err()
+        }
         Err(error) => error,
     }
     .to_string()
@@ -37,6 +39,24 @@ fn nodes_cpus_memory_and_distances_make_the_machine() {
     let memory: Vec<u64> = machine.nodes.iter().map(|node| node.memory_bytes >> 30).collect();
     assert_eq!((memory, machine.cpus.len()), (vec![1, 2], 6));
     assert_eq!(machine.distance(machine.nodes[0].id, machine.nodes[1].id), Some(31));
+}
+
+#[test]
+fn a_kernel_boots_on_a_known_machine_whose_file_replaces_all_costs() {
+    let like = |cpus: u32| json!({ "emulate-like": "epyc-9965-2s", "cpus": cpus, "memory": "3G" });
+    let shape = shape(like(4)).unwrap();
+    let machine = shape.machine().unwrap();
+    assert_eq!((machine.nodes.len(), machine.cpus.len()), (2, 4));
+    assert_eq!(machine.memory_bytes(), 3 << 30);
+    let (described, source) = shape.described(&machine).unwrap();
+    assert_eq!(source, EmulatedCosts::MachineFile);
+    assert_eq!(described.latency_ns[0], [130.0, 310.0]);
+    assert!(described.core.is_some() && described.tlb.is_some());
+    let refused = refused(like(3));
+    assert_eq!(
+        refused,
+        "backend.kernel.cpus: \"3\": expected a multiple of 2, the nodes with cpus"
+    );
 }
 
 #[test]

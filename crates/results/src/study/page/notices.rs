@@ -65,6 +65,7 @@ pub fn notice(notice: &Notice) -> String {
                 EmulatedCosts::Distances => "remote accesses cost what the distances say",
                 EmulatedCosts::Hmat => "accesses cost what the HMAT says",
                 EmulatedCosts::Flat => "every node costs the same, the control",
+                EmulatedCosts::MachineFile => "accesses cost what the machine file says",
             };
             format!(
                 "TCG with the memory emulator: {costs}, and time is virtual, the same in every run \
