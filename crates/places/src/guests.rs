@@ -154,6 +154,8 @@ impl Backend for Guests {
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
         let (inputs, wanted) = self.resolve(scope)?;
+        inputs.check_host_memory(&wanted)?;
+        inputs.check_guest_memory()?;
         let mut notices = inputs.notices(&wanted)?;
         notices.extend(knob_settings::inspect(HOST, scope.treatments)?);
         let memory_bytes = inputs.memory_bytes(&wanted)?;

@@ -148,6 +148,18 @@ impl XenFiles {
     }
 }
 
+impl XenFiles {
+    /// Returns the size in bytes of the domains' image with these contents, which are in the cache.
+    ///
+    /// # Errors
+    /// [`XenFilesError`].
+    pub fn domain_bytes_of(cache: &Cache, contents: &Contents) -> Result<u64, XenFilesError> {
+        let kernel = Kernel::ensure_general(cache, &mut |_| ())?;
+        let _lock = cache.lock()?;
+        Ok(domain_image(cache, &kernel, contents, &mut |_| ())?.len() as u64)
+    }
+}
+
 impl Packages {
     fn ensure(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, XenFilesError> {
         let (hypervisor, tools) = match known(cache) {

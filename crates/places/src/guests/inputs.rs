@@ -76,9 +76,31 @@ impl Inputs {
     pub(super) fn fetch(&self) -> Result<(), BackendError> {
         let contents = contents::of(&self.workloads)?;
         match self.settings.hypervisor {
-            HypervisorKind::Xen => xen::files(&contents).map(drop),
+            HypervisorKind::Xen => {
+                let (_, files) = xen::files(&contents)?;
+                xen::check_guest_memory(self.settings.guest_memory_mib, files.domain_bytes)
+            }
             HypervisorKind::Qemu => qemu::supplies(&contents).map(drop),
         }
+    }
+
+    /// Refuses domains that their image does not fit into, if its parts are in the cache already.
+    pub(super) fn check_guest_memory(&self) -> Result<(), BackendError> {
+        if self.settings.hypervisor != HypervisorKind::Xen || !self.downloads()?.is_empty() {
+            return Ok(());
+        }
+        let image_bytes = xen::domain_bytes(&contents::of(&self.workloads)?)?;
+        xen::check_guest_memory(self.settings.guest_memory_mib, image_bytes)
+    }
+
+    /// Refuses a machine with guests that does not fit into this machine's memory.
+    pub(super) fn check_host_memory(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
+        if !self.settings.xen_in_qemu() {
+            return Ok(());
+        }
+        // Without a figure of available memory nothing can be refused.
+        let Ok(limit) = MemoryLimit::read(&Root::live()) else { return Ok(()) };
+        expect_room(self.largest_machine(wanted)? + QEMU_BYTES, limit.available_bytes)
     }
 
     /// Returns the files that are not in the cache yet.
@@ -159,6 +181,22 @@ impl Inputs {
         }
         Ok(())
     }
+}
+
+/// Refuses a machine with guests that needs more memory than there is.
+fn expect_room(needed_bytes: u64, available_bytes: u64) -> Result<(), BackendError> {
+    if needed_bytes <= available_bytes {
+        return Ok(());
+    }
+    Err(BackendError::Lacking {
+        what: format!(
+            "the machine with the most guests takes {} MiB with QEMU, and {} MiB are available",
+            needed_bytes >> 20,
+            available_bytes >> 20
+        ),
+        remedy: "free memory, or --set guests, guest-memory-mib or dom0-memory-mib to less"
+            .to_owned(),
+    })
 }
 
 #[cfg(test)]

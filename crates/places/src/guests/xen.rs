@@ -68,7 +68,6 @@ impl BootContext<'_> {
     /// Boots Xen, creates the domains, and runs every workload in all of them.
     pub(super) fn on_xen(&self) -> Result<Outcome, BackendError> {
         let (cache, mut files) = files(&self.contents)?;
-        self.check_memory(&files)?;
         if let Some(build) = &self.build {
             files.hypervisor =
                 build.ensure(&cache).map_err(|error| BackendError::failed("Xen", error))?;
@@ -116,17 +115,6 @@ impl BootContext<'_> {
             XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
             error => BackendError::failed(format!("Xen, {}", self.treatment.name), error),
         }
-    }
-
-    /// Checks that a domain has enough memory to unpack its image.
-    fn check_memory(&self, files: &XenFiles) -> Result<(), BackendError> {
-        let needed_mib = needed_mib(files.domain_bytes);
-        let given = self.settings.guest_memory_mib;
-        if given >= needed_mib {
-            return Ok(());
-        }
-        let expected = format!("at least {needed_mib}, for this image and its content");
-        Err(bad(StudyPlace::backend("guests", "guest-memory-mib"), given.to_string(), &expected))
     }
 
     fn machine(&self) -> Result<XenMachine, GuestError> {
@@ -224,6 +212,23 @@ impl BootContext<'_> {
         }
         evidence
     }
+}
+
+/// Returns the size of the domains' image, whose parts are in the cache.
+pub(super) fn domain_bytes(contents: &Contents) -> Result<u64, BackendError> {
+    let cache = Cache::open().map_err(|error| lacking(&error, None))?;
+    XenFiles::domain_bytes_of(&cache, contents).map_err(|error| lacking(&error, error.remedy()))
+}
+
+/// Refuses domains with too little memory to unpack an image of this size.
+pub(super) fn check_guest_memory(given_mib: u64, image_bytes: u64) -> Result<(), BackendError> {
+    let needed_mib = needed_mib(image_bytes);
+    if given_mib >= needed_mib {
+        return Ok(());
+    }
+    let expected =
+        format!("at least {needed_mib}, for an image of {} MiB and its content", image_bytes >> 20);
+    Err(bad(StudyPlace::backend("guests", "guest-memory-mib"), given_mib.to_string(), &expected))
 }
 
 /// Returns the memory that a domain needs for an image of this size: the loaded image, the kernel,
@@ -348,7 +353,13 @@ mod tests {
     fn a_domain_whose_image_does_not_fit_into_half_of_what_is_left_is_refused() {
         // Measured with 192 and 224 MiB: process 1 of the larger image was cut off.
         assert!(needed_mib(47_196_148) <= 192);
-        assert!(needed_mib(76_072_104) > 224);
+        let refused = check_guest_memory(224, 76_072_104).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "backend.guests.guest-memory-mib: 224: expected at least 264, for an image of 72 MiB \
+             and its content"
+        );
+        assert_eq!(check_guest_memory(264, 76_072_104), Ok(()));
     }
 
     #[test]

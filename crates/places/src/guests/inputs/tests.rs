@@ -111,3 +111,18 @@ fn notices_say_what_the_figures_of_guests_do_not_show() {
     assert_eq!(emulated[0], Notice::OwnClocks);
     assert!(!emulated.contains(&Notice::EqualCosts));
 }
+
+#[test]
+fn a_machine_with_more_memory_than_there_is_is_refused_with_both_figures() {
+    assert_eq!(expect_room(6 << 30, 6 << 30), Ok(()));
+    let refused = expect_room(6 << 30, 5 << 30).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the machine with the most guests takes 6144 MiB with QEMU, and 5120 MiB are available; \
+         free memory, or --set guests, guest-memory-mib or dom0-memory-mib to less"
+    );
+    let large = inputs(json!({ "guest-memory-mib": 1 << 20 }));
+    let one = wanted(&large, &[]);
+    let refused = large.check_host_memory(std::slice::from_ref(&one)).unwrap_err().to_string();
+    assert!(refused.starts_with("the machine with the most guests takes 419"), "{refused}");
+}
