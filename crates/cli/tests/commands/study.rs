@@ -190,6 +190,53 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab study report"), "{err}");
 }
 
+/// Returns a copy of a study's results with these sessions of 150 blocks each, of which every 50th
+/// lasts `far` times as long.
+fn with_far_blocks(results: &Path, name: &str, sessions: usize, far: f64) -> String {
+    let copy = results.with_file_name(name);
+    fs::create_dir(&copy).expect("made");
+    for file in ["study.toml", "run.json"] {
+        fs::copy(results.join(file), copy.join(file)).expect("copied");
+    }
+    let journal = fs::read_to_string(results.join("journal.jsonl")).expect("a journal");
+    let began = journal.lines().next().expect("a session");
+    let mut sample = samples(&journal).into_iter().next().expect("a sample");
+    sample["arm"] = "main".into();
+    sample["attempt"] = 0.into();
+    sample.as_object_mut().expect("fields").remove("disturbances");
+    let mut lines = Vec::new();
+    for block in 0..150 * sessions {
+        lines.extend((block % 150 == 0).then(|| began.to_owned()));
+        for (treatment, value) in [(0, 10.0), (1, 12.0)] {
+            let value = if block % 50 == 7 { value * far } else { value };
+            sample["block"] = block.into();
+            sample["treatment"] = treatment.into();
+            sample["readings"][0]["value"] = value.into();
+            lines.push(sample.to_string());
+        }
+    }
+    fs::write(copy.join("journal.jsonl"), lines.join("\n") + "\n").expect("written");
+    copy.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn far_ends_of_two_runs_of_a_study_decide_the_exit_code_if_asked() {
+    let place = Place::with("echo t = {v}", 6);
+    place.ends(&["study", "run", "s.toml", "-q"], 0);
+    let results = place.results();
+    let of = |name: &str, sessions, far| with_far_blocks(&results, name, sessions, far);
+    let (near, far) = (of("near", 3, 1.0), of("far", 3, 4.0));
+    let (_, err) = place.ends(&["compare", &near, &far, "--fail-if", "far-ends"], 4);
+    assert!(err.contains("far ends worse than ") && err.contains("near by more than 2 %"), "{err}");
+    let (out, _) = place.ends(&["compare", &near, &far, "--fail-if", "worse"], 0);
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("Far ends worse: w t under v=10: p99"), "{out}");
+    assert!(flat.contains("No median is shown to differ by more than 2 %."), "{out}");
+    place.ends(&["compare", &far, &near, "--fail-if", "far-ends"], 0);
+    let (one, other) = (of("one", 1, 1.0), of("other", 1, 4.0));
+    place.ends(&["compare", &one, &other, "--fail-if", "far-ends"], 0);
+}
+
 /// Eight commits of a program; the fourth does not run, and the sixth makes it slower.
 #[test]
 fn git_bisect_finds_the_commit_that_made_it_worse() {

@@ -101,13 +101,28 @@ fn lead(of: &StudyComparison) -> Vec<Lead> {
     };
     let changed =
         [("Worse", AnswerWord::Worse, Mood::Bad), ("Better", AnswerWord::Better, Mood::Good)];
-    let lead: Vec<Lead> = changed.into_iter().filter_map(named).collect();
-    if !lead.is_empty() {
-        return lead;
+    let mut lead: Vec<Lead> = changed.into_iter().filter_map(named).collect();
+    let far_ends: Vec<Lead> = far_ends(of).collect();
+    if lead.is_empty() {
+        let margin = trimmed(of.margin_percent);
+        let medians = if far_ends.is_empty() { "Nothing" } else { "No median" };
+        let nothing = format!("{medians} is shown to differ by more than {margin} %.");
+        lead.push(Lead::new("Change", nothing, Mood::Plain));
     }
-    let margin = trimmed(of.margin_percent);
-    let nothing = format!("Nothing is shown to differ by more than {margin} %.");
-    vec![Lead::new("Change", nothing, Mood::Plain)]
+    // The worse half of an answer comes first.
+    let at = if far_ends.iter().any(|lead| lead.mood == Mood::Bad) { 0 } else { lead.len() };
+    lead.splice(at..at, far_ends);
+    lead
+}
+
+/// Returns a lead for each value whose far end is shown to differ.
+fn far_ends(of: &StudyComparison) -> impl Iterator<Item = Lead> {
+    let shown = of.values.iter().filter_map(|row| Some((row, row.far_end.as_ref()?)));
+    shown.filter(|(_, far_end)| far_end.is_shown).map(|(row, far_end)| {
+        let values = label::far_values(far_end, trimmed);
+        let sentence = format!("{} under {}: {values}.", row.metric, row.treatment);
+        label::far_end_lead(far_end, sentence)
+    })
 }
 
 /// Describes one change: `chase latency under pages=2m -3.1 %`.
