@@ -110,7 +110,10 @@ fn arguments_that_do_not_fit_are_refused_with_what_would() {
         assert_eq!(code(&output), 2, "{arguments:?}: {errors}");
         assert!(errors.contains(words), "{arguments:?}: {errors}");
     };
-    refused(&["study", "plan", "noise", "--set", "guests=4"], "--set guests: no such setting");
+    refused(
+        &["study", "plan", "noise", "--set", "guests=4"],
+        "--set guests: no such factor or setting",
+    );
     refused(&["study", "run", "guest-scaling", "--set", "workloads=sdet"], "one of dbench, mix");
     refused(&["study", "run", "guest-scaling", "--set", "guests=65"], "65: expected 1 to 64");
     let sets = ["--set", "hypervisor=qemu", "--set", "emulate-latency=100"];

@@ -90,6 +90,16 @@ fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
     assert_eq!(set["guest-memory"], Setting::Text("2m".to_owned()));
     let one = kept("hugepages-host", "pages", "2m").unwrap_err();
     assert!(one.contains("--set pages: 2m: expected two or more of 4k, thp, 2m, 1g"), "{one}");
+    let off = kept("guest-scaling", "numa", "off").unwrap();
+    assert_eq!(factors(&off), ["guests"]);
+    let set = off.factors[0].levels[1].settings("guests");
+    assert_eq!(set["numa"], Setting::Text("off".to_owned()));
+    assert_eq!(set["guests"], Setting::Integer(8));
+    let none = kept("hugepages", "pages", "4k").unwrap_err();
+    assert!(
+        none.contains("a factor of this study (host=4k,2m; guest=4k,2m), or one of "),
+        "{none}"
+    );
     let none = kept("hugepages-host", "pages", "4k,3m").unwrap_err();
     assert!(none.contains("--set pages: 3m: expected one of 4k, thp, 2m, 1g"), "{none}");
 }
@@ -102,7 +112,12 @@ fn settings_that_cannot_be_changed_are_refused_with_those_that_can() {
         ("hypervisor", "kvm", "--set hypervisor: kvm: expected xen or qemu"),
         ("workloads", "sdet", "expected one of dbench, mix, latency, bandwidth"),
         ("emulate_latency", "100", "did you mean `emulate-latency`?"),
-        ("color", "red", "no such setting: expected one of hypervisor, "),
+        (
+            "color",
+            "red",
+            "no such factor or setting: expected a factor of this study (numa=off,on; \
+             guests=4,8,12,16), or one of hypervisor, ",
+        ),
     ] {
         let message = changed(key, value).unwrap_err();
         assert!(message.contains(words), "{message}");

@@ -5,7 +5,7 @@ use numalab_workload::WorkloadSpec;
 use serde_json::Value;
 
 use super::contract::BackendError;
-use super::setting_spec::BackendKind;
+use super::setting_spec::{BackendKind, nearest_setting};
 use crate::definition::{Factor, Level, NamedLevel, Study};
 use crate::study_place::StudyPlace;
 
@@ -43,8 +43,8 @@ impl BackendKind {
     }
 
     /// Changes a study that runs in this backend: a setting of the backend, the levels of
-    /// a factor (`4,8`; by name if they have names), or the `workloads` to run. A single value for
-    /// a factor with a setting of the backend replaces the factor.
+    /// a factor (`4,8`; by name if they have names), or the `workloads` to run. A single value
+    /// replaces the factor, which then has it in all treatments.
     ///
     /// # Errors
     /// [`BackendError::BadInput`] names what may be set.
@@ -59,7 +59,14 @@ impl BackendKind {
             if study.factors[at].levels.iter().any(is_named) {
                 return keep_levels(study, at, value);
             }
-            study.factors[at].levels = self.levels_of(key, value)?;
+            let levels = self.levels_of(key, value)?;
+            if let [held] = &levels[..]
+                && study.factors.len() > 1
+            {
+                hold(study, at, held);
+            } else {
+                study.factors[at].levels = levels;
+            }
             return Ok(());
         }
         let Some(setting) = setting else { return Err(self.no_such_key(study, key)) };
@@ -93,12 +100,29 @@ impl BackendKind {
         Ok(settings.into_iter().map(Level::Value).collect())
     }
 
+    /// Returns the error for an unknown key: the factors with their levels come before the
+    /// settings, which are many.
     fn no_such_key(&self, study: &Study, key: &str) -> BackendError {
         let settings = self.settings.iter().map(|spec| spec.name);
         let factors = study.factors.iter().map(|factor| factor.name.as_str());
-        let factors = factors.filter(|name| self.setting(name).is_none());
-        let names: Vec<&str> = settings.chain(factors).chain([WORKLOADS]).collect();
-        super::setting_spec::no_such_setting(StudyPlace::CommandLine(key.to_owned()), key, &names)
+        let names: Vec<&str> = factors.chain(settings.clone()).chain([WORKLOADS]).collect();
+        let levels = |factor: &Factor| {
+            let levels: Vec<String> = factor.levels.iter().map(Level::name).collect();
+            format!("{}={}", factor.name, levels.join(","))
+        };
+        let factors: Vec<String> = study.factors.iter().map(levels).collect();
+        let others: Vec<&str> = settings.chain([WORKLOADS]).collect();
+        let meant = nearest_setting(key, &names);
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        BackendError::BadInput {
+            place: StudyPlace::CommandLine(key.to_owned()),
+            found: "no such factor or setting".to_owned(),
+            expected: format!(
+                "a factor of this study ({}), or one of {}{meant}",
+                factors.join("; "),
+                others.join(", ")
+            ),
+        }
     }
 }
 
@@ -133,7 +157,14 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
     if study.factors.len() == 1 {
         return Err(bad(list, "two or more of "));
     }
-    let settings = held.settings(&factor.name);
+    hold(study, at, held);
+    Ok(())
+}
+
+/// Keeps a factor at one level while the others vary: what it sets is added to the levels of one of
+/// them.
+fn hold(study: &mut Study, at: usize, held: &Level) {
+    let settings = held.settings(&study.factors[at].name);
     study.factors.remove(at);
     let Factor { name, levels, .. } = &mut study.factors[0];
     for level in levels {
@@ -141,7 +172,6 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
         set.extend(settings.clone());
         *level = Level::Named(NamedLevel { name: level.name(), set });
     }
-    Ok(())
 }
 
 /// Keeps these workloads, and the parts of rules and levels that concern them.

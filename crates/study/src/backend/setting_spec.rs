@@ -179,7 +179,7 @@ impl BackendKind {
     #[must_use]
     pub fn no_such_level(&self, name: &str) -> BackendError {
         let names = names(self.levels);
-        let meant = meant(name, &names).map(|meant| format!("; did you mean `{meant}`?"));
+        let meant = nearest_setting(name, &names).map(|meant| format!("; did you mean `{meant}`?"));
         let expected = format!(
             "one of {}, a knob of `numalab knobs list`, or {{{name}}} in a workload{}",
             names.join(", "),
@@ -210,8 +210,8 @@ fn names(specs: &[SettingSpec]) -> Vec<&'static str> {
 }
 
 /// Returns the error for an unknown setting, with the known ones and the nearest of them.
-pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendError {
-    let expected = match meant(name, names) {
+fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendError {
+    let expected = match nearest_setting(name, names) {
         Some(meant) => format!("one of {}; did you mean `{meant}`?", names.join(", ")),
         None if names.is_empty() => "none".to_owned(),
         None => format!("one of {}", names.join(", ")),
@@ -220,7 +220,7 @@ pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> 
 }
 
 /// Returns the name that was probably meant: with its present spelling or name, or the nearest one.
-fn meant<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(super) fn nearest_setting<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let spelled = name.to_lowercase().replace('_', "-");
     let renamed = RENAMED.iter().find(|(old, _)| *old == spelled);
     let wanted = renamed.map_or(spelled.as_str(), |(_, new)| new);
