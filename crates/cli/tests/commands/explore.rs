@@ -63,7 +63,10 @@ fn what_is_not_there_is_exit_2_and_named() {
     };
     refuses(&["explore", "--pid", "4194305"], "process 4194305");
     refuses(&["explore", "--heap", "/nonexistent"], "/nonexistent");
-    refuses(&["explore", "--heap", env!("CARGO_MANIFEST_PATH")], "no heap in it");
+    refuses(
+        &["explore", "--heap", env!("CARGO_MANIFEST_PATH")],
+        "no heap in it; expected heap.bin of",
+    );
     refuses(&["explore", "--pid", "1", "--nodes"], "cannot be used with");
     refuses(&["explore", "--watch"], "--watch needs a terminal");
 }
