@@ -30,7 +30,7 @@ use crate::output;
 /// Warning against conclusions from runs of `test_numa` under plain TCG.
 const EQUAL_COSTS: &str = "\
 Plain TCG: memory costs the same on every node, so these times do not tell alloc=numa from
-alloc=blind; --emulate-latency 100 (make run: ARGS='--emulate-latency 100') gives it costs.
+alloc=blind; --emulate-latency 100 gives it costs.
 ";
 
 /// Boots the kernel and converts its output to results.
