@@ -233,11 +233,11 @@ fn a_distance_below_that_of_a_node_to_itself_is_unknown() {
 fn a_virtual_machine_with_one_node_is_told_that_its_host_may_have_more() {
     let top = machine_tree();
     let flags = |words: &str| format!("processor\t: 0\nflags\t\t: fpu{words} sse\n").into_bytes();
-    write(top.path(), "proc/cpuinfo", &flags(" hypervisor"));
+    write(top.path(), "proc/cpuinfo", flags(" hypervisor"));
     assert_eq!(codes(&read(&top)), [""; 0], "it has two nodes");
     fs::remove_dir_all(top.path().join(NODE)).unwrap();
     assert!(codes(&read(&top)).contains(&"guest-of-one-node"));
-    write(top.path(), "proc/cpuinfo", &flags(""));
+    write(top.path(), "proc/cpuinfo", flags(""));
     assert!(!codes(&read(&top)).contains(&"guest-of-one-node"));
 }
 

@@ -107,6 +107,23 @@ fn where_frames_lie_is_confirmed_by_the_emulators_own_counts() {
     assert!((slow - fast - predicted).abs() < 0.1 * predicted, "{slow} {fast} {predicted}");
 }
 
+/// Runs what `make run` does, with less work.
+#[test]
+fn a_run_of_both_allocators_ends_with_what_the_second_gains() {
+    let Some(lab) = Lab::open() else { return };
+    let words = ["work=test_numa", "size=2M", "count=20000", "runs=1"];
+    let both = [&["blind", "numa", "--"][..], &TWO_NODES[..], &CHARGED, &["--"], &words].concat();
+    let out = text(&lab.script("run", &both), 0);
+    let last = out.lines().last().unwrap_or_default();
+    assert!(last.starts_with("Answer: alloc=numa takes 0.0"), "{out}");
+    assert!(
+        last.contains("knowing the nodes makes test_numa ") && last.ends_with("% faster"),
+        "{out}"
+    );
+    let alone = [&["blind", "--"][..], &TWO_NODES, &["--", "work=none", "runs=1"]].concat();
+    assert!(!text(&lab.script("run", &alone), 0).contains("Answer"), "nothing to compare");
+}
+
 #[test]
 fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     let Some(lab) = Lab::open() else { return };

@@ -40,11 +40,22 @@ impl Lab {
 
     /// Runs numalab with these arguments.
     pub fn numalab(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-        command.args(arguments).stdin(Stdio::null());
+        self.output(Command::new(env!("CARGO_BIN_EXE_numalab")).args(arguments))
+    }
+
+    /// Runs a script of the repository, which calls numalab, with these arguments.
+    pub fn script(&self, name: &str, arguments: &[&str]) -> Output {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name);
+        let mut command = Command::new(script);
+        self.output(command.args(arguments).env("NUMALAB", env!("CARGO_BIN_EXE_numalab")))
+    }
+
+    /// Returns the output of a command that finds the kernel and the emulator.
+    fn output(&self, command: &mut Command) -> Output {
+        command.stdin(Stdio::null());
         command.env("NUMALAB_KERNEL", &self.kernel).env("NUMALAB_EMULATOR", &self.emulator);
         command.env("XDG_RUNTIME_DIR", self.directory.path());
-        command.output().expect("numalab starts")
+        command.output().expect("it starts")
     }
 
     /// Returns a path in the directory.

@@ -81,7 +81,7 @@ fn shares_are_zero_or_all_only_if_they_are_exactly_that() {
 
 #[test]
 fn changes_have_a_sign_and_no_more_digits_than_they_need() {
-    texts(percent, &[(0.0, "+0.00 %"), (-3.14, "-3.14 %"), (9.995, "+10.0 %"), (f64::NAN, "–")]);
+    texts(percent, &[(0.0, "+0.00 %"), (-3.25, "-3.25 %"), (9.995, "+10.0 %"), (f64::NAN, "–")]);
     texts(trimmed, &[(1.0, "1"), (0.25, "0.25"), (10.0, "10"), (2.504, "2.5"), (0.0, "0")]);
     assert_eq!([count(1, "cell"), count(0, "cell")], ["1 cell", "0 cells"]);
 }
