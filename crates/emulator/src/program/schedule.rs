@@ -328,7 +328,7 @@ impl Schedule {
         let cpu = self.seats[seat].cpu;
         if self.cpus[cpu].queue.front() == Some(&seat) {
             self.came_to(seat, now_ps);
-            // The next thread of this cpu begins a slice of its own.
+            // The next thread of this cpu begins a new slice.
             self.cpus[cpu].slice_ends_ps = 0;
         }
         self.cpus[cpu].queue.retain(|of| *of != seat);

@@ -55,9 +55,9 @@ pub struct EffectFound {
     /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
     /// The result, without disturbed samples that were repeated.
-    pub found: ComparisonFound,
+    pub found: VerdictFound,
     /// The result with the first sample of each cell, disturbed or not; `None` if it is the same.
-    pub first_samples: Option<ComparisonFound>,
+    pub first_samples: Option<VerdictFound>,
     /// The mean of the differences, and the bounds of its bootstrap interval.
     pub bootstrap_log_mean: [f64; 3],
     /// The p-value of the permutation test on the mean.
@@ -72,7 +72,7 @@ pub struct EffectFound {
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ComparisonFound {
+pub struct VerdictFound {
     /// The verdict, adjusted for all metrics.
     pub verdict: VerdictWord,
     /// Estimated number of further blocks for a verdict, if known.
@@ -98,7 +98,7 @@ pub struct AaFound {
     /// The metric's name.
     pub metric: String,
     /// The result, with nothing changed between the two sides.
-    pub found: ComparisonFound,
+    pub found: VerdictFound,
     /// The smallest effect detectable with 80 % power, in percent.
     pub least_detectable_percent: Option<f64>,
 }
@@ -113,7 +113,7 @@ impl<'a> StudyResults<'a> {
             Some(AaFound {
                 workload: subject.name.clone(),
                 metric: subject.quantity.metric.clone(),
-                found: ComparisonFound::of(found),
+                found: VerdictFound::of(found),
                 least_detectable_percent: found.least_detectable_percent(),
             })
         };
@@ -140,8 +140,8 @@ impl EffectFound {
             of: effect.change.clone(),
             blocks: subject.blocks(),
             margin_percent: subject.margin_percent,
-            found: ComparisonFound::of(&effect.found),
-            first_samples: effect.first.as_ref().map(ComparisonFound::of),
+            found: VerdictFound::of(&effect.found),
+            first_samples: effect.first.as_ref().map(VerdictFound::of),
             bootstrap_log_mean: [bootstrap.value, bootstrap.interval.lo, bootstrap.interval.hi],
             permutation_p: effect.permutation.p,
             differences: effect.differences.clone(),
@@ -150,7 +150,7 @@ impl EffectFound {
     }
 }
 
-impl ComparisonFound {
+impl VerdictFound {
     fn of(found: &numalab_stats::Comparison) -> Self {
         Self {
             verdict: found.verdict.into(),
