@@ -2,7 +2,7 @@
 
 use crate::header::{Header, checksum};
 use crate::record::Record;
-use crate::table::Format;
+use crate::table::{Format, TypedEntry};
 use crate::writer::{BuildError, Writer};
 
 /// Writes one table, entry by entry.
@@ -47,7 +47,7 @@ impl<'b, F: Format> Builder<'b, F> {
 
     /// Appends an entry.
     pub fn push(&mut self, entry: &F::Entry<'_>) -> &mut Self {
-        F::encode(entry, &mut self.writer);
+        entry.encode(&mut self.writer);
         self
     }
 

@@ -50,6 +50,6 @@ pub use problem::{
 pub use record::Record;
 pub use slit::Slit;
 pub use srat::Srat;
-pub use table::{Entries, Format, Located, Table};
+pub use table::{Entries, Format, Located, Table, TypedEntry};
 pub use tables::{AnyTable, Tables};
 pub use writer::BuildError;

@@ -19,15 +19,18 @@ pub trait Format: Copy {
     /// Fields between the header and the first entry.
     type Fixed: Record;
     /// Typed entries.
-    type Entry<'a>: Copy;
+    type Entry<'a>: TypedEntry<'a>;
+}
 
+/// An entry of a table with its type.
+pub trait TypedEntry<'a>: Copy {
     /// Converts an entry to its type; unknown and too short ones stay raw.
     #[doc(hidden)]
-    fn decode(raw: RawEntry<'_>) -> Self::Entry<'_>;
+    fn decode(raw: RawEntry<'a>) -> Self;
 
     /// Appends an entry with its head.
     #[doc(hidden)]
-    fn encode(entry: &Self::Entry<'_>, writer: &mut Writer<'_>);
+    fn encode(&self, writer: &mut Writer<'_>);
 }
 
 /// A table in memory.
@@ -117,7 +120,7 @@ impl<'a, F: Format> Iterator for Entries<'a, F> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, raw) = self.walk.next()?;
-        Some(Located { offset, entry: F::decode(raw) })
+        Some(Located { offset, entry: TypedEntry::decode(raw) })
     }
 }
 
