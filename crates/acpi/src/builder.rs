@@ -1,8 +1,9 @@
 //! Writes tables into a caller's buffer.
 
+use crate::entry::TypedEntry;
 use crate::header::{Header, checksum};
 use crate::record::Record;
-use crate::table::{Format, TypedEntry};
+use crate::table::Format;
 use crate::writer::{BuildError, Writer};
 
 /// Writes one table, entry by entry.

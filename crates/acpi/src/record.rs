@@ -130,35 +130,3 @@ macro_rules! headed {
         }
     };
 }
-
-/// Implements [`TypedEntry`](crate::table::TypedEntry) for the `Entry` of a table: its types of
-/// fixed size, then those of varying size.
-macro_rules! entries {
-    ($head:ident {
-        $($kind:literal => $variant:ident,)*
-        $(varying $other_kind:literal => $other:ident($type:ident),)*
-    }) => {
-        impl<'a> $crate::table::TypedEntry<'a> for Entry<'a> {
-            #[inline]
-            fn decode(raw: RawEntry<'a>) -> Self {
-                let typed = raw.bytes.get(EntryHead::$head.size()..).and_then(|body| {
-                    let mut rest = body;
-                    Some(match raw.kind {
-                        $($kind => Self::$variant(Record::read(&mut rest)?),)*
-                        $($other_kind => Self::$other($type::read(body)?),)*
-                        _ => return None,
-                    })
-                });
-                typed.unwrap_or(Self::Raw(raw))
-            }
-
-            fn encode(&self, writer: &mut Writer<'_>) {
-                match self {
-                    $(Self::$variant(body) => EntryHead::$head.entry(writer, $kind, body),)*
-                    $(Self::$other(body) => body.write(writer),)*
-                    Self::Raw(raw) => writer.bytes(raw.bytes),
-                }
-            }
-        }
-    };
-}

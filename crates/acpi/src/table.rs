@@ -1,12 +1,11 @@
 //! Tables that consist of a header, fixed fields and a sequence of entries: SRAT, HMAT, MADT and
 //! CEDT.
 
-use crate::entry::{EntryHead, RawEntry, Walk};
+use crate::entry::{EntryHead, TypedEntry, Walk};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::problem::{LimitProblem, MAX_TABLE_BYTES, Problem};
 use crate::record::Record;
-use crate::writer::Writer;
 
 /// The layout of one kind of table.
 pub trait Format: Copy {
@@ -20,17 +19,6 @@ pub trait Format: Copy {
     type Fixed: Record;
     /// Typed entries.
     type Entry<'a>: TypedEntry<'a>;
-}
-
-/// An entry of a table with its type.
-pub trait TypedEntry<'a>: Copy {
-    /// Converts an entry to its type; unknown and too short ones stay raw.
-    #[doc(hidden)]
-    fn decode(raw: RawEntry<'a>) -> Self;
-
-    /// Appends an entry with its head.
-    #[doc(hidden)]
-    fn encode(&self, writer: &mut Writer<'_>);
 }
 
 /// A table in memory.

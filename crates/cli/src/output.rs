@@ -14,7 +14,6 @@ use numalab_record::file;
 use numalab_record::shell::quoted;
 use numalab_results::Report;
 
-use crate::args::ReportTo;
 use crate::failure::{Code, Failure};
 
 /// Prints `text`; a closed pipe is not an error.
@@ -133,18 +132,6 @@ pub(crate) fn show_again<const N: usize>(
     match format {
         Some(format) => show(report, format),
         None => print(&write()?.map(|path| format!("{}\n", path.display())).concat()),
-    }
-}
-
-/// Writes a report about a program to its file, or else shows it by `print`.
-pub(crate) fn deliver(
-    report: &dyn Report,
-    to: &ReportTo,
-    print: impl FnOnce(&str) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    match &to.output {
-        Some(file) => save(file, &render(report, to.format.unwrap_or(Format::Json))?),
-        None => print(&render(report, to.format.unwrap_or(Format::Text))?),
     }
 }
 

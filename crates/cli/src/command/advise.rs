@@ -99,7 +99,7 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
-    output::deliver(advice, &args.report, |text| match output::quiet() {
+    args.report.deliver(advice, |text| match output::quiet() {
         true => Ok(()),
         false => output::print(text),
     })?;

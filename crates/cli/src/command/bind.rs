@@ -13,7 +13,7 @@ use numalab_launch::identity::{self, Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
-use super::wrapper;
+use super::own;
 use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     match here {
         Some(size) if args.dry_run => (0..size)
             .try_for_each(|rank| prepare(args, Some(&Task::of_own(rank, size))).map(drop))?,
-        Some(size) => return wrapper::start_ranks(size).map(ExitCode::from),
+        Some(size) => return own::start_ranks(size).map(ExitCode::from),
         None => {
             let prepared = prepare(args, task.as_ref())?;
             if !args.dry_run {
@@ -154,7 +154,7 @@ fn command_of(args: &BindArgs) -> Result<Vec<String>, Failure> {
     if let Some(program) = &args.executable {
         command.insert(0, program.clone());
     } else if command.first().is_none_or(|word| word.starts_with('-')) {
-        command.splice(0..0, [wrapper::own_word()?, "latency".to_owned()]);
+        command.splice(0..0, [own::own_word()?, "latency".to_owned()]);
     }
     Ok(command)
 }

@@ -67,7 +67,7 @@ pub(super) fn threads(
 /// Prints or writes the report of all processes.
 fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     followed.remarks().into_iter().for_each(note);
-    output::deliver(&followed.report, &args.report, output::print_apart)?;
+    args.report.deliver(&followed.report, output::print_apart)?;
     has_most(followed)
 }
 

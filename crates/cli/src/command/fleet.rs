@@ -11,7 +11,7 @@ use numalab_results::fleet::analyse;
 use numalab_results::fleet::page::FleetReport;
 
 use super::health;
-use super::wrapper::own_program;
+use super::own::own_program;
 use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::{Code, Failure};
 use crate::output;

@@ -52,7 +52,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     notes(&profile);
     // The report about a command is apart from its own output.
     let print = if args.pid.is_some() { output::print } else { output::print_apart };
-    output::deliver(&profile, &args.report, print)?;
+    args.report.deliver(&profile, print)?;
     Ok(exit_code(profile.ended))
 }
 

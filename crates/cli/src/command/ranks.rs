@@ -13,7 +13,7 @@ use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
 
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
-use super::wrapper;
+use super::own;
 use crate::args::{Format, Measuring, Output, RankArgs, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
@@ -65,7 +65,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     if output.dry_run {
         return output::print(&format!("{ranks} ranks on this machine, one on each core\n"));
     }
-    match wrapper::start_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
+    match own::start_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
         0 => Ok(()),
         // The rank has already printed its error.
         code => Err(Failure::of_rank(code)),

@@ -11,7 +11,7 @@ use numalab_launch::scale::{
 use numalab_record::shell::command_line;
 use numalab_topology::{Allowed, Machine, NodeId};
 
-use super::wrapper::own_word;
+use super::own::own_word;
 use crate::args::ScaleArgs;
 use crate::failure::{Code, Failure};
 use crate::input;

@@ -1,15 +1,8 @@
 //! Commands that run another one and end with its exit code.
 
-use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
-
-use numalab_host::Interrupt;
-use numalab_launch::local;
-
-use crate::failure::{Code, Failure};
 
 /// Returns true if a command line names such a command. Only for lines that could not be parsed: a
 /// parsed command knows.
@@ -26,24 +19,6 @@ pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
 pub(crate) fn exit_code(ended: ExitStatus) -> ExitCode {
     let signal = || ended.signal().map_or(255, |signal| 128 + (signal & 0x7f));
     ExitCode::from(u8::try_from(ended.code().unwrap_or_else(signal) & 0xff).unwrap_or(u8::MAX))
-}
-
-/// Returns the path of this program.
-pub(crate) fn own_program() -> Result<PathBuf, Failure> {
-    let own = env::current_exe();
-    own.map_err(|error| Failure::new(Code::Failed, format!("this program's path: {error}")))
-}
-
-/// Returns the path of this program as a word of a command line.
-pub(crate) fn own_word() -> Result<String, Failure> {
-    Ok(own_program()?.to_string_lossy().into_owned())
-}
-
-/// Starts this command again as ranks, and returns the exit code of the first that failed.
-pub(crate) fn start_ranks(ranks: usize) -> Result<u8, Failure> {
-    let words: Vec<String> = [own_word()?].into_iter().chain(env::args().skip(1)).collect();
-    let interrupt = Interrupt::install()?;
-    Ok(local::run(ranks, &words, &interrupt)?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use numalab_topology::{Machine, NodeId, interleave_weights};
 
 use super::become_command;
 use crate::args::{BindArgs, Weights};
-use crate::command::wrapper::own_word;
+use crate::command::own::own_word;
 use crate::failure::{Code, Failure};
 use crate::output;
 

@@ -15,7 +15,7 @@ use numalab_topology::Machine;
 
 use super::memory_emulator;
 use crate::args::{BootArgs, BootKernel, ContentArgs};
-use crate::command::wrapper::own_program;
+use crate::command::own::own_program;
 use crate::failure::Failure;
 use crate::output;
 use crate::source::describe_guest;

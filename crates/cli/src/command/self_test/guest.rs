@@ -14,7 +14,7 @@ use numalab_topology::{
     CpuSet, EmulatedNodes, EmulationSpec, Machine, NodeId, NodeSet, UniformMachine,
 };
 
-use crate::command::wrapper::own_program;
+use crate::command::own::own_program;
 use crate::failure::Failure;
 
 /// Memory of each guest node.
