@@ -1,5 +1,6 @@
 //! Writes tables into a caller's buffer.
 
+use crate::entry::TypedEntry;
 use crate::header::{Header, checksum};
 use crate::record::Record;
 use crate::table::Format;
@@ -47,7 +48,7 @@ impl<'b, F: Format> Builder<'b, F> {
 
     /// Appends an entry.
     pub fn push(&mut self, entry: &F::Entry<'_>) -> &mut Self {
-        F::encode(entry, &mut self.writer);
+        entry.encode(&mut self.writer);
         self
     }
 

@@ -9,10 +9,9 @@ pub use entries::{
 
 pub(crate) use entries::expected_size;
 
-use crate::entry::{EntryHead, RawEntry};
+use crate::entry::EntryHead;
 use crate::header::Signature;
 use crate::table::{Format, Located, Table};
-use crate::writer::Writer;
 
 /// A CXL Early Discovery Table.
 pub type Cedt<'a> = Table<'a, Layout>;
@@ -27,15 +26,6 @@ impl Format for Layout {
     const REVISIONS: (u8, u8) = (1, 2);
     type Fixed = ();
     type Entry<'a> = Entry<'a>;
-
-    #[inline]
-    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-        entries::decode(raw)
-    }
-
-    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-        entries::encode(entry, writer);
-    }
 }
 
 impl<'a> Table<'a, Layout> {

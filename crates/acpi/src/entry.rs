@@ -105,6 +105,49 @@ impl fmt::Display for RawEntry<'_> {
     }
 }
 
+/// An entry of a table with its type.
+pub trait TypedEntry<'a>: Copy {
+    /// Converts an entry to its type; unknown and too short ones stay raw.
+    #[doc(hidden)]
+    fn decode(raw: RawEntry<'a>) -> Self;
+
+    /// Appends an entry with its head.
+    #[doc(hidden)]
+    fn encode(&self, writer: &mut Writer<'_>);
+}
+
+/// Implements [`TypedEntry`] for the `Entry` of a table: its types of
+/// fixed size, then those of varying size.
+macro_rules! entries {
+    ($head:ident {
+        $($kind:literal => $variant:ident,)*
+        $(varying $other_kind:literal => $other:ident($type:ident),)*
+    }) => {
+        impl<'a> $crate::entry::TypedEntry<'a> for Entry<'a> {
+            #[inline]
+            fn decode(raw: RawEntry<'a>) -> Self {
+                let typed = raw.bytes.get(EntryHead::$head.size()..).and_then(|body| {
+                    let mut rest = body;
+                    Some(match raw.kind {
+                        $($kind => Self::$variant(Record::read(&mut rest)?),)*
+                        $($other_kind => Self::$other($type::read(body)?),)*
+                        _ => return None,
+                    })
+                });
+                typed.unwrap_or(Self::Raw(raw))
+            }
+
+            fn encode(&self, writer: &mut Writer<'_>) {
+                match self {
+                    $(Self::$variant(body) => EntryHead::$head.entry(writer, $kind, body),)*
+                    $(Self::$other(body) => body.write(writer),)*
+                    Self::Raw(raw) => writer.bytes(raw.bytes),
+                }
+            }
+        }
+    };
+}
+
 /// Iterator over entries until the end or the first entry that cannot be skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {

@@ -13,10 +13,9 @@ pub use reading::{Access, DataType, Reading};
 
 pub(crate) use entries::expected_size;
 
-use crate::entry::{EntryHead, RawEntry};
+use crate::entry::EntryHead;
 use crate::header::Signature;
 use crate::table::{Format, Located, Table};
-use crate::writer::Writer;
 
 /// A Heterogeneous Memory Attribute Table.
 pub type Hmat<'a> = Table<'a, Layout>;
@@ -39,15 +38,6 @@ impl Format for Layout {
     const REVISIONS: (u8, u8) = (1, 2);
     type Fixed = Fixed;
     type Entry<'a> = Entry<'a>;
-
-    #[inline]
-    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-        entries::decode(raw)
-    }
-
-    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-        entries::encode(entry, writer);
-    }
 }
 
 impl<'a> Table<'a, Layout> {

@@ -13,13 +13,14 @@
 #[macro_use]
 mod record;
 #[macro_use]
+mod entry;
+#[macro_use]
 mod flags;
 
 pub mod acpidump;
 mod builder;
 pub mod cedt;
 mod check;
-mod entry;
 mod finding;
 mod header;
 pub mod hmat;
@@ -37,7 +38,7 @@ mod writer;
 pub use builder::Builder;
 pub use cedt::Cedt;
 pub use check::{Refusal, ScratchTooShort, Slot, check};
-pub use entry::{EntryHead, RawEntry};
+pub use entry::{EntryHead, RawEntry, TypedEntry};
 pub use finding::{Finding, Severity};
 pub use header::{Header, Signature, checksum};
 pub use hmat::Hmat;

@@ -6,11 +6,10 @@ pub use entries::{CorePic, Entry, Gicc, GiccFlags, LocalApic, LocalApicFlags, Lo
 
 pub(crate) use entries::expected_size;
 
-use crate::entry::{EntryHead, RawEntry};
+use crate::entry::EntryHead;
 use crate::header::Signature;
 use crate::srat::ProcessorId;
 use crate::table::{Format, Located, Table};
-use crate::writer::Writer;
 
 /// A Multiple APIC Description Table; its signature is `APIC`.
 pub type Madt<'a> = Table<'a, Layout>;
@@ -43,15 +42,6 @@ impl Format for Layout {
     const REVISIONS: (u8, u8) = (1, 7);
     type Fixed = Fixed;
     type Entry<'a> = Entry<'a>;
-
-    #[inline]
-    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-        entries::decode(raw)
-    }
-
-    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-        entries::encode(entry, writer);
-    }
 }
 
 /// The hardware id of a processor.

@@ -93,3 +93,40 @@ macro_rules! record {
         const _: () = assert!($head + <$name as $crate::record::Record>::SIZE == $size);
     };
 }
+
+/// Declares a structure of fixed fields, as `record!` does, and one part of varying length behind
+/// them. The fixed fields are a record too.
+macro_rules! headed {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident<$life:lifetime>, $fixed:ident == $size:literal, head $head:expr => {
+            $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)*
+        } then {
+            $(#[$rest_meta:meta])* pub $rest:ident: $rest_type:ty,
+        }
+    ) => {
+        record! {
+            #[doc = concat!("The fixed fields of a [`", stringify!($name), "`].")]
+            pub struct $fixed == $size, head $head => {
+                $($(#[$field_meta])* pub $field: $type,)*
+            }
+        }
+
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name<$life> {
+            $($(#[$field_meta])* pub $field: $type,)*
+            $(#[$rest_meta])* pub $rest: $rest_type,
+        }
+
+        impl<$life> $name<$life> {
+            fn of(fixed: $fixed, $rest: $rest_type) -> Self {
+                Self { $($field: fixed.$field,)* $rest }
+            }
+
+            fn fixed(&self) -> $fixed {
+                $fixed { $($field: self.$field,)* }
+            }
+        }
+    };
+}

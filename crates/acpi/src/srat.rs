@@ -11,11 +11,10 @@ pub use entries::{
     MemoryAffinity, MemoryFlags, RintcAffinity,
 };
 
-use crate::entry::{EntryHead, RawEntry};
+use crate::entry::EntryHead;
 use crate::header::Signature;
 pub use crate::processor::ProcessorId;
 use crate::table::{Format, Located, Table};
-use crate::writer::Writer;
 
 /// A System Resource Affinity Table.
 pub type Srat<'a> = Table<'a, Layout>;
@@ -48,15 +47,6 @@ impl Format for Layout {
     const REVISIONS: (u8, u8) = (1, 3);
     type Fixed = Fixed;
     type Entry<'a> = Entry<'a>;
-
-    #[inline]
-    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-        entries::decode(raw)
-    }
-
-    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-        entries::encode(entry, writer);
-    }
 }
 
 /// A processor and its domain, whatever the type of its entry.

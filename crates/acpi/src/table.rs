@@ -1,12 +1,11 @@
 //! Tables that consist of a header, fixed fields and a sequence of entries: SRAT, HMAT, MADT and
 //! CEDT.
 
-use crate::entry::{EntryHead, RawEntry, Walk};
+use crate::entry::{EntryHead, TypedEntry, Walk};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::problem::{LimitProblem, MAX_TABLE_BYTES, Problem};
 use crate::record::Record;
-use crate::writer::Writer;
 
 /// The layout of one kind of table.
 pub trait Format: Copy {
@@ -19,15 +18,7 @@ pub trait Format: Copy {
     /// Fields between the header and the first entry.
     type Fixed: Record;
     /// Typed entries.
-    type Entry<'a>: Copy;
-
-    /// Converts an entry to its type; unknown and too short ones stay raw.
-    #[doc(hidden)]
-    fn decode(raw: RawEntry<'_>) -> Self::Entry<'_>;
-
-    /// Appends an entry with its head.
-    #[doc(hidden)]
-    fn encode(entry: &Self::Entry<'_>, writer: &mut Writer<'_>);
+    type Entry<'a>: TypedEntry<'a>;
 }
 
 /// A table in memory.
@@ -117,7 +108,7 @@ impl<'a, F: Format> Iterator for Entries<'a, F> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, raw) = self.walk.next()?;
-        Some(Located { offset, entry: F::decode(raw) })
+        Some(Located { offset, entry: TypedEntry::decode(raw) })
     }
 }
 

@@ -19,6 +19,7 @@ mod probe;
 mod profile;
 mod ranks;
 mod raw;
+mod report_to;
 mod scale;
 mod self_test;
 mod study;
@@ -51,6 +52,7 @@ pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
+pub(crate) use report_to::ReportTo;
 pub(crate) use scale::ScaleArgs;
 pub(crate) use self_test::SelfTestArgs;
 pub(crate) use study::{
@@ -59,11 +61,13 @@ pub(crate) use study::{
     Show as StudyShow, StudyArgs, StudyCommand,
 };
 pub(crate) use topology::{
-    AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
+    AcpiArgs, AcpiCommand, EmulatedArgs, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
 pub(crate) use value::{SizeList, Weights};
 
-pub(crate) use crate::output::{Format, Redact};
+pub(crate) use numalab_page::Format;
+
+pub(crate) use crate::output::Redact;
 
 /// Version of this program, with the build it comes from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
@@ -208,6 +212,6 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
     /// Print the report instead of writing report.md and report.html
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = value::format())]
     pub format: Option<Format>,
 }

@@ -21,6 +21,7 @@ mod man;
 mod mark;
 mod measure;
 mod measuring;
+mod own;
 mod probe;
 mod profile;
 mod ranks;

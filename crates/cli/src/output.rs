@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use numalab_host::files::write_atomically;
-use numalab_host::visible;
-use numalab_page::{Page, Private, Style};
+use numalab_host::{print_error, visible};
+use numalab_page::{Format, Page, Private, Style};
 use numalab_places::BACKENDS;
 use numalab_record::file;
 use numalab_record::shell::quoted;
@@ -91,39 +91,25 @@ fn user() -> Option<Private> {
     Some(Private { what: "user", text })
 }
 
-/// Formats of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Text for a terminal
-    Text,
-    /// All results, with every raw sample
-    Json,
-    /// A row per measurement
-    Csv,
-    /// Markdown
-    Md,
-    /// One self-contained page
-    Html,
-    /// Gauges for Prometheus, in the OpenMetrics text format
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-    /// Cost of a program's memory by function, for KCachegrind (emulate and profile)
-    Callgrind,
-}
-
 /// Renders a result in this format: the only place where results get one.
 pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Text if REDACT.get() == Some(&Redact::Yes) => shared_page(report).terminal(style()),
-        Format::Text => report.terminal(style()),
-        Format::Md => shared_page(report).markdown(),
-        Format::Html => shared_page(report).html(),
-        Format::Csv => report.csv().ok_or_else(no_table)?,
-        Format::Json => json_line(report.json())?,
-        Format::OpenMetrics => {
-            report.rows().and_then(|rows| rows.openmetrics()).ok_or_else(no_gauges)?
+    let text = match format {
+        Format::Text if REDACT.get() == Some(&Redact::Yes) => {
+            Some(shared_page(report).terminal(style()))
         }
-        Format::Callgrind => report.callgrind().ok_or_else(no_functions)?,
+        Format::Text => Some(report.terminal(style())),
+        Format::Json => Some(json_line(report.json())?),
+        Format::Csv => report.csv(),
+        Format::Callgrind => report.callgrind(),
+        _ => format
+            .of_page(&shared_page(report))
+            .or_else(|| report.rows().and_then(|rows| format.of_rows(&rows))),
+    };
+    text.ok_or_else(|| {
+        Failure::bad_input(format!(
+            "--format {}: this result has no figures for it: expected text, json, md or html",
+            format.name()
+        ))
     })
 }
 
@@ -137,36 +123,22 @@ pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[Path
     Ok(written)
 }
 
-/// Prints the names of files, one per line.
-pub(crate) fn print_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    let line = |path: &PathBuf| format!("{}\n", path.display());
-    print(&paths.into_iter().map(line).collect::<String>())
+/// Prints a kept result in this format; without one, writes its files again and prints their names.
+pub(crate) fn show_again<const N: usize>(
+    report: &dyn Report,
+    format: Option<Format>,
+    write: impl FnOnce() -> Result<[PathBuf; N], Failure>,
+) -> Result<(), Failure> {
+    match format {
+        Some(format) => show(report, format),
+        None => print(&write()?.map(|path| format!("{}\n", path.display())).concat()),
+    }
 }
 
-/// Refuses CSV for a result without figures.
-fn no_table() -> Failure {
-    Failure::bad_input("--format csv: this result is not a table: expected text, json, md or html")
-}
-
-/// Refuses OpenMetrics for a result without values.
-fn no_gauges() -> Failure {
-    Failure::bad_input(
-        "--format openmetrics: this result has no figures: expected text, json, csv, md or html",
-    )
-}
-
-/// Refuses callgrind for a result that is not about a program.
-fn no_functions() -> Failure {
-    Failure::bad_input(
-        "--format callgrind: this result is not a program's memory: expected text, json, csv, md or \
-         html",
-    )
-}
-
-/// Writes a program's figures to a file: as JSON unless another format is given.
-pub(crate) fn keep(report: &dyn Report, format: Format, file: &Path) -> Result<(), Failure> {
-    let format = if format == Format::Text { Format::Json } else { format };
-    save(file, &render(report, format)?)
+/// Prints `text` on standard error, apart from the output of a program.
+pub(crate) fn print_apart(text: &str) -> Result<(), Failure> {
+    print_error(text);
+    Ok(())
 }
 
 /// Writes a file completely or not at all.

@@ -28,6 +28,7 @@ const LIKE_CPUS_PER_NODE: usize = 2;
 const GUEST_CPUS: u32 = 2;
 
 /// A machine, with findings about its source.
+#[derive(Default)]
 pub(crate) struct Described {
     pub machine: Machine,
     pub findings: Vec<Finding>,
@@ -63,12 +64,12 @@ impl Described {
 /// Returns the machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     if let Some(text) = &args.emulate_tiers {
-        return tiered(text, args.cpus.unwrap_or(GUEST_CPUS), args.cxl);
+        return tiered(text, args.emulated.cpus.unwrap_or(GUEST_CPUS), args.cxl);
     }
-    if let Some(name) = &args.emulate_like {
+    if let Some(name) = &args.emulated.emulate_like {
         return like(name, args, LikeSize { cpus_per_node: usize::MAX, node_bytes: u64::MAX });
     }
-    build(args, emulated(args)?, args.cpus)
+    build(args, emulated(args)?, args.emulated.cpus)
 }
 
 /// Returns the machine of a guest: like [`describe`], but uniform if the arguments do not describe
@@ -77,14 +78,14 @@ pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     if args.emulate_tiers.is_some() {
         return describe(args);
     }
-    if let Some(name) = &args.emulate_like {
+    if let Some(name) = &args.emulated.emulate_like {
         let node_bytes = LIKE_BYTES_PER_NODE;
         return like(name, args, LikeSize { cpus_per_node: LIKE_CPUS_PER_NODE, node_bytes });
     }
     let spec = emulated(args)?;
     let free = args.source.is_none() && args.topology.is_none();
     let usual = free.then(|| guest_cpus(spec.as_ref()));
-    build(args, spec, args.cpus.or(usual))
+    build(args, spec, args.emulated.cpus.or(usual))
 }
 
 /// Returns a machine with these tiers of memory.
@@ -94,7 +95,7 @@ fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     let spec = tiers::parse(text).map_err(|error| bad(&error))?;
     let machine = if cxl { spec.cxl_machine(cpus) } else { spec.machine(cpus) };
     let machine = machine.map_err(|error| bad(&error))?;
-    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec), file: None })
+    Ok(Described { machine, tiers: Some(spec), ..Described::default() })
 }
 
 /// Default size of the part of a known machine.
@@ -108,7 +109,7 @@ fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Fa
     let file = input::machine_file(name)?;
     let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
     let with_cpus = file.machine.cpu_nodes().len().max(1);
-    let cpus_per_node = match args.cpus.map(|cpus| cpus as usize) {
+    let cpus_per_node = match args.emulated.cpus.map(|cpus| cpus as usize) {
         Some(cpus) if cpus > 0 && cpus.is_multiple_of(with_cpus) => cpus / with_cpus,
         Some(cpus) => {
             return Err(Failure::bad_input(format!(
@@ -119,18 +120,12 @@ fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Fa
     };
     if cpus_per_node == usize::MAX && args.memory.is_none() {
         let machine = file.machine.clone();
-        return Ok(Described {
-            machine,
-            findings: Vec::new(),
-            emulated: None,
-            tiers: None,
-            file: Some(file),
-        });
+        return Ok(Described { machine, file: Some(file), ..Described::default() });
     }
     let most_bytes = usual.node_bytes.saturating_mul(nodes as u64);
     let memory_bytes = args.memory.unwrap_or(most_bytes);
     let machine = machine_toml::scaled(&file.machine, cpus_per_node, memory_bytes);
-    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: None, file: Some(file) })
+    Ok(Described { machine, file: Some(file), ..Described::default() })
 }
 
 /// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
@@ -146,8 +141,8 @@ fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
 }
 
 fn emulated(args: &MachineArgs) -> Result<Option<EmulationSpec>, Failure> {
-    let Some(nodes) = &args.emulate else { return Ok(None) };
-    let spec = emulation::parse(nodes, args.distances.as_deref());
+    let Some(nodes) = &args.emulated.emulate else { return Ok(None) };
+    let spec = emulation::parse(nodes, args.emulated.distances.as_deref());
     spec.map(Some).map_err(|error| Failure::bad_input(format!("--emulate: {error}")))
 }
 
@@ -167,7 +162,7 @@ fn build(
             .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
         None => base,
     };
-    Ok(Described { machine, findings, emulated: spec, tiers: None, file: None })
+    Ok(Described { machine, findings, emulated: spec, ..Described::default() })
 }
 
 /// Returns a machine of one node with enough memory for emulation.

@@ -46,6 +46,4 @@ pub use scope::{MatrixShape, Scope, ScopeError, all_workers, matrix_workers};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read};
 pub use stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
-pub use tiering::{
-    Heat, MovedPages, TierAccess, TierPlace, TieringFound, TieringProbe, each_tier, fast_and_slow,
-};
+pub use tiering::{Heat, TierAccess, TierPlace, TieringProbe, each_tier, fast_and_slow};

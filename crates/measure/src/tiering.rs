@@ -11,6 +11,7 @@ use numalab_host::{
     Mapping, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Line, Stamp, virtual_time};
+use numalab_record::study::{Quantity, Reading};
 use numalab_record::tiering::TierLook;
 use numalab_topology::{CpuId, Machine, MemoryPolicy, NodeId, NodeSet};
 
@@ -61,54 +62,12 @@ pub struct TieringProbe {
     pub tiers: Vec<NodeSet>,
 }
 
-/// The result of a probe.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TieringFound {
-    /// Mean time of an access in nanoseconds.
-    pub mean_ns: f64,
-    /// Mean time of an access in the last eighth of the time, in nanoseconds.
-    pub end_ns: f64,
-    /// Cost per access of the probe in nanoseconds, predicted from the accesses that the emulator
-    /// counted on each tier and the firmware's latencies or bandwidths. `None` without an emulator,
-    /// or if a tier has several nodes.
-    pub predicted_ns: Option<f64>,
-    /// The share of accesses in the last eighth of the time that the fast tier served, in percent;
-    /// `None` if `predicted_ns` is.
-    pub fast_accesses_percent: Option<f64>,
-    /// The share of pages on the fast tier at the end, of the part that is hot then, in percent;
-    /// `None` if the kernel reports no node for any of them.
-    pub hot_fast_percent: Option<f64>,
-    /// Pages that the kernel promoted, demoted, and failed to move meanwhile.
-    pub moved: MovedPages,
-    /// The nodes of pages at several times.
-    pub looks: Vec<TierLook>,
-}
-
-/// Pages that the kernel moved, by its own counters (`/proc/vmstat`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MovedPages {
-    /// Pages moved to a faster tier.
-    pub promoted: u64,
-    /// Pages moved to a slower tier.
-    pub demoted: u64,
-    /// Pages that could not be moved.
-    pub failed: u64,
-}
-
-impl MovedPages {
-    fn now() -> Self {
-        let text = Root::live().document("proc/vmstat").unwrap_or_default();
-        let PageMoves { promoted, demoted, failed, .. } = PageMoves::parse(&text);
-        Self { promoted: promoted.unwrap_or_default(), demoted, failed }
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            promoted: self.promoted.saturating_sub(before.promoted),
-            demoted: self.demoted.saturating_sub(before.demoted),
-            failed: self.failed.saturating_sub(before.failed),
-        }
-    }
+/// Returns the pages that the kernel promoted, demoted and failed to move, by its own counters
+/// (`/proc/vmstat`).
+fn moved_pages() -> [u64; 3] {
+    let text = Root::live().document("proc/vmstat").unwrap_or_default();
+    let PageMoves { promoted, demoted, failed, .. } = PageMoves::parse(&text);
+    [promoted.unwrap_or_default(), demoted, failed]
 }
 
 /// Returns the fast and the slow nodes of a machine with tiers: those of the first tier with cpus,
@@ -171,11 +130,15 @@ impl Stretch {
 }
 
 impl TieringProbe {
-    /// Places the working set and accesses it for the time.
+    /// Places the working set and accesses it for the time. Returns the figures of the whole time
+    /// and of its last eighth, and the nodes of pages at several times.
     ///
     /// # Errors
     /// [`MeasureError`] if the cpu, the memory or the clock is refused.
-    pub fn run(&self, context: &MeasureContext) -> Result<TieringFound, MeasureError> {
+    pub fn run(
+        &self,
+        context: &MeasureContext,
+    ) -> Result<(Vec<Reading>, Vec<TierLook>), MeasureError> {
         let parts = self.heat.parts(self.size_bytes);
         let size = parts.iter().sum::<u64>();
         let mut mapping = Mapping::new(usize::try_from(size).unwrap_or(usize::MAX), base_pages())?;
@@ -189,18 +152,47 @@ impl TieringProbe {
         let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;
         // Only the first touch needs the policy; the kernel must be free to move pages later.
         policy(MemoryPolicy::Local)?;
-        let before = MovedPages::now();
+        let before = moved_pages();
         let mut begun: Vec<Part<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
-        let mut found = self.measure(context, &mut begun, start, size)?;
-        found.moved = MovedPages::now().since(before);
+        let (all, end, looks) = self.measure(context, &mut begun, start, size)?;
+        let after = moved_pages();
+        let moved = [0, 1, 2].map(|at| after[at].saturating_sub(before[at]) as f64);
         let hottest = self.heat.hottest(parts.len(), self.moves(self.time));
         // The kernel reports no node for pages that NUMA balancing has marked until they are used.
         prepared[hottest].pass();
         let offset: u64 = parts[..hottest].iter().sum();
         let look = self.look(start + offset, parts[hottest])?;
         let known = look.fast_pages + look.slow_pages;
-        found.hot_fast_percent = (known > 0).then(|| look.fast_pages as f64 * 100.0 / known as f64);
-        Ok(found)
+        let hot_fast = (known > 0).then(|| look.fast_pages as f64 * 100.0 / known as f64);
+        Ok((self.readings(all, end, hot_fast, moved), looks))
+    }
+
+    /// Returns the figures. Only an emulator counts accesses; from these and the firmware's
+    /// latencies or bandwidths the time is predicted, unless a tier has several nodes.
+    fn readings(
+        &self,
+        all: Stretch,
+        end: Stretch,
+        hot_fast_percent: Option<f64>,
+        [promoted, demoted, failed]: [f64; 3],
+    ) -> Vec<Reading> {
+        let counted = |value: f64| (all.counted > 0).then_some(value);
+        let is_independent = self.access == TierAccess::Independent;
+        let gb_per_s = is_independent.then(|| Line::SIZE_BYTES as f64 / all.mean_ns());
+        let predicted_ns = all.predicted_ns / all.loads.max(1) as f64;
+        let fast_percent = end.fast as f64 * 100.0 / end.counted.max(1) as f64;
+        let figures = [
+            (Quantity::lower("latency-end", "ns"), Some(end.mean_ns())),
+            (Quantity::lower("latency", "ns"), Some(all.mean_ns())),
+            (Quantity::higher("bandwidth", "GB/s"), gb_per_s),
+            (Quantity::lower("predicted", "ns"), counted(predicted_ns)),
+            (Quantity::higher("fast-accesses", "%"), counted(fast_percent)),
+            (Quantity::higher("hot-fast", "%"), hot_fast_percent),
+            (Quantity::higher("promoted", "pages"), Some(promoted)),
+            (Quantity::lower("demoted", "pages"), Some(demoted)),
+            (Quantity::lower("failed", "pages"), Some(failed)),
+        ];
+        figures.into_iter().filter_map(|(quantity, value)| Some(quantity.at(value?))).collect()
     }
 
     /// Returns the number of moves of the hot set after this time.
@@ -219,7 +211,7 @@ impl TieringProbe {
         parts: &mut [Part<'_, '_>],
         start: u64,
         size: u64,
-    ) -> Result<TieringFound, MeasureError> {
+    ) -> Result<(Stretch, Stretch, Vec<TierLook>), MeasureError> {
         let (mut all, mut end, mut since_look) =
             (Stretch::default(), Stretch::default(), Stretch::default());
         let mut looks = Vec::new();
@@ -250,17 +242,7 @@ impl TieringProbe {
                 break;
             }
         }
-        let is_counted = all.counted > 0;
-        let per_load = |stretch: &Stretch| stretch.predicted_ns / stretch.loads.max(1) as f64;
-        Ok(TieringFound {
-            mean_ns: all.mean_ns(),
-            end_ns: end.mean_ns(),
-            predicted_ns: is_counted.then(|| per_load(&all)),
-            fast_accesses_percent: is_counted
-                .then(|| end.fast as f64 * 100.0 / end.counted.max(1) as f64),
-            looks,
-            ..TieringFound::default()
-        })
+        Ok((all, end, looks))
     }
 
     /// Accesses all parts once, in proportion to their heat.

@@ -25,3 +25,61 @@ pub use mood::Mood;
 pub use table::{Align, Column, Table, one_line};
 pub use terminal::Style;
 pub use terminal::bar::share_bar;
+
+/// Declares the formats, a row each: its name and its content.
+macro_rules! formats {
+    ($($format:ident = $name:literal, $content:literal;)*) => {
+        /// A format of results.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $(#[doc = $content] $format,)*
+        }
+
+        impl Format {
+            /// Every format with its name and its content.
+            pub const ALL: [(Self, &'static str, &'static str); [$($name),*].len()] =
+                [$((Self::$format, $name, $content)),*];
+
+            /// Returns its name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$format => $name,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Text = "text", "Text for a terminal";
+    Json = "json", "All results, with every raw sample";
+    Csv = "csv", "A row per measurement";
+    Md = "md", "Markdown";
+    Html = "html", "One self-contained page";
+    OpenMetrics = "openmetrics", "Gauges for Prometheus, in the OpenMetrics text format";
+    Callgrind = "callgrind",
+        "Cost of a program's memory by function, for KCachegrind (emulate and profile)";
+}
+
+impl Format {
+    /// Renders a page; `None` for a format that has no pages.
+    #[must_use]
+    pub fn of_page(self, page: &Page) -> Option<String> {
+        match self {
+            Self::Md => Some(page.markdown()),
+            Self::Html => Some(page.html()),
+            Self::Text | Self::Json | Self::Csv | Self::OpenMetrics | Self::Callgrind => None,
+        }
+    }
+
+    /// Renders rows of figures; `None` for a format that has none, or without values.
+    #[must_use]
+    pub fn of_rows(self, rows: &rows::Rows) -> Option<String> {
+        match self {
+            Self::Csv => Some(rows.csv()),
+            Self::OpenMetrics => rows.openmetrics(),
+            Self::Text | Self::Json | Self::Md | Self::Html | Self::Callgrind => None,
+        }
+    }
+}

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::study::Quantity;
 
 /// The unit of a metric's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "&'static str")]
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
@@ -36,6 +38,12 @@ impl Unit {
             Self::Percent => "%",
             Self::Seconds => "s",
         }
+    }
+}
+
+impl From<Unit> for &'static str {
+    fn from(unit: Unit) -> Self {
+        unit.symbol()
     }
 }
 

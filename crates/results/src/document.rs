@@ -18,6 +18,16 @@ pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Document { schema: kind, of })
 }
 
+/// Implements `Report::json` for a type that is its own document of this kind.
+macro_rules! document_of {
+    ($kind:ident) => {
+        fn json(&self) -> serde_json::Result<String> {
+            crate::document(numalab_record::Kind::$kind, self)
+        }
+    };
+}
+pub(crate) use document_of;
+
 /// Lower and upper bound.
 pub(crate) type Bounds = [f64; 2];
 

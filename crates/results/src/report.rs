@@ -15,7 +15,9 @@ pub trait Report {
     fn json(&self) -> serde_json::Result<String>;
 
     /// Returns the figures as rows; `None` if they make no table.
-    fn rows(&self) -> Option<Rows>;
+    fn rows(&self) -> Option<Rows> {
+        None
+    }
 
     /// Returns text for a terminal: by default the page.
     fn terminal(&self, style: Style) -> String {

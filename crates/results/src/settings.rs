@@ -2,10 +2,9 @@
 
 use numalab_page::rows::Rows;
 use numalab_page::{Page, Panel, Part, Table, Terminal};
-use numalab_record::Kind;
 use numalab_record::study::{BackendSettings, ListedSetting, SettingList};
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 
 impl Report for SettingList {
@@ -19,9 +18,7 @@ impl Report for SettingList {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudySettings, self)
-    }
+    document_of!(StudySettings);
 
     /// Returns one row per setting.
     fn rows(&self) -> Option<Rows> {

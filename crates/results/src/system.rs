@@ -3,13 +3,13 @@
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
+use numalab_record::NoEffect;
 use numalab_record::system::{
     AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
 };
-use numalab_record::{Kind, NoEffect};
 
 use super::topology::odd;
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 
 impl Report for KnobList {
@@ -29,9 +29,7 @@ impl Report for KnobList {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Knobs, self)
-    }
+    document_of!(Knobs);
 
     /// Returns one row per knob.
     fn rows(&self) -> Option<Rows> {
@@ -121,9 +119,7 @@ impl Report for BalancingProbed {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Probe, self)
-    }
+    document_of!(Probe);
 
     /// Returns one row per window.
     fn rows(&self) -> Option<Rows> {
@@ -167,9 +163,7 @@ impl Report for AcpiShown {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Acpi, self)
-    }
+    document_of!(Acpi);
 
     /// Returns one row per entry.
     fn rows(&self) -> Option<Rows> {

@@ -8,11 +8,10 @@ mod notes;
 use numalab_page::number::{count, size};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Mood, Page, Panel, Part, Table};
-use numalab_record::Kind;
 use numalab_record::system::Described;
 use numalab_topology::{Finding, Machine, Node, Severity};
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 
 impl Report for Described {
@@ -44,9 +43,7 @@ impl Report for Described {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Topology, self)
-    }
+    document_of!(Topology);
 
     /// Returns one row per node.
     fn rows(&self) -> Option<Rows> {

@@ -40,14 +40,15 @@ record! {
     }
 }
 
-record! {
-    /// The part of a [`FixedMemoryWindow`] before its targets.
-    pub struct WindowHead == 36, head 4 => {
+headed! {
+    /// CXL Fixed Memory Window Structure (CFMWS), type 1 (CXL 3.1 §9.18.1.3): host addresses that
+    /// firmware has reserved for CXL memory.
+    pub struct FixedMemoryWindow<'a>, WindowHead == 36, head 4 => {
         /// Reserved.
         pub reserved1: u32,
-        /// First host physical address.
+        /// First host physical address, a multiple of 256 MiB.
         pub base: u64,
-        /// Size.
+        /// Size, a multiple of 256 MiB times the ways.
         pub size_bytes: u64,
         /// See [`interleave_ways`].
         pub encoded_ways: u8,
@@ -61,68 +62,23 @@ record! {
         pub restrictions: WindowRestrictions,
         /// QoS throttling group.
         pub qos_group: u16,
+    } then {
+        /// UIDs of the host bridges that the window is interleaved over.
+        pub targets: List<'a, u32>,
     }
-}
-
-/// CXL Fixed Memory Window Structure (CFMWS), type 1 (CXL 3.1 §9.18.1.3): host addresses that
-/// firmware has reserved for CXL memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FixedMemoryWindow<'a> {
-    /// Reserved.
-    pub reserved1: u32,
-    /// First host physical address, a multiple of 256 MiB.
-    pub base: u64,
-    /// Size, a multiple of 256 MiB times the ways.
-    pub size_bytes: u64,
-    /// See [`interleave_ways`].
-    pub encoded_ways: u8,
-    /// 0 for modulo, 1 for XOR.
-    pub arithmetic: u8,
-    /// Reserved.
-    pub reserved2: u16,
-    /// See [`interleave_granularity_bytes`].
-    pub encoded_granularity: u32,
-    /// Permitted uses of the window.
-    pub restrictions: WindowRestrictions,
-    /// QoS throttling group.
-    pub qos_group: u16,
-    /// UIDs of the host bridges that the window is interleaved over.
-    pub targets: List<'a, u32>,
 }
 
 impl<'a> FixedMemoryWindow<'a> {
     fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let head = WindowHead::read(&mut bytes)?;
         let targets = usize::from(interleave_ways(head.encoded_ways)?).checked_mul(4)?;
-        Some(Self {
-            reserved1: head.reserved1,
-            base: head.base,
-            size_bytes: head.size_bytes,
-            encoded_ways: head.encoded_ways,
-            arithmetic: head.arithmetic,
-            reserved2: head.reserved2,
-            encoded_granularity: head.encoded_granularity,
-            restrictions: head.restrictions,
-            qos_group: head.qos_group,
-            targets: List::Bytes(bytes.get(..targets)?),
-        })
+        Some(Self::of(head, List::Bytes(bytes.get(..targets)?)))
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        let head = WindowHead {
-            reserved1: self.reserved1,
-            base: self.base,
-            size_bytes: self.size_bytes,
-            encoded_ways: self.encoded_ways,
-            arithmetic: self.arithmetic,
-            reserved2: self.reserved2,
-            encoded_granularity: self.encoded_granularity,
-            restrictions: self.restrictions,
-            qos_group: self.qos_group,
-        };
         let body = self.targets.size_bytes().saturating_add(WindowHead::SIZE);
         EntryHead::Word.write(writer, 1, body);
-        head.write(writer);
+        self.fixed().write(writer);
         self.targets.write(writer);
     }
 }
@@ -173,23 +129,10 @@ pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
     }
 }
 
-#[inline]
-pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw.bytes.get(EntryHead::Word.size()..).and_then(|mut body| {
-        Some(match raw.kind {
-            0 => Entry::HostBridge(Record::read(&mut body)?),
-            1 => Entry::Window(FixedMemoryWindow::read(body)?),
-            _ => return None,
-        })
-    });
-    typed.unwrap_or(Entry::Raw(raw))
-}
-
-pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-    match entry {
-        Entry::HostBridge(body) => EntryHead::Word.entry(writer, 0, body),
-        Entry::Window(body) => body.write(writer),
-        Entry::Raw(raw) => writer.bytes(raw.bytes),
+entries! {
+    Word {
+        0 => HostBridge,
+        varying 1 => Window(FixedMemoryWindow),
     }
 }
 

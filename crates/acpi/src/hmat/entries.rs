@@ -73,25 +73,11 @@ pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
     })
 }
 
-#[inline]
-pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw.bytes.get(EntryHead::Double.size()..).and_then(|mut body| {
-        Some(match raw.kind {
-            0 => Entry::Proximity(Record::read(&mut body)?),
-            1 => Entry::Locality(Locality::read(body)?),
-            2 => Entry::Cache(Cache::read(body)?),
-            _ => return None,
-        })
-    });
-    typed.unwrap_or(Entry::Raw(raw))
-}
-
-pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-    match entry {
-        Entry::Proximity(body) => EntryHead::Double.entry(writer, 0, body),
-        Entry::Locality(body) => body.write(writer),
-        Entry::Cache(body) => body.write(writer),
-        Entry::Raw(raw) => writer.bytes(raw.bytes),
+entries! {
+    Double {
+        0 => Proximity,
+        varying 1 => Locality(Locality),
+        varying 2 => Cache(Cache),
     }
 }
 

@@ -57,28 +57,6 @@ record! {
 }
 
 record! {
-    /// The part of a [`Gicc`] that ACPI 5.0 defines.
-    pub struct GiccHead == 40, head 2 => {
-        /// Reserved.
-        pub reserved: u16,
-        /// GIC CPU interface number.
-        pub interface_number: u32,
-        /// ACPI processor UID.
-        pub processor_uid: u32,
-        /// State of the processor.
-        pub flags: GiccFlags,
-        /// Version of the parking protocol, 0 or 1.
-        pub parking_version: u32,
-        /// Global interrupt number of the performance monitor.
-        pub performance_interrupt: u32,
-        /// Address of the parking mailbox.
-        pub parked_address: u64,
-        /// Address of the CPU interface.
-        pub base: u64,
-    }
-}
-
-record! {
     /// RISC-V INTC, type 24 (ACPI 6.6 §5.2.12.24, by an ECR to 6.5).
     pub struct Rintc == 36, head 2 => {
         /// Version of this structure.
@@ -115,28 +93,30 @@ record! {
     }
 }
 
-/// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14), of 40, 76, 80 or 82 bytes depending on the
-/// ACPI version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gicc<'a> {
-    /// Reserved.
-    pub reserved: u16,
-    /// GIC CPU interface number.
-    pub interface_number: u32,
-    /// ACPI processor UID.
-    pub processor_uid: u32,
-    /// State of the processor.
-    pub flags: GiccFlags,
-    /// Version of the parking protocol, 0 or 1.
-    pub parking_version: u32,
-    /// Global interrupt number of the performance monitor.
-    pub performance_interrupt: u32,
-    /// Address of the parking mailbox.
-    pub parked_address: u64,
-    /// Address of the CPU interface.
-    pub base: u64,
-    /// Fields added by later versions, starting with the GICV address.
-    pub extension: &'a [u8],
+headed! {
+    /// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14), of 40, 76, 80 or 82 bytes depending on the
+    /// ACPI version.
+    pub struct Gicc<'a>, GiccHead == 40, head 2 => {
+        /// Reserved.
+        pub reserved: u16,
+        /// GIC CPU interface number.
+        pub interface_number: u32,
+        /// ACPI processor UID.
+        pub processor_uid: u32,
+        /// State of the processor.
+        pub flags: GiccFlags,
+        /// Version of the parking protocol, 0 or 1.
+        pub parking_version: u32,
+        /// Global interrupt number of the performance monitor.
+        pub performance_interrupt: u32,
+        /// Address of the parking mailbox.
+        pub parked_address: u64,
+        /// Address of the CPU interface.
+        pub base: u64,
+    } then {
+        /// Fields added by later versions, starting with the GICV address.
+        pub extension: &'a [u8],
+    }
 }
 
 impl<'a> Gicc<'a> {
@@ -160,33 +140,13 @@ impl<'a> Gicc<'a> {
     }
 
     fn read(mut bytes: &'a [u8]) -> Option<Self> {
-        let head = GiccHead::read(&mut bytes)?;
-        Some(Self {
-            reserved: head.reserved,
-            interface_number: head.interface_number,
-            processor_uid: head.processor_uid,
-            flags: head.flags,
-            parking_version: head.parking_version,
-            performance_interrupt: head.performance_interrupt,
-            parked_address: head.parked_address,
-            base: head.base,
-            extension: bytes,
-        })
+        let fixed = GiccHead::read(&mut bytes)?;
+        Some(Self::of(fixed, bytes))
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        let head = GiccHead {
-            reserved: self.reserved,
-            interface_number: self.interface_number,
-            processor_uid: self.processor_uid,
-            flags: self.flags,
-            parking_version: self.parking_version,
-            performance_interrupt: self.performance_interrupt,
-            parked_address: self.parked_address,
-            base: self.base,
-        };
         EntryHead::Byte.write(writer, 11, self.extension.len().saturating_add(GiccHead::SIZE));
-        head.write(writer);
+        self.fixed().write(writer);
         writer.bytes(self.extension);
     }
 }
@@ -231,30 +191,13 @@ pub(crate) fn expected_size(kind: u16) -> Option<usize> {
     })
 }
 
-#[inline]
-pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw.bytes.get(EntryHead::Byte.size()..).and_then(|mut body| {
-        Some(match raw.kind {
-            0 => Entry::LocalApic(Record::read(&mut body)?),
-            9 => Entry::LocalX2apic(Record::read(&mut body)?),
-            11 => Entry::Gicc(Gicc::read(body)?),
-            17 => Entry::CorePic(Record::read(&mut body)?),
-            24 => Entry::Rintc(Record::read(&mut body)?),
-            _ => return None,
-        })
-    });
-    typed.unwrap_or(Entry::Raw(raw))
-}
-
-pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-    let head = EntryHead::Byte;
-    match entry {
-        Entry::LocalApic(body) => head.entry(writer, 0, body),
-        Entry::LocalX2apic(body) => head.entry(writer, 9, body),
-        Entry::Gicc(body) => body.write(writer),
-        Entry::CorePic(body) => head.entry(writer, 17, body),
-        Entry::Rintc(body) => head.entry(writer, 24, body),
-        Entry::Raw(raw) => writer.bytes(raw.bytes),
+entries! {
+    Byte {
+        0 => LocalApic,
+        9 => LocalX2apic,
+        17 => CorePic,
+        24 => Rintc,
+        varying 11 => Gicc(Gicc),
     }
 }
 

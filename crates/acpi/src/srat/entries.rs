@@ -204,37 +204,16 @@ pub(crate) fn expected_size(kind: u16) -> Option<usize> {
     })
 }
 
-#[inline]
-pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw.bytes.get(EntryHead::Byte.size()..).and_then(|mut body| {
-        let body = &mut body;
-        Some(match raw.kind {
-            0 => Entry::LocalApic(Record::read(body)?),
-            1 => Entry::Memory(Record::read(body)?),
-            2 => Entry::LocalX2apic(Record::read(body)?),
-            3 => Entry::Gicc(Record::read(body)?),
-            4 => Entry::GicIts(Record::read(body)?),
-            5 => Entry::GenericInitiator(Record::read(body)?),
-            6 => Entry::GenericPort(Record::read(body)?),
-            7 => Entry::Rintc(Record::read(body)?),
-            _ => return None,
-        })
-    });
-    typed.unwrap_or(Entry::Raw(raw))
-}
-
-pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
-    let head = EntryHead::Byte;
-    match entry {
-        Entry::LocalApic(body) => head.entry(writer, 0, body),
-        Entry::Memory(body) => head.entry(writer, 1, body),
-        Entry::LocalX2apic(body) => head.entry(writer, 2, body),
-        Entry::Gicc(body) => head.entry(writer, 3, body),
-        Entry::GicIts(body) => head.entry(writer, 4, body),
-        Entry::GenericInitiator(body) => head.entry(writer, 5, body),
-        Entry::GenericPort(body) => head.entry(writer, 6, body),
-        Entry::Rintc(body) => head.entry(writer, 7, body),
-        Entry::Raw(raw) => writer.bytes(raw.bytes),
+entries! {
+    Byte {
+        0 => LocalApic,
+        1 => Memory,
+        2 => LocalX2apic,
+        3 => Gicc,
+        4 => GicIts,
+        5 => GenericInitiator,
+        6 => GenericPort,
+        7 => Rintc,
     }
 }
 

@@ -8,7 +8,7 @@ use numalab_advise::Tries;
 use numalab_results::advice::TrialPlace;
 use numalab_stats::{Confidence, Direction, least_pairs};
 
-use super::{Format, MachineArgs, MemoryCostArgs, value};
+use super::{MachineArgs, MemoryCostArgs, ReportTo, value};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -94,12 +94,8 @@ pub(crate) struct AdviseArgs {
     /// Keep the trials in a new directory under DIR, for `numalab study report`
     #[arg(long, value_name = "DIR", conflicts_with = "predict_only")]
     pub keep: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// Write the advice to FILE
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportTo,
     /// Show the command line of QEMU and what would be tried; start nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -61,7 +61,7 @@ pub(crate) struct BisectArgs {
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     pub output: PathBuf,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
     /// Show what would be done; build and write nothing
     #[arg(long)]

@@ -63,6 +63,6 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
 }

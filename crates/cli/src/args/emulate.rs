@@ -1,12 +1,11 @@
 //! Arguments of `emulate`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 use numalab_topology::CpuSet;
 
-use super::{Format, MachineArgs, MemoryCostArgs};
+use super::{MachineArgs, MemoryCostArgs, ReportTo};
 
 /// The order in which threads take the machine's cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +61,8 @@ pub(crate) struct EmulateArgs {
     /// CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list
     #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
     pub threads: ThreadPlacement,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// Write the report to FILE (as JSON unless --format says otherwise)
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportTo,
     /// Show the command line of QEMU; start nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -49,7 +49,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,
     /// Output format; with --watch, text or json (one line per refresh)
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
 }
 

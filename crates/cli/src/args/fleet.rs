@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, HealthArgs};
+use super::{Format, HealthArgs, value};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -90,6 +90,6 @@ pub(crate) struct FleetReportArgs {
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
 }

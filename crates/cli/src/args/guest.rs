@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
     /// Output format of --kernel numalab
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = value::format())]
     pub format: Option<Format>,
     /// Label of the results of --kernel numalab
     #[arg(long, value_name = "TEXT")]

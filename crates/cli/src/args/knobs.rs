@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use numalab_host::Root;
 
-use super::Format;
+use super::{Format, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct KnobsArgs {
@@ -34,7 +34,7 @@ pub(crate) struct KnobListArgs {
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
     #[command(flatten)]
     pub root: RootArgs,

@@ -75,7 +75,7 @@ pub(crate) struct Output {
     #[arg(long, value_name = "WORD")]
     pub label: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
     /// Show what would be measured and how long it takes; start and write nothing
     #[arg(long)]

@@ -66,7 +66,7 @@ pub(crate) struct TieringArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
     /// Show what it would do; measure nothing
     #[arg(long)]
@@ -104,7 +104,7 @@ pub(crate) struct BalancingArgs {
     #[arg(long, value_name = "CPU")]
     pub to: Option<u32>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
     /// Show which CPUs and nodes would be used; measure nothing
     #[arg(long)]

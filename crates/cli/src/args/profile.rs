@@ -1,13 +1,12 @@
 //! Arguments of `profile`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use numalab_record::profile::SourceName;
 
-use super::{Format, MachineArgs, MemoryCostArgs, ThreadPlacement, value};
+use super::{EmulatedArgs, MachineArgs, MemoryCostArgs, ReportTo, ThreadPlacement, value};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(["pid", "command"]), after_help = "\
@@ -42,7 +41,7 @@ With a command, the report goes to standard error, the exit code is the command'
 that it leaves behind are ended. If interrupted, the report covers what was seen so far.")]
 pub(crate) struct ProfileArgs {
     /// A running process, with all its threads
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["emulate", "emulate_like", "cpus"])]
     pub pid: Option<u32>,
     /// Time to observe, such as 10s; a command still running then is ended
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
@@ -50,30 +49,16 @@ pub(crate) struct ProfileArgs {
     /// Source of the figures
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = source())]
     pub source: WantedSource,
-    /// Emulate this machine: a machine file, or a name from `numalab machine list`
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["emulate", "pid"])]
-    pub emulate_like: Option<String>,
-    /// Emulate these nodes: 4, 1G,1G,2G,0 (memory), 1G:4,2G:0 (with CPUs)
-    #[arg(long, value_name = "NODES", conflicts_with = "pid")]
-    pub emulate: Option<String>,
-    /// With --emulate: rows of distances, such as 10,20;20,10
-    #[arg(long, value_name = "ROWS", requires = "emulate")]
-    pub distances: Option<String>,
-    /// Number of CPUs of an emulated machine
-    #[arg(long, value_name = "N", conflicts_with = "pid")]
-    pub cpus: Option<u32>,
+    #[command(flatten)]
+    pub emulated: EmulatedArgs,
     #[command(flatten)]
     pub costs: MemoryCostArgs,
     /// CPUs that emulated threads take in turn: spread (over the nodes), pack (node by node), or a
     /// list
     #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
     pub threads: ThreadPlacement,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// Write the report to FILE (as JSON unless --format says otherwise)
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportTo,
     /// Show which source would be used, and why not a better one; start and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -102,25 +87,13 @@ impl ProfileArgs {
     }
 
     fn names_machine(&self) -> bool {
-        self.emulate.is_some()
-            || self.emulate_like.is_some()
-            || self.cpus.is_some()
-            || self.costs.are_given()
+        let EmulatedArgs { emulate_like, emulate, cpus, .. } = &self.emulated;
+        emulate_like.is_some() || emulate.is_some() || cpus.is_some() || self.costs.are_given()
     }
 
     /// Returns the machine to emulate: this one unless another is named.
     pub fn machine(&self) -> MachineArgs {
-        MachineArgs {
-            source: None,
-            topology: None,
-            emulate_like: self.emulate_like.clone(),
-            emulate: self.emulate.clone(),
-            distances: self.distances.clone(),
-            emulate_tiers: None,
-            cxl: false,
-            cpus: self.cpus,
-            memory: None,
-        }
+        MachineArgs { emulated: self.emulated.clone(), ..MachineArgs::default() }
     }
 }
 

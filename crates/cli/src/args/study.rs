@@ -19,7 +19,7 @@ pub(crate) enum StudyCommand {
     #[command(after_help = "Example:\n  numalab study list")]
     List {
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Text)]
+        #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
     /// Write a commented study file, ready to run
@@ -30,7 +30,7 @@ pub(crate) enum StudyCommand {
         /// A bundled study, or a file
         study: String,
         /// Output format: text is the study's TOML
-        #[arg(long, value_enum, default_value_t = Format::Text)]
+        #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
     /// List the settings of the backends, for [backend.NAME] and --set
@@ -39,7 +39,7 @@ pub(crate) enum StudyCommand {
         /// Show only the settings of this backend
         backend: Option<String>,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Text)]
+        #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
     /// Print what would run, in which order, and for how long; write nothing
@@ -121,7 +121,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub change: Change,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
 }
 
@@ -184,7 +184,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
 }
 
@@ -193,7 +193,7 @@ pub(crate) struct ReportArgs {
     /// The result directory
     pub directory: PathBuf,
     /// Print it instead of writing report.md, report.html and samples.csv
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = value::format())]
     pub format: Option<Format>,
     /// Exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]

@@ -6,21 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Format, value};
 
-/// A machine: the live one, one described by a file, or an emulated one.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct MachineArgs {
-    /// Source of the machine: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR,
-    /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), lscpu:FILE (plain, -e, -p or -J),
-    /// lstopo:FILE (XML or synthetic), numactl:FILE, results:DIR (with its measurements)
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-    /// A machine described in numalab's own TOML
-    #[arg(long, value_name = "FILE", conflicts_with = "source")]
-    pub topology: Option<PathBuf>,
+/// A machine that is emulated.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct EmulatedArgs {
     /// A machine with known memory: a machine file, or a name from `numalab machine list`. Guests
     /// get its topology and memory system (latencies, load curves, caches, TLBs), and this part of
     /// it: --cpus and --memory [default for guests: two CPUs and at most 512M per node]
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["source", "topology", "emulate", "emulate_tiers"])]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "emulate")]
     pub emulate_like: Option<String>,
     /// Emulate nodes: 4, 2U (every node in two), 1G,1G,2G,0 (memory), 1G:4,2G:0 (with CPUs)
     #[arg(long, value_name = "NODES")]
@@ -28,19 +20,34 @@ pub(crate) struct MachineArgs {
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
+    /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+}
+
+/// A machine: the live one, one described by a file, or an emulated one.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct MachineArgs {
+    /// Source of the machine: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR,
+    /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), lscpu:FILE (plain, -e, -p or -J),
+    /// lstopo:FILE (XML or synthetic), numactl:FILE, results:DIR (with its measurements)
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["emulate_like", "cpus"])]
+    pub source: Option<String>,
+    /// A machine described in numalab's own TOML
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "emulate_like", "cpus"])]
+    pub topology: Option<PathBuf>,
+    #[command(flatten)]
+    pub emulated: EmulatedArgs,
     /// Emulate tiers of memory, fastest first: SIZE@NS each, optionally with a bandwidth limit and
     /// a memory-side cache (2G@100ns,8G@300ns,10G/s,cache=64M); all CPUs are on the first, and the
     /// others are nodes without CPUs
-    #[arg(long, value_name = "TIERS", conflicts_with_all = ["source", "topology", "emulate", "memory"])]
+    #[arg(long, value_name = "TIERS", conflicts_with_all = ["source", "topology", "emulate", "emulate_like", "memory"])]
     pub emulate_tiers: Option<String>,
     /// With --emulate-tiers: make the second tier memory of a CXL device, found by Linux's own
     /// drivers (--kernel backports); a multiple of 256M. Each access to it takes about a
     /// microsecond of real time
     #[arg(long, requires = "emulate_tiers")]
     pub cxl: bool,
-    /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
-    #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
-    pub cpus: Option<u32>,
     /// With --cpus: total memory (default: the sum of the nodes, else 1G each)
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
@@ -121,7 +128,7 @@ Examples:
         #[command(flatten)]
         tables: TableArgs,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Text)]
+        #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
     /// Check tables, each by itself and against each other; exit 5 on an error
@@ -136,7 +143,7 @@ Examples:
         #[arg(long)]
         strict: bool,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Text)]
+        #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
     /// Write the tables of a machine, for QEMU's -acpitable or an override initrd

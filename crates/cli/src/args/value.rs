@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_formats::size;
 use numalab_host::allowed_now;
+use numalab_page::Format;
 use numalab_record::StreamKernel;
 use numalab_results::explore::Expectation;
 use numalab_stats::Direction;
@@ -181,6 +182,11 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(values).try_map(move |text| {
         choices.iter().find(|(_, name, _)| *name == text).map(|(value, ..)| *value).ok_or(text)
     })
+}
+
+/// Reads the name of a format.
+pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
+    one_of(Format::ALL)
 }
 
 /// Reads `lower` or `higher`.

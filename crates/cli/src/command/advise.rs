@@ -99,17 +99,17 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
-    let text = output::render(advice, args.format)?;
-    if let Some(file) = &args.output {
-        output::save(file, &text)?;
-    }
+    args.report.deliver(advice, |text| match output::quiet() {
+        true => Ok(()),
+        false => output::print(text),
+    })?;
     if output::quiet() {
         let best = advice.best().and_then(|option| option.commands.first());
         let asis = || output::shell_lines(&args.command).trim_end().to_owned();
         let line = best.map_or_else(asis, |best| best.command.clone());
         return output::print(&format!("{line}\n"));
     }
-    if args.output.is_some() { Ok(()) } else { output::print(&text) }
+    Ok(())
 }
 
 /// Fails if trials were interrupted: their advice is incomplete.

@@ -6,13 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use numalab_host::{
-    Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
+    Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
 };
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
 use numalab_launch::identity::{self, Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
+use super::own;
 use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     match here {
         Some(size) if args.dry_run => (0..size)
             .try_for_each(|rank| prepare(args, Some(&Task::of_own(rank, size))).map(drop))?,
-        Some(size) => return start(size),
+        Some(size) => return own::start_ranks(size).map(ExitCode::from),
         None => {
             let prepared = prepare(args, task.as_ref())?;
             if !args.dry_run {
@@ -132,14 +133,6 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
     Ok(Some(Home { node, cpus }))
 }
 
-/// Starts this command again as ranks.
-fn start(ranks: usize) -> Result<ExitCode, Failure> {
-    let mut words = vec![own_program()?];
-    words.extend(std::env::args().skip(1));
-    let interrupt = Interrupt::install()?;
-    Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
-}
-
 /// Keeps this thread, and so the command that it becomes, on the cpus of a node; leaves it
 /// unchanged if the node has none.
 fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
@@ -165,16 +158,9 @@ fn command_of(args: &BindArgs) -> Result<Vec<String>, Failure> {
     if let Some(program) = &args.executable {
         command.insert(0, program.clone());
     } else if command.first().is_none_or(|word| word.starts_with('-')) {
-        command.splice(0..0, [own_program()?, "latency".to_owned()]);
+        command.splice(0..0, [own::own_word()?, "latency".to_owned()]);
     }
     Ok(command)
-}
-
-/// Returns the path of this program.
-pub(crate) fn own_program() -> Result<String, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Failed, format!("own program: {error}")))?;
-    Ok(own.to_string_lossy().into_owned())
 }
 
 /// Replaces this process by the command; returns only if that fails.

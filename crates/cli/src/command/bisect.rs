@@ -69,10 +69,7 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
     let text = read_file_text(&path, MOST_RESULT_BYTES).map_err(|error| wrong(&error))?;
     let found: BisectDocument = Kind::Bisect.read(&text).map_err(|error| wrong(&error))?;
-    match format {
-        Some(format) => output::show(&found, format),
-        None => output::print_paths(&write_reports(&found, directory)?),
-    }
+    output::show_again(&found, format, || write_reports(&found, directory))
 }
 
 fn write_reports(found: &BisectDocument, directory: &Path) -> Result<[PathBuf; 2], Failure> {

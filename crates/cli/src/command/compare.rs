@@ -8,47 +8,83 @@ mod studies;
 
 use std::path::{Path, PathBuf};
 
+use numalab_results::Report;
 use numalab_results::compare::Tolerance;
 
 use crate::args::{CompareArgs, FailIf};
 use crate::failure::{Code, Failure};
+use crate::output;
 
 pub(crate) use runs::{compare, named_runs};
 
 /// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
+/// A comparison with what `--fail-if` asks about it.
+pub(crate) struct Compared {
+    pub report: Box<dyn Report>,
+    /// True if anything is worse by more than the margin, and if a far end is.
+    pub worse: [bool; 2],
+    pub margin_percent: f64,
+    /// Name of the baseline.
+    pub baseline: String,
+}
+
+impl Compared {
+    /// Fails with exit code 4 if `--fail-if` is given and anything, or a far end, is worse.
+    pub fn fail_if(&self, condition: Option<FailIf>) -> Result<(), Failure> {
+        let [is_worse, is_far_end_worse] = self.worse;
+        let what = match condition {
+            Some(_) if is_worse => "worse",
+            Some(FailIf::FarEnds) if is_far_end_worse => "far ends worse",
+            _ => return Ok(()),
+        };
+        let message =
+            format!("{what} than {} by more than {} %", self.baseline, self.margin_percent);
+        Err(Failure::new(Code::Worse, message))
+    }
+}
+
 /// Compares the given results, and prints what changed.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
     }
-    match (&args.results[..], &args.baseline[..]) {
-        (candidate, baseline) if !baseline.is_empty() => runs::run(args, baseline, candidate),
+    let compared = match (&args.results[..], &args.baseline[..]) {
+        (candidate, baseline) if !baseline.is_empty() => of_runs(args, baseline, candidate),
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
             directories(args, baseline, candidate)
         }
-        ([file, result], _) if machine::is_machine(file) => machine::run(args, file, result),
-        ([baseline, candidate], _) => samples::run(args, [baseline, candidate]),
+        ([file, result], _) if machine::is_machine(file) => machine::compared(args, file, result),
+        ([baseline, candidate], _) => samples::compared(args, [baseline, candidate]),
         _ => Err(Failure::bad_input(
             "expected two result directories or two files, or result directories and \
              --baseline DIR...",
         )),
-    }
+    }?;
+    output::show(&*compared.report, args.format)?;
+    compared.fail_if(args.fail_if)
 }
 
-fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<(), Failure> {
+fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<Compared, Failure> {
     match [first, second].map(|path| numalab_study::is_study(path)) {
         [true, true] => {
             refuse_metric(args)?;
-            studies::run(args, [first, second])
+            studies::compared(args, [first, second])
         }
-        [false, false] => {
-            runs::run(args, std::slice::from_ref(first), std::slice::from_ref(second))
-        }
+        [false, false] => of_runs(args, std::slice::from_ref(first), std::slice::from_ref(second)),
         [true, false] => Err(unlike(first, second)),
         [false, true] => Err(unlike(second, first)),
     }
+}
+
+fn of_runs(
+    args: &CompareArgs,
+    baseline: &[PathBuf],
+    candidate: &[PathBuf],
+) -> Result<Compared, Failure> {
+    refuse_metric(args)?;
+    compare(&named_runs(baseline)?, &named_runs(candidate)?, args.margin.unwrap_or(MARGIN))
 }
 
 fn refuse_metric(args: &CompareArgs) -> Result<(), Failure> {
@@ -69,21 +105,4 @@ fn unlike(study: &Path, run: &Path) -> Failure {
 fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
     Tolerance::percent(margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
-}
-
-/// Fails with exit code 4 if `--fail-if` is given and anything, or a far end, is worse by more than
-/// the margin.
-pub(crate) fn fail_if(
-    condition: Option<FailIf>,
-    [any_worse, any_far_end_worse]: [bool; 2],
-    margin_percent: f64,
-    baseline: &str,
-) -> Result<(), Failure> {
-    let what = match condition {
-        Some(_) if any_worse => "worse",
-        Some(FailIf::FarEnds) if any_far_end_worse => "far ends worse",
-        _ => return Ok(()),
-    };
-    let message = format!("{what} than {baseline} by more than {margin_percent} %");
-    Err(Failure::new(Code::Worse, message))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, Followed, ProgramError, in_turn};
-use numalab_host::{note, print_error};
+use numalab_host::note;
 use numalab_topology::{CpuId, Machine};
 
 use crate::args::{EmulateArgs, ThreadPlacement};
@@ -16,7 +16,7 @@ use crate::source::{describe, describe_guest};
 
 /// Runs a program on an emulated machine, reports the cost of its memory, and exits with its code.
 pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
-    let described = match args.machine.emulate_like {
+    let described = match args.machine.emulated.emulate_like {
         // Guests are small by default; a program gets all the memory that it touches.
         Some(_) => describe(&args.machine)?,
         None => describe_guest(&args.machine)?,
@@ -67,10 +67,7 @@ pub(super) fn threads(
 /// Prints or writes the report of all processes.
 fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     followed.remarks().into_iter().for_each(note);
-    match &args.output {
-        Some(file) => output::keep(&followed.report, args.format, file)?,
-        None => print_error(output::render(&followed.report, args.format)?),
-    }
+    args.report.deliver(&followed.report, output::print_apart)?;
     has_most(followed)
 }
 

@@ -11,6 +11,7 @@ use numalab_results::fleet::analyse;
 use numalab_results::fleet::page::FleetReport;
 
 use super::health;
+use super::own::own_program;
 use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -56,8 +57,7 @@ impl From<SubmitError> for Failure {
 
 fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     let hosts = slurm::hosts(args.partition.as_deref(), args.hosts.as_deref())?;
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Failed, format!("this program's path: {error}")))?;
+    let program = own_program()?;
     let directory = std::path::absolute(&args.directory)
         .map_err(|error| Failure::at(&args.directory, error))?;
     let measure = match args.measure.is_empty() {

@@ -11,7 +11,7 @@ use numalab_record::{Document, Effort, Run, SurveyChoice};
 use numalab_results::compare::NamedRun;
 use numalab_topology::Machine;
 
-use super::compare::{compare, fail_if, named_runs};
+use super::compare::{compare, named_runs};
 use super::measuring::{
     Target, complain, context_for, deliver, facts_now, interrupted, machine_here, measure_phases,
     new_run, note_clock, print_plan, recorder_for,
@@ -163,10 +163,9 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
 }
 
 fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result<(), Failure> {
-    let comparison = compare(baseline, runs, args.margin)?;
+    let compared = compare(baseline, runs, args.margin)?;
     if args.given.output.format == Format::Text {
-        output::show(&comparison, Format::Text)?;
+        output::show(&*compared.report, Format::Text)?;
     }
-    let worse = [comparison.any_worse(), comparison.any_far_end_worse()];
-    fail_if(args.fail_if, worse, args.margin, &comparison.baseline.join(", "))
+    compared.fail_if(args.fail_if)
 }

@@ -4,7 +4,7 @@ mod emulation;
 
 use std::process::ExitCode;
 
-use numalab_host::{Interrupt, Root, SourceLines, note, print_error, read_machine};
+use numalab_host::{Interrupt, Root, SourceLines, note, read_machine};
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
 use numalab_results::profile::page::hindrance_words;
@@ -49,7 +49,9 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     };
     name_code(&mut profile);
     notes(&profile);
-    deliver(args, &profile)?;
+    // The report about a command is apart from its own output.
+    let print = if args.pid.is_some() { output::print } else { output::print_apart };
+    args.report.deliver(&profile, print)?;
     Ok(exit_code(profile.ended))
 }
 
@@ -102,17 +104,6 @@ fn notes(profile: &Profile) {
         _ => return,
     };
     note(format!("{what}; the report covers the time until then"));
-}
-
-/// Prints the report: to standard error for a command, apart from its own output; to standard
-/// output for a process.
-fn deliver(args: &ProfileArgs, profile: &Profile) -> Result<(), Failure> {
-    match &args.output {
-        Some(file) => return output::keep(profile, args.format, file),
-        None if args.pid.is_some() => return output::show(profile, args.format),
-        None => print_error(output::render(profile, args.format)?),
-    }
-    Ok(())
 }
 
 /// Returns the command's exit code as a shell would.

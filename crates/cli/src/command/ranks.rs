@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, note};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
@@ -13,8 +12,8 @@ use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
 
-use super::bind::own_program;
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
+use super::own;
 use crate::args::{Format, Measuring, Output, RankArgs, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
@@ -68,11 +67,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     if output.dry_run {
         return output::print(&format!("{ranks} ranks on this machine, one on each core\n"));
     }
-    let mut words = vec![own_program()?];
-    words.extend(std::env::args().skip(1));
-    let interrupt = Interrupt::install()?;
-    let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
-    match numalab_launch::local::run(ranks, &words, &interrupt)? {
+    match own::start_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
         0 => Ok(()),
         // The rank has already printed its error.
         code => Err(Failure::of_rank(code)),

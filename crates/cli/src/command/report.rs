@@ -1,15 +1,14 @@
 //! `numalab report`.
 
-mod scaling;
-
 use std::io::ErrorKind;
 use std::path::Path;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
-use numalab_launch::scale::is_scaling;
+use numalab_launch::scale::{is_scaling, read_scaling};
 use numalab_record::file;
 use numalab_results::documents::with_report;
 use numalab_results::run::Summary;
+use numalab_results::scaling::ScalingSummary;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};
@@ -26,7 +25,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     if is_scaling(&args.place) {
-        return scaling::run(args);
+        let scaling = read_scaling(&args.place)?;
+        let report = ScalingSummary::of(&scaling);
+        let format = args.format.or_else(|| args.place.is_file().then_some(Format::Text));
+        return output::show_again(&report, format, || output::write_pages(&report, &args.place));
     }
     if !args.place.is_dir() {
         return of_file(&args.place, args.format.unwrap_or(Format::Text));
@@ -38,10 +40,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return super::study::report(&args.place, args.format);
     }
     let document = numalab_measure::read(&args.place)?;
-    match args.format {
-        Some(format) => output::show(&Summary::of(&document), format),
-        None => output::print_paths(&write_reports(&document, &args.place)?),
-    }
+    let write = || write_reports(&document, &args.place);
+    output::show_again(&Summary::of(&document), args.format, write)
 }
 
 /// Prints a document of any kind, including reports of the memory emulator.

@@ -11,7 +11,7 @@ use numalab_launch::scale::{
 use numalab_record::shell::command_line;
 use numalab_topology::{Allowed, Machine, NodeId};
 
-use super::bind::own_program;
+use super::own::own_word;
 use crate::args::ScaleArgs;
 use crate::failure::{Code, Failure};
 use crate::input;
@@ -127,7 +127,7 @@ fn show(
     directory: Option<&ResultDirectory>,
 ) -> Result<(), Failure> {
     let architecture = manifest.architecture().map_err(Failure::bad_input)?;
-    let own = own_program()?;
+    let own = own_word()?;
     // Users often look at a script on a machine that cannot run it.
     let launcher = launcher.resolve().unwrap_or(launcher);
     let line = Line { in_job: true, ..line(manifest, launcher, &own) };
@@ -206,7 +206,7 @@ fn absolute(path: &Path) -> String {
 
 /// Submits the batch script.
 fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
-    let (_, script) = batch(args, manifest, &own_program()?);
+    let (_, script) = batch(args, manifest, &own_word()?);
     let answer = submit(&script).map_err(|error| match error {
         CommandError::NotFound { program } => {
             let remedy = "apt-get install slurm-client, or run it without --submit";
@@ -229,7 +229,7 @@ fn execute(
     directory: &ResultDirectory,
 ) -> Result<(), Failure> {
     let architecture = manifest.architecture().map_err(Failure::bad_input)?;
-    let own = own_program()?;
+    let own = own_word()?;
     let interrupt = Interrupt::install()?;
     let runner = Runner {
         manifest,

@@ -19,76 +19,49 @@ const HIGHER_FIRST: u8 = 1;
 const LOWER_FIRST: u8 = 2;
 const NEED_INITIATOR: u8 = 4;
 
+/// The fields of a pair that an attribute describes.
+type Fields = fn(&mut AccessAttributes) -> Vec<&mut Option<u64>>;
+
 /// An attribute known to hwloc by this name.
 struct Attribute {
     name: &'static str,
     flags: u8,
-    of: fn(&AccessAttributes) -> Option<u64>,
-    /// The fields of a pair that it describes.
-    fields: fn(&mut AccessAttributes) -> Vec<&mut Option<u64>>,
+    fields: Fields,
     /// Number of units of the field in one unit of the attribute.
     scale: u64,
 }
 
-const BANDWIDTH: u8 = HIGHER_FIRST | NEED_INITIATOR;
-const LATENCY: u8 = LOWER_FIRST | NEED_INITIATOR;
+const fn bandwidth(name: &'static str, fields: Fields) -> Attribute {
+    Attribute { name, flags: HIGHER_FIRST | NEED_INITIATOR, fields, scale: 1 }
+}
+
+const fn latency(name: &'static str, fields: Fields) -> Attribute {
+    Attribute { name, flags: LOWER_FIRST | NEED_INITIATOR, fields, scale: 1000 }
+}
+
 /// The attributes of reads and writes come before those of both, which are their mean.
 const ATTRIBUTES: [Attribute; 6] = [
-    Attribute {
-        name: "ReadBandwidth",
-        flags: BANDWIDTH,
-        of: |access| access.read_bandwidth_mb_per_s,
-        fields: |access| vec![&mut access.read_bandwidth_mb_per_s],
-        scale: 1,
-    },
-    Attribute {
-        name: "WriteBandwidth",
-        flags: BANDWIDTH,
-        of: |access| access.write_bandwidth_mb_per_s,
-        fields: |access| vec![&mut access.write_bandwidth_mb_per_s],
-        scale: 1,
-    },
-    Attribute {
-        name: "ReadLatency",
-        flags: LATENCY,
-        of: |access| access.read_latency_ps,
-        fields: |access| vec![&mut access.read_latency_ps],
-        scale: 1000,
-    },
-    Attribute {
-        name: "WriteLatency",
-        flags: LATENCY,
-        of: |access| access.write_latency_ps,
-        fields: |access| vec![&mut access.write_latency_ps],
-        scale: 1000,
-    },
-    Attribute {
-        name: "Bandwidth",
-        flags: BANDWIDTH,
-        of: |access| mean(access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s),
-        fields: |access| {
-            vec![&mut access.read_bandwidth_mb_per_s, &mut access.write_bandwidth_mb_per_s]
-        },
-        scale: 1,
-    },
-    Attribute {
-        name: "Latency",
-        flags: LATENCY,
-        of: |access| mean(access.read_latency_ps, access.write_latency_ps),
-        fields: |access| vec![&mut access.read_latency_ps, &mut access.write_latency_ps],
-        scale: 1000,
-    },
+    bandwidth("ReadBandwidth", |of| vec![&mut of.read_bandwidth_mb_per_s]),
+    bandwidth("WriteBandwidth", |of| vec![&mut of.write_bandwidth_mb_per_s]),
+    latency("ReadLatency", |of| vec![&mut of.read_latency_ps]),
+    latency("WriteLatency", |of| vec![&mut of.write_latency_ps]),
+    bandwidth("Bandwidth", |of| {
+        vec![&mut of.read_bandwidth_mb_per_s, &mut of.write_bandwidth_mb_per_s]
+    }),
+    latency("Latency", |of| vec![&mut of.read_latency_ps, &mut of.write_latency_ps]),
 ];
-/// Attributes that repeat properties of the objects.
-const OF_OBJECTS: [&str; 2] = ["Capacity", "Locality"];
 
-/// Returns the value that hwloc derives from those of reads and writes.
-fn mean(read: Option<u64>, write: Option<u64>) -> Option<u64> {
-    match (read, write) {
-        (Some(read), Some(write)) => Some(read.midpoint(write)),
-        (one, other) => one.or(other),
+impl Attribute {
+    /// Returns the value of its field, or the mean of its fields.
+    fn of(&self, access: &AccessAttributes) -> Option<u64> {
+        let mut access = access.clone();
+        let values = (self.fields)(&mut access).into_iter().filter_map(|field| *field);
+        values.reduce(u64::midpoint)
     }
 }
+
+/// Attributes that repeat properties of the objects.
+const OF_OBJECTS: [&str; 2] = ["Capacity", "Locality"];
 
 /// Writes the known attributes of accesses by nodes with online cpus; `objects` has the number of
 /// each node's object.
@@ -104,7 +77,7 @@ pub(super) fn write(machine: &Machine, objects: &BTreeMap<NodeId, u64>, xml: &mu
     let known: Vec<(&AccessAttributes, String, u64)> = known.collect();
     for attribute in &ATTRIBUTES {
         let figure = |access| {
-            let value = (attribute.of)(access)?;
+            let value = attribute.of(access)?;
             let rounded = value.saturating_add(attribute.scale / 2) / attribute.scale;
             (rounded > 0).then_some(rounded)
         };

@@ -8,7 +8,6 @@ pub use words::what;
 use numalab_page::number::{count, figure, trimmed};
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page};
-use numalab_record::Kind;
 use numalab_record::shell::command_line;
 use words::{change_to_make, judged, signed};
 
@@ -16,7 +15,7 @@ use crate::VerdictWord;
 use crate::advice::{
     Advice, AdvisedOption, Candidate, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
 };
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 
 impl Report for Advice {
@@ -36,9 +35,7 @@ impl Report for Advice {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Advice, self)
-    }
+    document_of!(Advice);
 
     /// Returns one row per option.
     fn rows(&self) -> Option<Rows> {
@@ -87,17 +84,16 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
         None if advice.profile.is_none() => "Nothing was tried or predicted".to_owned(),
         None => with_waits("No gain from placement"),
         Some(option) => {
-            let measured = option.measured.as_ref();
-            let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
-            let predicted = option.predicted.map_or(0.0, |of| of.change_percent);
-            let (change, of, how) = found.unwrap_or((predicted, "time".to_owned(), "predicted"));
-            let here = match (how, advice.place) {
-                ("measured", TrialPlace::Host) => " on this machine",
-                ("measured", TrialPlace::Guest) => " in a guest",
-                ("measured", TrialPlace::Emulation) => " under emulation",
-                _ => "",
+            let found = option.measured.as_ref().map(|of| (of.change_percent, judged(advice)));
+            let how = match (&found, advice.place) {
+                (None, _) => "predicted",
+                (Some(_), TrialPlace::Host) => "measured on this machine",
+                (Some(_), TrialPlace::Guest) => "measured in a guest",
+                (Some(_), TrialPlace::Emulation) => "measured under emulation",
             };
-            format!("{}: {} % of the {of}, {how}{here}", what(&option.candidate), signed(change))
+            let predicted = option.predicted.map_or(0.0, |of| of.change_percent);
+            let (change, of) = found.unwrap_or((predicted, "time".to_owned()));
+            format!("{}: {} % of the {of}, {how}", what(&option.candidate), signed(change))
         }
     }
 }

@@ -69,21 +69,23 @@ pub struct ComparedRow {
     pub pages_differ: Option<(u64, u64)>,
 }
 
-impl RunComparison {
-    pub(crate) fn of(of: &Comparison) -> Self {
+impl Comparison {
+    /// Returns the document, which has each row in words.
+    #[must_use]
+    pub fn document(&self) -> RunComparison {
         let rows = |rows: &[ComparedCell]| rows.iter().map(ComparedRow::of).collect();
-        Self {
-            baseline: of.baseline.clone(),
-            candidate: of.candidate.clone(),
-            tolerance_percent: of.tolerance.as_percent(),
-            judged: of.is_judged(),
-            any_worse: of.any_worse(),
-            kinds: rows(&of.kinds),
-            cells: rows(&of.rows),
-            only_in_baseline: of.only_in_baseline.clone(),
-            only_in_candidate: of.only_in_candidate.clone(),
-            not_in_every_run: of.not_in_every_run.clone(),
-            environment: of.environment.clone(),
+        RunComparison {
+            baseline: self.baseline.clone(),
+            candidate: self.candidate.clone(),
+            tolerance_percent: self.tolerance.as_percent(),
+            judged: self.is_judged(),
+            any_worse: self.any_worse(),
+            kinds: rows(&self.kinds),
+            cells: rows(&self.rows),
+            only_in_baseline: self.only_in_baseline.clone(),
+            only_in_candidate: self.only_in_candidate.clone(),
+            not_in_every_run: self.not_in_every_run.clone(),
+            environment: self.environment.clone(),
         }
     }
 }

@@ -4,11 +4,11 @@ use numalab_page::number::{count, figure, percent, size, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::text::cut_middle;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table, Terminal};
-use numalab_record::{Experiment, Kind};
+use numalab_record::Experiment;
 
 use super::document::{ComparedRow, RunComparison};
-use crate::compare::{AnswerWord, Comparison, FactDifference};
-use crate::document;
+use crate::compare::{AnswerWord, FactDifference};
+use crate::document::document_of;
 use crate::label;
 use crate::report::Report;
 use crate::run::page::rows::{FIELDS, fields};
@@ -18,20 +18,6 @@ const NAME_WIDTH: usize = 55;
 /// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
-
-impl Report for Comparison {
-    fn page(&self) -> Page {
-        RunComparison::of(self).page()
-    }
-
-    fn json(&self) -> serde_json::Result<String> {
-        RunComparison::of(self).json()
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        RunComparison::of(self).rows()
-    }
-}
 
 impl Report for RunComparison {
     fn page(&self) -> Page {
@@ -57,9 +43,7 @@ impl Report for RunComparison {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Comparison, self)
-    }
+    document_of!(Comparison);
 
     fn rows(&self) -> Option<Rows> {
         let row = |row: &ComparedRow| {

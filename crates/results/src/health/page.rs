@@ -3,9 +3,8 @@
 use numalab_page::number::{figure, percent, size};
 use numalab_page::rows::Rows;
 use numalab_page::{Mood, Page, Panel, Part, Table};
-use numalab_record::Kind;
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::fleet::{Family, Scope};
 use crate::health::{Health, HealthFigure, HealthFinding, Severity, Suspicion, Symptom};
 use crate::report::Report;
@@ -122,9 +121,7 @@ impl Report for Health {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Health, self)
-    }
+    document_of!(Health);
 
     /// Returns one row per figure.
     fn rows(&self) -> Option<Rows> {

@@ -31,8 +31,10 @@ pub struct FigurePair {
     pub percent: Option<f64>,
 }
 
-impl ComparedMachine {
-    pub(crate) fn of(of: &MachineComparison) -> Self {
+impl MachineComparison {
+    /// Returns the document, which has each figure in words.
+    #[must_use]
+    pub fn document(&self) -> ComparedMachine {
         let pair = |pair: &super::FigurePair| FigurePair {
             what: words(&pair.what),
             unit: pair.what.unit().to_owned(),
@@ -40,6 +42,7 @@ impl ComparedMachine {
             result: pair.result,
             percent: pair.percent,
         };
-        Self { margin_percent: of.margin_percent, pairs: of.pairs.iter().map(pair).collect() }
+        let pairs = self.pairs.iter().map(pair).collect();
+        ComparedMachine { margin_percent: self.margin_percent, pairs }
     }
 }

@@ -3,25 +3,10 @@
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
-use numalab_record::Kind;
 
 use super::document::{ComparedMachine, FigurePair};
-use crate::machine::MachineComparison;
+use crate::document::document_of;
 use crate::report::Report;
-
-impl Report for MachineComparison {
-    fn page(&self) -> Page {
-        ComparedMachine::of(self).page()
-    }
-
-    fn json(&self) -> serde_json::Result<String> {
-        ComparedMachine::of(self).json()
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        ComparedMachine::of(self).rows()
-    }
-}
 
 impl Report for ComparedMachine {
     fn page(&self) -> Page {
@@ -35,9 +20,7 @@ impl Report for ComparedMachine {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        crate::document(Kind::MachineComparison, self)
-    }
+    document_of!(MachineComparison);
 
     fn rows(&self) -> Option<Rows> {
         let row = |pair: &FigurePair| {

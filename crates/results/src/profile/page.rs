@@ -14,9 +14,9 @@ use numalab_page::number::{count, size};
 use numalab_page::rows::Rows;
 use numalab_page::{Page, Private, Tile};
 use numalab_record::profile::{Profile, SourceName, Target};
-use numalab_record::{Kind, Region, RegionAccesses};
+use numalab_record::{Region, RegionAccesses};
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::profile::ProfileSummary;
 use crate::program::page::callgrind::callgrind;
 use crate::program::page::program::short;
@@ -38,9 +38,7 @@ impl Report for Profile {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Profile, self)
-    }
+    document_of!(Profile);
 
     /// Returns one row per region, thread and pair of nodes.
     fn rows(&self) -> Option<Rows> {

@@ -20,7 +20,7 @@ use numalab_topology::CpuId;
 
 pub use access::{Chase, NodeAccess};
 pub use bandwidth::{BandwidthRow, Bandwidths, MeasuredWeight};
-pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
+pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure, RoundTrips};
 pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
 pub use loaded::{Doubt, LoadedCurve, LoadedPoint, Peak};

@@ -8,9 +8,8 @@ pub use words::{name, sentence};
 
 use numalab_page::Page;
 use numalab_page::rows::Rows;
-use numalab_record::Kind;
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 use crate::scaling::ScalingSummary;
 
@@ -24,7 +23,5 @@ impl Report for ScalingSummary<'_> {
         Some(rows::rows(&self.figures))
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Scaling, self)
-    }
+    document_of!(Scaling);
 }

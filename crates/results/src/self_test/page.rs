@@ -3,13 +3,12 @@
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
-use numalab_record::Kind;
 use numalab_record::self_test::{
     Check, CheckFound, CheckOutcome, Checked, GuestNode, NodeLatency, NodePages, PutBack, SelfTest,
 };
 use numalab_topology::NodeSet;
 
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 use crate::self_test::inversions;
 
@@ -41,9 +40,7 @@ impl Report for SelfTest {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::SelfTest, self)
-    }
+    document_of!(SelfTest);
 
     /// Returns one row per check.
     fn rows(&self) -> Option<Rows> {

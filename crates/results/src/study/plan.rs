@@ -3,7 +3,6 @@
 use numalab_page::number::{count, seconds_words, size, trimmed};
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Style, Table};
-use numalab_record::Kind;
 use numalab_record::shell::command_line;
 use numalab_record::study::{
     Arm, Decision, Decisions, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy,
@@ -11,7 +10,7 @@ use numalab_record::study::{
 };
 
 use super::page::notice_words;
-use crate::document::document;
+use crate::document::document_of;
 use crate::report::Report;
 
 /// Maximum number of blocks listed with their order.
@@ -50,13 +49,7 @@ impl Report for PlannedStudy {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudyPlan, self)
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        None
-    }
+    document_of!(StudyPlan);
 }
 
 impl Report for StudyList {
@@ -74,9 +67,7 @@ impl Report for StudyList {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudyList, self)
-    }
+    document_of!(StudyList);
 
     /// Returns one row per study.
     fn rows(&self) -> Option<Rows> {
@@ -107,13 +98,7 @@ impl Report for ShownStudy {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudyDefinition, self)
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        None
-    }
+    document_of!(StudyDefinition);
 
     /// Returns the TOML alone, ready to edit and run.
     fn terminal(&self, _: Style) -> String {

@@ -71,7 +71,7 @@ fn the_kept_study_has_the_kept_page() {
 fn the_kept_comparison_has_the_kept_page() {
     let of = |side: &str| runs(&format!("docs/examples/comparison/{side}"));
     let found = compare(&of("before"), &of("after"), &Tolerance::default());
-    assert_same(&found.page().redacted().markdown(), "docs/examples/comparison.md");
+    assert_same(&found.document().page().redacted().markdown(), "docs/examples/comparison.md");
 }
 
 #[test]

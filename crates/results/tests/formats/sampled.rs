@@ -129,12 +129,12 @@ fn machine() -> MachineComparison {
 
 #[test]
 fn a_machine_file_beside_a_run_is_as_it_was_in_every_format() {
-    whole::compare("machine", &machine());
+    whole::compare("machine", &machine().document());
 }
 
 #[test]
 fn the_widest_difference_is_named_and_figures_of_one_side_are_counted_apart() {
-    let said = |of: &MachineComparison| of.page().lead.remove(0).sentence;
+    let said = |of: &MachineComparison| of.document().page().lead.remove(0).sentence;
     let expected = "4 of 9 figures differ by more than 10 %; the widest is -50.0 %, size of L3; 2 on one side only.";
     assert!(said(&machine()).contains("the widest is"), "{}", said(&machine()));
     let sentence = said(&machine());

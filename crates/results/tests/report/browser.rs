@@ -127,7 +127,7 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     let document = runs::eight_nodes();
     check("eight-nodes", &Summary::of(&document).page().html(), 1280, true);
     let (before, after) = (comparison::side(1, 3, "", 1.0), comparison::side(2, 3, "node1", 1.2));
-    let page = compare(&before, &after, &Tolerance::default()).page().html();
+    let page = compare(&before, &after, &Tolerance::default()).document().page().html();
     check("comparison", &page, 390, false);
     check("comparison", &page, 1280, false);
     if let Some(title) = title_at(&page, 1280) {

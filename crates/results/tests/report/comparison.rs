@@ -82,7 +82,7 @@ fn a_change_of_every_cell_shows_in_all_cells_together() {
     let worse = comparison.kinds.iter().filter(|row| row.answer == Answer::Judged(Verdict::Worse));
     let worse: Vec<&Compared> = worse.map(|row| &row.of).collect();
     assert_eq!(worse, [&Compared::Kind { kind: "latency", cells: 55 }]);
-    assert!(comparison.page().markdown().contains("latency, 55 cells"));
+    assert!(comparison.document().page().markdown().contains("latency, 55 cells"));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
     let changed = side(2, 1, "latency", 1.5);
     let comparison = compare(&side(1, 1, "", 1.0), &changed, &Tolerance::default());
     assert!(!comparison.any_worse());
-    let text = comparison.page().terminal(Style::Plain);
+    let text = comparison.document().page().terminal(Style::Plain);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "Not judged",
@@ -111,7 +111,7 @@ fn a_cell_that_leaves_its_kind_in_one_run_was_seen_once() {
     let seen: Vec<_> =
         comparison.rows.iter().filter(|row| row.answer == Answer::SeenOnce).collect();
     assert_eq!(seen.len(), 1);
-    let text = comparison.page().terminal(Style::Plain);
+    let text = comparison.document().page().terminal(Style::Plain);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("1 cell out of line in one run"), "{text}");
 }
@@ -138,24 +138,24 @@ fn other_pages_and_another_environment_are_said() {
     let comparison = compare(&one(runs::two_nodes()), &one(candidate), &Tolerance::default());
     let pages: Vec<_> = comparison.rows.iter().filter_map(|row| row.pages_differ).collect();
     assert_eq!(pages, [(2 << 20, 4096)]);
-    assert!(comparison.page().markdown().contains("pages of 2M became 4K"));
+    assert!(comparison.document().page().markdown().contains("pages of 2M became 4K"));
     assert_eq!(comparison.environment.len(), 1);
-    assert!(comparison.page().html().contains("Linux &lt;next&gt;"));
-    assert!(comparison.page().markdown().contains("Linux &lt;next&gt;"));
+    assert!(comparison.document().page().html().contains("Linux &lt;next&gt;"));
+    assert!(comparison.document().page().markdown().contains("Linux &lt;next&gt;"));
 }
 
 #[test]
 fn a_comparison_reads_as_it_did() {
     let comparison = compared("node1/536870912", 1.2);
-    let text = comparison.page().terminal(Style::Plain);
+    let text = comparison.document().page().terminal(Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("compare-text", text);
-    insta::assert_snapshot!("compare-markdown", comparison.page().markdown());
+    insta::assert_snapshot!("compare-markdown", comparison.document().page().markdown());
 }
 
 #[test]
 fn the_json_of_a_comparison_says_what_was_found() {
-    let json = compared("latency/cpu1/node1", 1.2).json().expect("it serialises");
+    let json = compared("latency/cpu1/node1", 1.2).document().json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/comparison-2");
     assert_eq!(value["any_worse"], true);

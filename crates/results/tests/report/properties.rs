@@ -254,11 +254,11 @@ proptest! {
         let runs = [NamedRun { name: "one".to_owned(), document: document.clone() }];
         let comparison = compare(&runs, &runs, &Tolerance::default());
         prop_assert!(!comparison.any_worse());
-        let page = comparison.page().html();
+        let page = comparison.document().page().html();
         prop_assert_eq!(foreign_tag(body_of(&page)), None);
-        let text = comparison.page().terminal(Style::Plain);
+        let text = comparison.document().page().terminal(Style::Plain);
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
-        prop_assert!(!comparison.page().markdown().contains("<script"));
-        prop_assert!(comparison.json().is_ok());
+        prop_assert!(!comparison.document().page().markdown().contains("<script"));
+        prop_assert!(comparison.document().json().is_ok());
     }
 }

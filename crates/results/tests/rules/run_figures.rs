@@ -229,10 +229,11 @@ fn round_trips_are_sorted_by_how_near_the_cpus_are_and_by_where_the_line_lies() 
     let near: Vec<_> =
         found.by_nearness.iter().map(|of| (of.nearness, of.pairs, of.median_ns)).collect();
     assert_eq!(near, [(Nearness::SameL3Group, 1, 40.0), (Nearness::Apart, 4, 280.0)]);
-    assert_eq!(found.by_nearness[1].range_ns, Interval { lo: 200.0, hi: 500.0 });
-    let homes: Vec<Home> = found.by_home.iter().map(|(home, _)| *home).collect();
+    let apart = &found.by_nearness[1];
+    assert_eq!((apart.fastest_ns, apart.slowest_ns), (200.0, 500.0));
+    let homes: Vec<Home> = found.by_home.iter().map(|trips| trips.home).collect();
     assert_eq!(homes, [Home::Sender, Home::Answerer, Home::Elsewhere]);
-    assert_eq!(found.by_home[1].1.get(0, 2).map(|entry| entry.value), Some(260.0));
+    assert_eq!(found.by_home[1].round_trips.get(0, 2).map(|entry| entry.value), Some(260.0));
 }
 
 #[test]

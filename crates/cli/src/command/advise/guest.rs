@@ -10,7 +10,9 @@ use crate::source::describe_guest;
 /// Returns the backend settings of a study for the machine that the arguments describe.
 pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
     let of = &args.machine;
-    let is_made = of.emulate.is_some() || of.emulate_tiers.is_some() || of.emulate_like.is_some();
+    let made = &of.emulated;
+    let is_made =
+        made.emulate.is_some() || of.emulate_tiers.is_some() || made.emulate_like.is_some();
     if !is_made || of.source.is_some() || of.topology.is_some() || of.cxl {
         let given = [
             ("--cxl", of.cxl),
@@ -25,10 +27,10 @@ pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
     }
     let described = describe_guest(of)?;
     let guest = DescribedGuest {
-        emulate: of.emulate.as_deref(),
-        distances: of.distances.as_deref(),
+        emulate: made.emulate.as_deref(),
+        distances: made.distances.as_deref(),
         tiers: of.emulate_tiers.as_deref().zip(described.tiers.as_ref()),
-        like: of.emulate_like.as_deref(),
+        like: made.emulate_like.as_deref(),
         machine: &described.machine,
         costs: args.costs.given(),
         with: &args.with,

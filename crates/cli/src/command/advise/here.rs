@@ -11,17 +11,18 @@ use numalab_results::advice::{CostsKnown, KernelNow, TrialPlace};
 use numalab_results::capture::capture;
 use numalab_topology::Machine;
 
-use crate::args::{AdviseArgs, MachineArgs};
+use crate::args::{AdviseArgs, EmulatedArgs, MachineArgs};
 use crate::failure::Failure;
 use crate::{input, source};
 
 /// Returns true if the arguments describe no other machine.
 pub(super) fn is_meant(args: &MachineArgs) -> bool {
-    let is_made = args.emulate.is_some()
-        || args.emulate_like.is_some()
+    let EmulatedArgs { emulate_like, emulate, cpus, .. } = &args.emulated;
+    let is_made = emulate.is_some()
+        || emulate_like.is_some()
         || args.emulate_tiers.is_some()
         || args.topology.is_some()
-        || args.cpus.is_some();
+        || cpus.is_some();
     let is_here = |source: &String| match source.split_once(':') {
         None => source == "sysfs",
         Some(("results", place)) => source::run_document(Path::new(place))
@@ -54,7 +55,7 @@ fn figures(
     args: &MachineArgs,
     here: &Machine,
 ) -> Result<(Option<MachineFile>, CostsKnown), Failure> {
-    let (name, file) = match (&args.emulate_like, args.source.as_deref()) {
+    let (name, file) = match (&args.emulated.emulate_like, args.source.as_deref()) {
         (Some(name), _) => (name.clone(), input::machine_file(name)?),
         (None, Some(source)) if source.starts_with("results:") => {
             let place = source.trim_start_matches("results:");

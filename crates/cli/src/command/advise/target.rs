@@ -33,7 +33,7 @@ fn described(
     guest: Option<BackendSpec>,
 ) -> Result<Target, Failure> {
     // Guests are small by default; a program gets all the memory that it touches.
-    let described = match (&args.machine.emulate_like, &guest) {
+    let described = match (&args.machine.emulated.emulate_like, &guest) {
         (Some(_), None) => describe(&args.machine)?,
         _ => describe_guest(&args.machine)?,
     };

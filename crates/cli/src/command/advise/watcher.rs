@@ -20,7 +20,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     fn progress(&mut self) -> &mut SampleProgress {
-        self.progress.get_or_insert_with(SampleProgress::new)
+        self.progress.get_or_insert_with(|| SampleProgress::new(None))
     }
 }
 

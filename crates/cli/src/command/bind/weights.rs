@@ -6,8 +6,9 @@ use numalab_host::{Root, read_machine};
 use numalab_launch::bind::PolicyKind;
 use numalab_topology::{Machine, NodeId, interleave_weights};
 
-use super::{become_command, own_program};
+use super::become_command;
 use crate::args::{BindArgs, Weights};
+use crate::command::own::own_word;
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -19,7 +20,7 @@ pub(super) fn run(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failur
     }
     let machine = read_machine(&Root::live())?.machine;
     let settings = settings(&machine, weights)?;
-    let own = own_program()?;
+    let own = own_word()?;
     let mut command = vec![own.clone(), "knobs".to_owned(), "run".to_owned()];
     command.extend(settings);
     command.extend(["--".to_owned(), own]);

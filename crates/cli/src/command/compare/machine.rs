@@ -6,10 +6,10 @@ use numalab_formats::gallery;
 use numalab_results::capture::capture;
 use numalab_results::machine::MachineComparison;
 
-use super::{fail_if, refuse_metric, tolerance};
+use super::{Compared, refuse_metric, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::{input, output, source};
+use crate::{input, source};
 
 /// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;
@@ -21,18 +21,22 @@ pub(super) fn is_machine(path: &Path) -> bool {
     is_toml || (!path.exists() && is_known())
 }
 
-/// Prints every figure that either side has, and with `--fail-if` fails if the second is worse.
-pub(super) fn run(args: &CompareArgs, file: &Path, result: &Path) -> Result<(), Failure> {
+/// Compares every figure that either side has.
+pub(super) fn compared(
+    args: &CompareArgs,
+    file: &Path,
+    result: &Path,
+) -> Result<Compared, Failure> {
     refuse_metric(args)?;
-    let margin = args.margin.unwrap_or(MARGIN);
-    tolerance(margin)?;
-    let name = file.display().to_string();
-    let expected = input::machine_file(&name)?;
+    let margin_percent = args.margin.unwrap_or(MARGIN);
+    tolerance(margin_percent)?;
+    let baseline = file.display().to_string();
+    let expected = input::machine_file(&baseline)?;
     let found = match is_machine(result) {
         true => input::machine_file(&result.display().to_string())?,
         false => capture(&source::run_document(result)?).figures,
     };
-    let compared = MachineComparison::of(&expected, &found, margin);
-    output::show(&compared, args.format)?;
-    fail_if(args.fail_if, [compared.worse().next().is_some(), false], margin, &name)
+    let compared = MachineComparison::of(&expected, &found, margin_percent);
+    let worse = [compared.worse().next().is_some(), false];
+    Ok(Compared { report: Box::new(compared.document()), worse, margin_percent, baseline })
 }

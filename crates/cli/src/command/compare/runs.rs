@@ -4,40 +4,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_record::{Kind, file};
-use numalab_results::compare::{Comparison, NamedRun};
+use numalab_results::compare::NamedRun;
 
-use super::{MARGIN, fail_if, refuse_metric, tolerance};
-use crate::args::CompareArgs;
+use super::{Compared, tolerance};
 use crate::failure::Failure;
-use crate::output;
-
-/// Compares the runs of two sides.
-pub(super) fn run(
-    args: &CompareArgs,
-    baseline: &[PathBuf],
-    candidate: &[PathBuf],
-) -> Result<(), Failure> {
-    refuse_metric(args)?;
-    let margin = args.margin.unwrap_or(MARGIN);
-    let (before, after) = (named_runs(baseline)?, named_runs(candidate)?);
-    let comparison = compare(&before, &after, margin)?;
-    output::show(&comparison, args.format)?;
-    fail_if(
-        args.fail_if,
-        [comparison.any_worse(), comparison.any_far_end_worse()],
-        margin,
-        &comparison.baseline.join(", "),
-    )
-}
 
 /// Compares runs with a margin in percent.
 pub(crate) fn compare(
     baseline: &[NamedRun],
     candidate: &[NamedRun],
     margin_percent: f64,
-) -> Result<Comparison, Failure> {
+) -> Result<Compared, Failure> {
     let tolerance = tolerance(margin_percent)?;
-    Ok(numalab_results::compare::compare(baseline, candidate, &tolerance))
+    let comparison = numalab_results::compare::compare(baseline, candidate, &tolerance);
+    let worse = [comparison.any_worse(), comparison.any_far_end_worse()];
+    let baseline = comparison.baseline.join(", ");
+    Ok(Compared { report: Box::new(comparison.document()), worse, margin_percent, baseline })
 }
 
 /// Reads result directories; a directory that is not a result but contains some is replaced by

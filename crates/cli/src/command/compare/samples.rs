@@ -6,29 +6,24 @@ use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_results::samples::SampleComparison;
 use numalab_workload::Pattern;
 
-use super::{MARGIN, fail_if};
+use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::output;
 
 /// Compares the values of two files.
-pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failure> {
+pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let pattern = args.metric.as_deref().map(Pattern::parse).transpose();
     let pattern = pattern.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
     let names = paths.map(|path| path.display().to_string());
     let [baseline, candidate] = paths.map(|path| values(path, pattern.as_ref()));
     let unit = pattern.as_ref().map_or("", Pattern::label).to_owned();
-    let margin = args.margin.unwrap_or(MARGIN);
+    let margin_percent = args.margin.unwrap_or(MARGIN);
     let values = [baseline?, candidate?];
-    let comparison = SampleComparison::of(names, values, unit, args.better, margin)
-        .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
-    output::show(&comparison, args.format)?;
-    fail_if(
-        args.fail_if,
-        [comparison.is_worse(), comparison.is_far_end_worse()],
-        margin,
-        &paths[0].display().to_string(),
-    )
+    let comparison = SampleComparison::of(names, values, unit, args.better, margin_percent)
+        .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
+    let worse = [comparison.is_worse(), comparison.is_far_end_worse()];
+    let baseline = paths[0].display().to_string();
+    Ok(Compared { report: Box::new(comparison), worse, margin_percent, baseline })
 }
 
 /// Returns the values of a file: those that match the pattern, or all of its words.

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use numalab_results::study::StudyPair;
 
-use super::{MARGIN, fail_if, tolerance};
+use super::{Compared, MARGIN, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::output;
 
 /// Compares two runs of the same study, each metric under each treatment.
-pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(), Failure> {
-    let margin = args.margin.unwrap_or(MARGIN);
-    let tolerance = tolerance(margin)?;
+pub(super) fn compared(
+    args: &CompareArgs,
+    [first, second]: [&Path; 2],
+) -> Result<Compared, Failure> {
+    let margin_percent = args.margin.unwrap_or(MARGIN);
+    let tolerance = tolerance(margin_percent)?;
     let (before, after) = (numalab_study::read(first)?, numalab_study::read(second)?);
     let pair = StudyPair::of(&before, &after, &tolerance).ok_or_else(|| {
         Failure::bad_input(format!(
@@ -24,11 +26,7 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
             after.run.name
         ))
     })?;
-    output::show(&pair, args.format)?;
-    fail_if(
-        args.fail_if,
-        [pair.any_worse(), pair.any_far_end_worse()],
-        margin,
-        &first.display().to_string(),
-    )
+    let worse = [pair.any_worse(), pair.any_far_end_worse()];
+    let baseline = first.display().to_string();
+    Ok(Compared { report: Box::new(pair.document()), worse, margin_percent, baseline })
 }

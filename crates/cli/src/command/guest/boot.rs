@@ -15,7 +15,8 @@ use numalab_topology::Machine;
 
 use super::memory_emulator;
 use crate::args::{BootArgs, BootKernel, ContentArgs};
-use crate::failure::{Code, Failure};
+use crate::command::own::own_program;
+use crate::failure::Failure;
 use crate::output;
 use crate::source::describe_guest;
 
@@ -97,8 +98,7 @@ pub(super) fn files(
     };
     let init = match args.architecture.own_program() {
         Some(companion) => companion.find()?,
-        None => std::env::current_exe()
-            .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?,
+        None => own_program()?,
     };
     let mut contents = contents(args, init, program)?;
     if machine.has_cxl() {
@@ -193,10 +193,8 @@ pub(super) fn bare_accelerator(
                 return Ok(tcg);
             }
             let mut report = |text: &str| note(text);
-            let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
-            let probe = probe?;
-            let decided = Accelerator::decide(accel, qemu, &probe.file, cache);
-            Ok(decided?)
+            let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report)?;
+            Ok(Accelerator::decide(accel, qemu, &probe.file, cache)?)
         }
     }
 }

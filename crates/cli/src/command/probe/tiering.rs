@@ -3,11 +3,8 @@
 use numalab_formats::size::format_rounded;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{
-    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringFound, TieringProbe, each_tier,
-    fast_and_slow,
+    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringProbe, each_tier, fast_and_slow,
 };
-use numalab_membench::Line;
-use numalab_record::study::Quantity;
 use numalab_record::tiering::TieringProbed;
 use numalab_topology::Machine;
 
@@ -39,8 +36,11 @@ pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
     let settings =
         Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
     let context = MeasureContext::new(machine, settings, interrupt)?;
-    let found = probe.run(&context)?;
-    output::show(&probed(&probe, found), args.format)
+    let (readings, looks) = probe.run(&context)?;
+    let (heat, placed) = (heat(&probe), placed(&probe).to_owned());
+    let TieringProbe { fast, slow, tiers, size_bytes, .. } = probe;
+    let probed = TieringProbed { fast, slow, tiers, size_bytes, heat, placed, readings, looks };
+    output::show(&probed, args.format)
 }
 
 fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> {
@@ -104,39 +104,5 @@ fn placed(probe: &TieringProbe) -> &'static str {
     match probe.place {
         TierPlace::Slow => "placed on the slow tier",
         TierPlace::FirstTouch => "placed by the kernel, the hottest part touched last",
-    }
-}
-
-/// Converts the result to the form that studies record.
-fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
-    let moved = found.moved;
-    let mut readings = vec![
-        Quantity::lower("latency-end", "ns").at(found.end_ns),
-        Quantity::lower("latency", "ns").at(found.mean_ns),
-    ];
-    if probe.access == TierAccess::Independent {
-        let gb_per_s = Line::SIZE_BYTES as f64 / found.mean_ns;
-        readings.push(Quantity::higher("bandwidth", "GB/s").at(gb_per_s));
-    }
-    let counted = [
-        (Quantity::lower("predicted", "ns"), found.predicted_ns),
-        (Quantity::higher("fast-accesses", "%"), found.fast_accesses_percent),
-        (Quantity::higher("hot-fast", "%"), found.hot_fast_percent),
-    ];
-    readings.extend(counted.into_iter().filter_map(|(quantity, value)| Some(quantity.at(value?))));
-    readings.extend([
-        Quantity::higher("promoted", "pages").at(moved.promoted as f64),
-        Quantity::lower("demoted", "pages").at(moved.demoted as f64),
-        Quantity::lower("failed", "pages").at(moved.failed as f64),
-    ]);
-    TieringProbed {
-        fast: probe.fast.clone(),
-        slow: probe.slow.clone(),
-        tiers: probe.tiers.clone(),
-        size_bytes: probe.size_bytes,
-        heat: heat(probe),
-        placed: placed(probe).to_owned(),
-        readings,
-        looks: found.looks,
     }
 }

@@ -14,7 +14,8 @@ use numalab_topology::{
     CpuSet, EmulatedNodes, EmulationSpec, Machine, NodeId, NodeSet, UniformMachine,
 };
 
-use crate::failure::{Code, Failure};
+use crate::command::own::own_program;
+use crate::failure::Failure;
 
 /// Memory of each guest node.
 const NODE_BYTES: u64 = 256 << 20;
@@ -44,15 +45,9 @@ fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, Failure>
     let cache = Cache::open()?;
     let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
     let mut quiet = |_: &str| {};
-    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut quiet);
-    let kernel = kernel?;
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
-    let image = Image::ensure(&cache, &kernel, &Contents::new(own), &mut quiet);
-    let image = image?;
-    let choice = AcceleratorChoice::Auto;
-    let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache);
-    let accelerator = accelerator?;
+    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut quiet)?;
+    let image = Image::ensure(&cache, &kernel, &Contents::new(own_program()?), &mut quiet)?;
+    let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, &cache)?;
     Ok(Launch::plan(guest(host, nodes)?, qemu, accelerator, image.boot_files())?)
 }
 

@@ -2,17 +2,14 @@
 
 use std::env;
 use std::path::Path;
-use std::time::Duration;
 
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_host::{Interrupt, UtcTime, print_error};
-use numalab_page::number::seconds_words;
 use numalab_places::BACKENDS;
-use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
-use numalab_results::study::StudySummary;
+use numalab_record::study::{EndReason, Entry, StudyDocument};
 use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
-    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time, too_few,
+    Journal, Plan, Session, SessionError, Started, parse, read, stated_time, too_few,
 };
 
 use super::plan::{Ready, given, print, ready};
@@ -73,10 +70,10 @@ fn go(
     let command = env::args().collect();
     let started = Started { version, command, unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, backend.describe(), started);
-    let mut watcher = Watcher::new(&plan);
+    let mut progress = SampleProgress::new(plan.study().rules.precision_percent);
     let session = Session::new(&plan, &workloads, &interrupt);
-    let ended = session.run(backend, || Journal::create(results, run, &text), &mut watcher);
-    finish(&watcher, ended, show, lead)
+    let ended = session.run(backend, || Journal::create(results, run, &text), &mut progress);
+    finish(&progress, ended, show, lead)
 }
 
 /// Runs `numalab study resume`.
@@ -92,11 +89,11 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let backend = BACKENDS.open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
-    let mut watcher = Watcher::new(&plan);
+    let mut progress = SampleProgress::new(plan.study().rules.precision_percent);
     let session = Session::new(&plan, &workloads, &interrupt);
     let go_on = move || journal.replace_run(run).map(|()| journal);
-    let ended = session.run(backend, go_on, &mut watcher);
-    finish(&watcher, ended, &args.show, no_lead)
+    let ended = session.run(backend, go_on, &mut progress);
+    finish(&progress, ended, &args.show, no_lead)
 }
 
 /// Returns the plan of an interrupted run, with more blocks or another budget if given.
@@ -124,55 +121,15 @@ fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Fa
 }
 
 fn finish(
-    watcher: &Watcher,
+    progress: &SampleProgress,
     ended: Result<(Journal, EndReason), SessionError>,
     show: &StudyShow,
     lead: Lead,
 ) -> Result<(), Failure> {
-    watcher.progress.finish();
+    progress.finish();
     let (journal, end) = ended?;
     if show.format == Format::Text {
         output::print(&lead(journal.document()))?;
     }
     deliver(&journal, &end, show)
-}
-
-/// Shows the study's progress on standard error.
-struct Watcher {
-    progress: SampleProgress,
-    precision_percent: Option<f64>,
-}
-
-impl Watcher {
-    fn new(plan: &Plan) -> Self {
-        let precision_percent = plan.study().rules.precision_percent;
-        Self { progress: SampleProgress::new(), precision_percent }
-    }
-}
-
-impl Observer for Watcher {
-    fn starting(&mut self, notices: &[Notice]) {
-        self.progress.starting(notices);
-    }
-
-    fn sampled(&mut self, done: usize, in_all: usize) {
-        self.progress.sampled(done, in_all);
-    }
-
-    fn machine_is_shared(&mut self) {
-        self.progress.say(format_args!(
-            "this machine is shared: other load disturbs most samples; none is repeated, and \
-             intervals are at least as wide as those of the baseline against itself\n"
-        ));
-    }
-
-    fn first_block(&mut self, rest: Duration) {
-        let rest = seconds_words(rest.as_secs_f64());
-        self.progress.say(format_args!("by the first block, about {rest} more\n"));
-    }
-
-    fn is_precise(&mut self, document: &StudyDocument) -> bool {
-        let precise = |percent| StudySummary::of(document).is_precise(percent);
-        self.precision_percent.is_some_and(precise)
-    }
 }

@@ -24,10 +24,7 @@ pub(super) fn report_and_judge(args: &StudyReportArgs) -> Result<(), Failure> {
 pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
-    if let Some(format) = format {
-        return output::show(&summary, format);
-    }
-    output::print_paths(&write_reports(&summary, directory)?)
+    output::show_again(&summary, format, || write_reports(&summary, directory))
 }
 
 /// Writes the reports of a session, and prints the answers.

@@ -28,14 +28,7 @@ pub(super) fn command(remedy: &Remedy) -> String {
             format!("taskset -{}cp {cpus} {number}", if *all { "a" } else { "" })
         }
         Remedy::Interleave { nodes, command, balancing_is_off } => {
-            let balance =
-                if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
-            let placement = Placement::from(MemoryPolicy::Interleave(nodes.clone()));
-            let lines = placement.commands("COMMAND").into_iter();
-            let others = lines.filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
-            let others: String =
-                others.map(|(tool, line)| format!("; with {tool}: {line}")).collect();
-            format!("{balance}start it as numactl {} -- {command}{others}", placement.numactl())
+            interleave(nodes, command, *balancing_is_off)
         }
         Remedy::InterleaveSegment { nodes, segment } => interleave_segment(nodes, segment),
         Remedy::BindNear { device, command } => {
@@ -68,6 +61,15 @@ pub(super) fn command(remedy: &Remedy) -> String {
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String {
+    let balance = if balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
+    let placement = Placement::from(MemoryPolicy::Interleave(nodes.clone()));
+    let lines = placement.commands("COMMAND").into_iter();
+    let others = lines.filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
+    let others: String = others.map(|(tool, line)| format!("; with {tool}: {line}")).collect();
+    format!("{balance}start it as numactl {} -- {command}{others}", placement.numactl())
 }
 
 fn interleave_segment(nodes: &NodeSet, segment: &str) -> String {

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use numalab_record::{C2cCell, Experiment, Metric};
-use numalab_stats::{Interval, Sample};
+use numalab_stats::Sample;
 use numalab_topology::{CpuId, Machine};
+use serde::Serialize;
 
 use super::cell::CellSummary;
 use super::matrix::{Axis, Matrix, Value};
 
 /// The node that holds the line's page, relative to the two cpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "&'static str")]
 pub enum Home {
     /// The node of the cpu that sends first, which may be the other cpu's node too.
     Sender,
@@ -32,8 +35,16 @@ impl Home {
     }
 }
 
+impl From<Home> for &'static str {
+    fn from(of: Home) -> Self {
+        of.name()
+    }
+}
+
 /// Closeness of two cpus, closest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "&'static str")]
 pub enum Nearness {
     /// SMT siblings.
     SameCore,
@@ -60,26 +71,46 @@ impl Nearness {
     }
 }
 
+impl From<Nearness> for &'static str {
+    fn from(of: Nearness) -> Self {
+        of.name()
+    }
+}
+
 /// Round trips of all pairs at one closeness.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NearnessFigure {
-    /// The closeness of these pairs.
+    /// The closest thing that the cpus share, such as `same core` or `same node`.
     pub nearness: Nearness,
     /// Number of pairs measured.
     pub pairs: usize,
     /// The median round trip of the pairs, in nanoseconds.
     pub median_ns: f64,
-    /// The round trips of the fastest and the slowest pair, in nanoseconds.
-    pub range_ns: Interval,
+    /// The round trip of the fastest pair, in nanoseconds.
+    pub fastest_ns: f64,
+    /// The round trip of the slowest pair, in nanoseconds.
+    pub slowest_ns: f64,
     /// The median spread between lines of one pair, in nanoseconds, if several lines were measured.
+    #[serde(skip)]
     pub lines_ns: Option<f64>,
+}
+
+/// Round trips between every pair of cpus, for one location of the line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundTrips {
+    /// The node that holds the line, such as `line on the sender's node`.
+    pub home: Home,
+    /// Round trips by first sender (rows) and responder (columns).
+    pub round_trips: Matrix,
 }
 
 /// All core-to-core figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoreToCore {
-    /// Round trips by first sender (rows) and responder (columns), one matrix per home of the line.
-    pub by_home: Vec<(Home, Matrix)>,
+    /// Round trips between every pair of cpus, by home of the line.
+    pub by_home: Vec<RoundTrips>,
     /// Round trips by closeness, closest first.
     pub by_nearness: Vec<NearnessFigure>,
 }
@@ -103,9 +134,12 @@ impl CoreToCore {
             by_home.entry(home(machine, cell)).or_default().push(value);
         }
         let unit = Metric::RoundTrip.unit();
-        let matrix = |values| Matrix::of(unit, Axis::Cpu, Axis::Cpu, values);
+        let trips = |(home, values)| RoundTrips {
+            home,
+            round_trips: Matrix::of(unit, Axis::Cpu, Axis::Cpu, values),
+        };
         Self {
-            by_home: by_home.into_iter().map(|(home, values)| (home, matrix(values))).collect(),
+            by_home: by_home.into_iter().map(trips).collect(),
             by_nearness: by_nearness
                 .into_iter()
                 .filter_map(|(nearness, values)| {
@@ -127,7 +161,8 @@ fn nearness_figure(
         nearness,
         pairs: sample.len(),
         median_ns: sample.median(),
-        range_ns: Interval { lo: sample.min(), hi: sample.max() },
+        fastest_ns: sample.min(),
+        slowest_ns: sample.max(),
         lines_ns: Sample::new(spreads).ok().map(|spreads| spreads.median()),
     })
 }

@@ -5,9 +5,11 @@ use numalab_record::{
     all_windows_count,
 };
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
+use serde::Serialize;
 
-/// A median with its confidence interval.
-#[derive(Clone, Debug, PartialEq)]
+/// A median with its confidence interval; documents have the median.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "f64")]
 pub struct Figure {
     /// The median in the metric's unit.
     pub median: f64,
@@ -33,6 +35,12 @@ impl Figure {
             effective_size: found.as_ref().map(|serial| serial.effective_size),
             bursts: found.and_then(|serial| serial.bursts),
         })
+    }
+}
+
+impl From<Figure> for f64 {
+    fn from(figure: Figure) -> Self {
+        figure.median
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_record::{AccessPattern, CellId, Metric, Pages, Team, WorkerPlan};
 use numalab_stats::{SizePoint, plateaus};
 use numalab_topology::Machine;
+use serde::Serialize;
 
 use super::cell::{CellSummary, Figure};
 use super::tlb::Reach;
@@ -20,18 +21,23 @@ const SAME_CACHE_RATIO: f64 = 4.0;
 const BEYOND_RATIO: f64 = 2.0;
 
 /// One buffer size of a curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The latency in nanoseconds.
+    /// The median latency in nanoseconds.
+    #[serde(rename = "median_ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub figure: Figure,
     /// The id of the cell measured.
     pub cell: CellId,
 }
 
 /// The part of the memory hierarchy that a plateau represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "String")]
 pub enum LevelName {
     /// The data cache of this level.
     Cache(u8),
@@ -55,28 +61,41 @@ impl core::fmt::Display for LevelName {
     }
 }
 
+impl From<LevelName> for String {
+    fn from(name: LevelName) -> Self {
+        name.to_string()
+    }
+}
+
 /// A plateau of a curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
-    /// The cache, TLB level or memory that it represents.
+    /// The part that it represents: `L1`, `L2 TLB`, `memory`, or `unexplained`.
     pub name: LevelName,
     /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,
     /// The smallest size on it, in bytes.
+    #[serde(skip)]
     pub from_bytes: u64,
     /// The largest size on it, in bytes.
+    #[serde(skip)]
     pub to_bytes: u64,
     /// The size in bytes at which 40 % of the step to the next plateau is reached; `None` for the
     /// last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<f64>,
     /// The size in bytes up to which latency stays within 10 % of the plateau; `None` for the last.
+    #[serde(skip)]
     pub undisturbed_bytes: Option<f64>,
     /// The size that the system reports for the cache of that name, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_bytes: Option<u64>,
 }
 
 /// Latency by buffer size, for one worker.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
@@ -91,6 +110,7 @@ pub struct Curve {
     /// The plateaus found, smallest size first.
     pub levels: Vec<Level>,
     /// Level and size in bytes of each reported cache that no plateau matches.
+    #[serde(skip)]
     pub not_found: Vec<(u8, u64)>,
 }
 

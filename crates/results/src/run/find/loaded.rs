@@ -5,25 +5,33 @@ use std::collections::BTreeSet;
 use numalab_record::{AccessPattern, CellId, LoadedCell, Metric, WorkerPlan};
 use numalab_stats::{KNEE_FACTOR, Knee, LoadPoint, knee};
 use numalab_topology::{CpuId, CpuSet, Machine};
+use serde::{Serialize, Serializer};
 
 use super::bandwidth::{BandwidthRow, Bandwidths};
 use super::cell::{CellSummary, Figure};
 
 /// One throttle setting of the load workers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedPoint {
     /// The id of the cell measured.
     pub cell: CellId,
     /// Pauses between a load worker's accesses: 0 is full speed, `None` no load.
+    #[serde(skip)]
     pub delay: Option<u32>,
-    /// The bandwidth of all load workers together, in GB/s; `None` without load.
+    /// The chaser's median latency in nanoseconds.
+    #[serde(rename = "latency_ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub latency: Figure,
+    /// The bandwidth of all load workers together, in GB/s; `None` (0 in documents) without load.
+    #[serde(rename = "bandwidth_gb_per_s", serialize_with = "or_zero")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub bandwidth: Option<Figure>,
     /// Memory traffic in GB/s: the bytes requested, plus the lines that stores read first
     /// (write-allocate); 0 without load.
     pub traffic_gb_per_s: f64,
-    /// The chaser's latency in nanoseconds.
-    pub latency: Figure,
     /// The share of the chaser's windows that other load disturbed, 0 to 1.
+    #[serde(skip)]
     pub disturbed: f64,
 }
 
@@ -35,8 +43,13 @@ impl LoadedPoint {
     }
 }
 
-/// The point of highest traffic of a curve.
-#[derive(Clone, Copy, Debug, PartialEq)]
+fn or_zero<S: Serializer>(figure: &Option<Figure>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(figure.as_ref().map_or(0.0, |figure| figure.median))
+}
+
+/// A latency at a given memory traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Peak {
     /// The traffic in GB/s.
     pub gb_per_s: f64,

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use numalab_record::{AccessPattern, CellId, LatencyCell, Metric, Pages, Team, Unit};
 use numalab_stats::{Interval, Sample};
 use numalab_topology::{CpuId, Machine, NodeId};
+use serde::Serialize;
 
 use super::cell::CellSummary;
 
 /// The kind of item that a row or column represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Axis {
     Cpu,
     /// A thread of a program.
@@ -29,8 +32,9 @@ impl Axis {
     }
 }
 
-/// One entry of a matrix.
-#[derive(Clone, Debug, PartialEq)]
+/// One entry of a matrix; documents have its value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "f64")]
 pub struct MatrixEntry {
     /// The value, in the matrix's unit.
     pub value: f64,
@@ -40,8 +44,15 @@ pub struct MatrixEntry {
     pub cells: Vec<CellId>,
 }
 
+impl From<MatrixEntry> for f64 {
+    fn from(entry: MatrixEntry) -> Self {
+        entry.value
+    }
+}
+
 /// Values by row and column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// The unit of the values.
     pub unit: Unit,
@@ -54,6 +65,8 @@ pub struct Matrix {
     /// Column numbers, ascending.
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` where nothing was measured.
+    #[serde(rename = "values")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Vec<Option<f64>>>"))]
     pub entries: Vec<Vec<Option<MatrixEntry>>>,
 }
 
@@ -141,7 +154,8 @@ fn merge(values: Vec<Value>) -> Option<MatrixEntry> {
 }
 
 /// Latency from every measured cpu to every measured node, for one kind of chase.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyMatrix {
     /// The buffer's length in bytes.
     pub size_bytes: u64,

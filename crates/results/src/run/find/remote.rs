@@ -2,6 +2,7 @@
 
 use numalab_stats::Sample;
 use numalab_topology::{Machine, NodeId};
+use serde::Serialize;
 
 use super::matrix::{LatencyMatrix, Matrix};
 
@@ -14,6 +15,17 @@ pub enum Remote {
     NotMeasured,
     /// Local and remote latencies.
     Measured(RemoteCost),
+}
+
+impl Remote {
+    /// Returns all measured pairs of different nodes.
+    #[must_use]
+    pub fn pairs(&self) -> &[RemotePair] {
+        match self {
+            Self::Measured(cost) => &cost.pairs,
+            Self::OneNode | Self::NotMeasured => &[],
+        }
+    }
 }
 
 /// Local latency, and the remote latencies compared with it.
@@ -34,7 +46,8 @@ impl RemoteCost {
 }
 
 /// Latency from the cpus of one node to the memory of another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemotePair {
     /// The cpus' node.
     pub from: NodeId,
@@ -45,6 +58,7 @@ pub struct RemotePair {
     /// The latency divided by the local latency of `from`.
     pub ratio: f64,
     /// The firmware's distance, if it gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
 }
 

@@ -25,8 +25,10 @@ const LEAST_COST: f64 = 0.3;
 /// huge pages halve the two-dimensional walk, and with huge pages on the host too there is none.
 pub(super) const SPLIT_SHARE: f64 = 0.25;
 
-/// Loads of one line in each of a number of pages.
-#[derive(Clone, Debug, PartialEq)]
+/// Loads of one line in each of a number of pages; documents have their number and the cost of
+/// translating each address, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "(u64, f64)")]
 pub struct TlbPoint {
     /// The number of pages.
     pub pages: u64,
@@ -46,6 +48,12 @@ impl TlbPoint {
     }
 }
 
+impl From<TlbPoint> for (u64, f64) {
+    fn from(point: TlbPoint) -> Self {
+        (point.pages, point.cost_ns())
+    }
+}
+
 /// One level of the TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -61,7 +69,8 @@ pub struct TlbLevel {
 }
 
 /// The TLB as one worker sees it, for pages of one size.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tlb {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
@@ -70,13 +79,15 @@ pub struct Tlb {
     /// Distance between the lines in bytes: a page, or less to test whether the TLB maps a huge
     /// page with one entry.
     pub apart_bytes: u64,
-    /// The points, fewest pages first.
-    pub points: Vec<TlbPoint>,
     /// The levels, first level first; a level that no number of pages exceeds is the last.
     pub levels: Vec<TlbLevel>,
     /// The extra cost of a load beyond the last level, in nanoseconds; `None` if none went beyond
     /// it.
     pub beyond_ns: Option<f64>,
+    /// The points, fewest pages first.
+    #[serde(rename = "costs_ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(u64, f64)>"))]
+    pub points: Vec<TlbPoint>,
 }
 
 impl Tlb {

@@ -2,27 +2,32 @@
 
 use numalab_record::{AccessPattern, Metric, Pages, WorkerPlan};
 use numalab_stats::Interval;
+use serde::Serialize;
 
 use super::cell::{CellSummary, Figure};
 use super::matrix::LatencyMatrix;
 
 /// Page-walk cost of one worker at one buffer size.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageWalk {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The buffer's length in bytes.
-    pub size_bytes: u64,
     /// The page size of the buffer.
     pub pages: Pages,
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
     /// The latency with page walks (random over the whole buffer), in nanoseconds.
+    #[serde(skip)]
     pub random: Figure,
     /// The latency with TLB hits (random within a page), in nanoseconds.
+    #[serde(skip)]
     pub page_local: Figure,
-    /// The difference of the two medians in nanoseconds.
+    /// The extra latency of a random load over a load within one page, in nanoseconds.
     pub cost_ns: f64,
     /// The smallest and largest difference that the two intervals allow; wider than a 95 % interval
     /// of the difference.
+    #[serde(skip)]
     pub interval: Option<Interval>,
 }
 

@@ -2,6 +2,7 @@
 
 use numalab_page::number::{figure, interval_text};
 use numalab_page::{Panel, Part, Table, Tile};
+use numalab_stats::Interval;
 
 use super::charts::matrix_panel;
 use crate::run::Summary;
@@ -24,9 +25,10 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     if summary.c2c.by_home.is_empty() {
         return None;
     }
-    let by_home = summary.c2c.by_home.iter().map(|(home, matrix)| {
-        let caption = format!("Round trip in ns, first sender by answerer, {}", home.name());
-        matrix_panel(matrix, caption)
+    let by_home = summary.c2c.by_home.iter().map(|trips| {
+        let home = trips.home.name();
+        let caption = format!("Round trip in ns, first sender by answerer, {home}");
+        matrix_panel(&trips.round_trips, caption)
     });
     let mut panels: Vec<Panel> = by_home.collect();
     panels.push(Panel::table(nearness_table(summary)));
@@ -47,7 +49,7 @@ fn nearness_table(summary: &Summary<'_>) -> Table {
             found.pairs.to_string(),
             figure(found.median_ns),
             figure(found.median_ns / 2.0),
-            interval_text(Some(found.range_ns)),
+            interval_text(Some(Interval { lo: found.fastest_ns, hi: found.slowest_ns })),
         ];
         if has_lines {
             row.push(found.lines_ns.map_or_else(|| "–".to_owned(), figure));

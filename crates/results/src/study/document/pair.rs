@@ -84,8 +84,10 @@ pub struct OwnAnswer {
     pub words: String,
 }
 
-impl StudyComparison {
-    pub(crate) fn of(pair: &StudyPair<'_>) -> Self {
+impl StudyPair<'_> {
+    /// Returns the document, with what each run found by itself.
+    #[must_use]
+    pub fn document(&self) -> StudyComparison {
         let value = |row: &PairRow| PairedValue {
             metric: row.metric.clone(),
             treatment: row.treatment.clone(),
@@ -97,14 +99,14 @@ impl StudyComparison {
             verdict: row.answer.into(),
             far_end: row.far_end.clone(),
         };
-        Self {
-            question: pair.before.document.run.question.clone(),
-            judged: pair.is_judged(),
-            margin_percent: pair.tolerance.as_percent(),
-            values: pair.rows.iter().map(value).collect(),
-            answers: answers(pair),
-            environment: pair.environment.clone(),
-            any_worse: pair.any_worse(),
+        StudyComparison {
+            question: self.before.document.run.question.clone(),
+            judged: self.is_judged(),
+            margin_percent: self.tolerance.as_percent(),
+            values: self.rows.iter().map(value).collect(),
+            answers: answers(self),
+            environment: self.environment.clone(),
+            any_worse: self.any_worse(),
         }
     }
 }

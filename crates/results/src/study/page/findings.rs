@@ -63,16 +63,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             }
         }
         StudyObservation::SharedMachine { samples, disturbed, is_allowed_for } => {
-            let how = match is_allowed_for {
-                true => "intervals are at least as wide as the A/A arm shows",
-                false => "without an A/A arm (aa = true), intervals do not allow for that",
-            };
-            let samples = count(*samples, "sample");
-            let sentence = format!(
-                "This machine is shared: other load disturbed {disturbed} of {samples}. None was \
-                 repeated after that was detected; {how}."
-            );
-            odd("Shared machine", sentence)
+            odd("Shared machine", shared_machine(*samples, *disturbed, *is_allowed_for))
         }
         StudyObservation::Files { renewed_bytes, kept_bytes, kept } => {
             files(*renewed_bytes, *kept_bytes, kept.as_deref())
@@ -82,6 +73,18 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
+}
+
+fn shared_machine(samples: usize, disturbed: usize, is_allowed_for: bool) -> String {
+    let how = match is_allowed_for {
+        true => "intervals are at least as wide as the A/A arm shows",
+        false => "without an A/A arm (aa = true), intervals do not allow for that",
+    };
+    let samples = count(samples, "sample");
+    format!(
+        "This machine is shared: other load disturbed {disturbed} of {samples}. None was \
+         repeated after that was detected; {how}."
+    )
 }
 
 fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {

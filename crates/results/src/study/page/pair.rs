@@ -3,16 +3,14 @@
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
-use numalab_record::Kind;
 use numalab_stats::Interval;
 
 use super::words;
 use crate::compare::AnswerWord;
 use crate::compare::page::environment_table;
-use crate::document;
+use crate::document::document_of;
 use crate::label;
 use crate::report::Report;
-use crate::study::StudyPair;
 use crate::study::document::{PairedValue, StudyComparison};
 
 /// Maximum number of changes named in a sentence.
@@ -20,20 +18,6 @@ const LISTED: usize = 6;
 /// The caveat of runs that were not interleaved.
 const APART: &str = "The two runs were not interleaved, so a drift of the machine between them \
      looks like a difference. Within each run, treatments were interleaved.";
-
-impl Report for StudyPair<'_> {
-    fn page(&self) -> Page {
-        StudyComparison::of(self).page()
-    }
-
-    fn json(&self) -> serde_json::Result<String> {
-        StudyComparison::of(self).json()
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        StudyComparison::of(self).rows()
-    }
-}
 
 impl Report for StudyComparison {
     fn page(&self) -> Page {
@@ -54,9 +38,7 @@ impl Report for StudyComparison {
         }
     }
 
-    fn json(&self) -> serde_json::Result<String> {
-        document(Kind::StudyComparison, self)
-    }
+    document_of!(StudyComparison);
 
     fn rows(&self) -> Option<Rows> {
         let row = |row: &PairedValue| {
