@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use numalab_host::note;
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
