@@ -106,10 +106,14 @@ pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Fail
             .or_else(|| report.rows().and_then(|rows| format.of_rows(&rows))),
     };
     text.ok_or_else(|| {
-        Failure::bad_input(format!(
-            "--format {}: this result has no figures for it: expected text, json, md or html",
-            format.name()
-        ))
+        let name = format.name();
+        let why = match format {
+            Format::Callgrind => "is not a program's memory",
+            _ => "has no figures for it",
+        };
+        let csv = if report.rows().is_some() { "csv, " } else { "" };
+        let expected = format!("expected text, json, {csv}md or html");
+        Failure::bad_input(format!("--format {name}: this result {why}: {expected}"))
     })
 }
 
