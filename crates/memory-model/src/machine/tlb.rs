@@ -45,6 +45,10 @@ pub struct Tlb {
     /// Time of a walk beyond its accesses to entries of page tables, in ns, 0 to 1000000000.
     #[serde(default)]
     pub walk_ns: f64,
+    /// Time between the starts of two walks, in ns, 0 to 1000000000: walks share the core's means to walk,
+    /// however many are under way.
+    #[serde(default)]
+    pub walk_each_ns: f64,
     /// The host's pages behind the guest's memory: 4096, 2097152 or 1073741824. Its page tables are walked
     /// as well then, and a TLB holds no page larger than these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +77,7 @@ impl Tlb {
             upper_entries: 64,
             walkers: 6,
             walk_ns: 0.0,
+            walk_each_ns: 0.0,
             host_page_bytes: None,
             tables_node: None,
         }
