@@ -68,6 +68,9 @@ pub enum Metric {
     CoreClock,
     /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd,
+    /// The time of a load of another page, of which each needs a page walk and none waits for
+    /// another, in nanoseconds.
+    PageRead,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
     /// The share of frames on the node of the cpu that asked for them, from 0 to 1.
@@ -78,7 +81,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RankBandwidth,
@@ -87,6 +90,7 @@ impl Metric {
         Self::LoadToUse,
         Self::CoreClock,
         Self::AtomicAdd,
+        Self::PageRead,
         Self::Elapsed,
         Self::LocalShare,
         Self::Frame,
@@ -96,9 +100,12 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency | Self::RoundTrip | Self::LineSpread | Self::AtomicAdd | Self::Frame => {
-                Unit::Nanoseconds
-            }
+            Self::Latency
+            | Self::RoundTrip
+            | Self::LineSpread
+            | Self::AtomicAdd
+            | Self::PageRead
+            | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth | Self::RankBandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
@@ -115,6 +122,7 @@ impl Metric {
             | Self::LineSpread
             | Self::LoadToUse
             | Self::AtomicAdd
+            | Self::PageRead
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::RankBandwidth | Self::CoreClock | Self::LocalShare => {
@@ -154,6 +162,7 @@ impl Metric {
             Self::LoadToUse => "load-to-use",
             Self::CoreClock => "core-clock",
             Self::AtomicAdd => "atomic-add",
+            Self::PageRead => "page-read",
             Self::Elapsed => "elapsed",
             Self::LocalShare => "local-share",
             Self::Frame => "frame",
