@@ -17,7 +17,7 @@ struct named {
   const char *name;
   kernel *kernel;
 };
-extern const struct named chains[], branches[], arithmetic[], memories[], programs[];
+extern const struct named chains[], branches[], arithmetic[], memories[], programs[], validation[];
 
 // Keeps a value, so that what computes it stays.
 #define KEEP(value) __asm__ volatile("" : "+r"(value))

@@ -33,9 +33,14 @@ impl Flows {
         Some(Self { decode, speeds, known: Mutex::default(), blocks: Kept::default() })
     }
 
-    /// Returns the data flow through a block of these instructions.
-    pub fn through<'a>(&self, block: impl Iterator<Item = &'a [u8]>) -> &'static Flow {
-        let flow = Flow::new(block.map(self.decode), &self.speeds);
+    /// Returns the data flow through a block of these instructions, which are at addresses from the
+    /// first to before the second.
+    pub fn through<'a>(
+        &self,
+        block: impl Iterator<Item = &'a [u8]>,
+        addresses: (u64, u64),
+    ) -> &'static Flow {
+        let flow = Flow::at(block.map(self.decode), addresses, &self.speeds);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&flow) {
             return known;
@@ -55,7 +60,7 @@ mod tests {
         let flows = Flows::of(Some(&Core::TYPICAL), "x86_64").unwrap();
         // mov (%rax),%rax; then twice with a displacement.
         let blocks: [&[u8]; 3] = [&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x40, 8], &[0x48, 0x8b, 0x01]];
-        let [one, same, other] = blocks.map(|block| flows.through([block].into_iter()));
+        let [one, same, other] = blocks.map(|block| flows.through([block].into_iter(), (0, 4)));
         assert!(std::ptr::eq(one, same) && !std::ptr::eq(one, other));
         assert!(Flows::of(Some(&Core::TYPICAL), "riscv64").is_none());
         assert!(Flows::of(None, "x86_64").is_none());

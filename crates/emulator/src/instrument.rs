@@ -62,8 +62,8 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
         if open {
             let is_looked_at = plugin.flows.is_some() || plugin.program.is_some();
             let code = if is_looked_at { code_of(plugin, block) } else { Vec::new() };
-            flow = flow_through(plugin, &code);
             let place = place_of(api, block, count);
+            flow = flow_through(plugin, &code, place);
             let (execute, data) = block_begins(plugin, (place, &code), (count, flow));
             (api.register_block)(block, execute, NO_REGISTERS, data);
         }
@@ -120,9 +120,10 @@ unsafe fn place_of(api: &Api, block: *const c_void, count: usize) -> Place {
 }
 
 /// Returns the data flow through a block, where cores are modelled.
-fn flow_through(plugin: &Plugin, code: &[Code]) -> Option<&'static BlockFlow> {
+fn flow_through(plugin: &Plugin, code: &[Code], at: Place) -> Option<&'static BlockFlow> {
     let flows = plugin.flows.as_ref()?;
-    Some(flows.through(code.iter().map(|(bytes, size)| &bytes[..*size])))
+    let code = code.iter().map(|(bytes, size)| &bytes[..*size]);
+    Some(flows.through(code, (at.address, at.end)))
 }
 
 /// Chooses the callback for the start of a block, and its argument.

@@ -53,6 +53,11 @@ impl Line {
         Ok(unsafe { slice::from_raw_parts_mut(start.cast(), size_bytes / Line::SIZE_BYTES) })
     }
 
+    /// Returns the line's first word.
+    pub(crate) fn first_word(&self) -> u64 {
+        self.0[0]
+    }
+
     /// Returns the line's first word as an atomic, to be passed back and forth between two cpus.
     pub fn as_atomic(&mut self) -> &AtomicU64 {
         let first: *mut u64 = &raw mut self.0[0];

@@ -25,6 +25,7 @@ mod page_tables;
 pub mod phase_names;
 pub mod pipeline;
 mod predictor;
+pub mod probe;
 mod regrouped;
 mod sample;
 mod seats;

@@ -4,9 +4,11 @@
 //! This is an interval model like those of D. Eyerman et al., "A Mechanistic Performance Model for
 //! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time and
 //! are issued while others are in flight. An access waits for its address, and a miss for one of
-//! the core's fill buffers; independent instructions pass it, until one of three limits is reached:
+//! the core's fill buffers; independent instructions pass it, until one of four limits is reached:
 //! - no instruction is issued further ahead of an unfinished one than the reorder buffer (`window`)
 //!   holds;
+//! - no instruction is issued while instructions that wait for operands fill a scheduler
+//!   (`schedulers`);
 //! - no instruction is issued more than `AHEAD_PS` ahead of an access that waits for its address;
 //! - an atomic read-modify-write, a fence, and a line from another core stop all later
 //!   instructions.
@@ -24,6 +26,7 @@ mod fills;
 pub mod flow;
 mod late;
 pub mod operands;
+pub(crate) mod schedulers;
 pub mod speeds;
 pub mod stores;
 mod streams;
@@ -37,6 +40,7 @@ use combining::{Combining, Piece};
 use fills::Fills;
 use flow::{Accessor, Flow};
 use late::Late;
+use schedulers::Schedulers;
 use stores::Stores;
 use streams::Streams;
 use value::{LOADS, Value};
@@ -73,6 +77,8 @@ pub struct Pipeline {
     latest_ps: u64,
     /// The unfinished instructions.
     window: Window,
+    /// Instructions that wait for their operands.
+    schedulers: Schedulers,
     fills: Fills,
     /// Stores past the caches, which use fill buffers as well.
     combining: Combining,
@@ -105,6 +111,7 @@ impl Pipeline {
             loaded_ps: 0,
             latest_ps: 0,
             window: Window::new(core.instructions),
+            schedulers: core.schedulers(),
             fills: Fills::new(core.line_ns().map(ps)),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions, ps(core.blocked_ns())),
@@ -130,6 +137,10 @@ impl Pipeline {
         }
         self.turns_to(flow, (now_ps, instruction));
         let mut came = self.window.comes(instruction, resumes_ps);
+        let room_ps = self.schedulers.room_ps(came.at_ps);
+        if room_ps > came.at_ps {
+            came = Came { at_ps: room_ps, for_access: !self.fills.is_idle(came.at_ps) };
+        }
         if flow.is_none_or(|flow| flow.fence) {
             came = Came { at_ps: came.at_ps.max(self.latest_ps), for_access: true };
             self.window.clear();
@@ -152,8 +163,12 @@ impl Pipeline {
         if self.mispredicted || !is_free || self.window.keeps_for_access(instruction) {
             return None;
         }
+        let further = self.flow.map_or(0, |flow| flow.instructions);
+        if self.schedulers.may_fill(further) && !self.fills.is_idle(now_ps) {
+            return None;
+        }
         self.turns_to(flow, (now_ps, instruction));
-        self.begin_ps = self.window.comes(instruction, now_ps).at_ps;
+        self.begin_ps = self.schedulers.room_ps(self.window.comes(instruction, now_ps).at_ps);
         Some(self.begin_ps)
     }
 
@@ -273,10 +288,10 @@ impl Pipeline {
         takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
     }
 
-    /// Returns the end of a translation that could begin at `now_ps` and takes this long.
+    /// Returns the end of a translation that could begin at `issue_ps` and takes this long.
     #[inline]
-    pub fn translated_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
-        self.walkers.translated_ps(now_ps, takes_ps)
+    pub fn translated_ps(&mut self, issue_ps: u64, takes_ps: u64) -> u64 {
+        self.walkers.translated_ps((self.begin_ps, issue_ps), takes_ps)
     }
 
     /// Adds a line in flight, requested by an instruction.
@@ -370,6 +385,7 @@ impl Pipeline {
     pub fn settles_ps(&mut self) -> u64 {
         self.turns_to(None, (self.begin_ps, self.last + 1));
         self.window.clear();
+        self.schedulers.clear();
         self.latest_ps
     }
 
@@ -390,6 +406,12 @@ impl Pipeline {
                 self.results.set(usize::from(*register), known_ps);
                 latest_ps = latest_ps.max(known_ps);
             }
+        }
+        // What waits is known no later than what comes of it.
+        if let Some(least_ps) = self.schedulers.least_ps(now_ps)
+            && latest_ps > least_ps
+        {
+            self.waits(flow, least_ps);
         }
         self.registers.replace(flow.changed, &self.results);
         latest_ps

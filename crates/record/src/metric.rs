@@ -76,6 +76,9 @@ pub enum Metric {
     CoreClock,
     /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd,
+    /// The time of a load of another page, of which each needs a page walk and none waits for
+    /// another, in nanoseconds.
+    PageRead,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
     /// The share of frames on the node of the requesting cpu, from 0 to 1.
@@ -86,7 +89,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RankBandwidth,
@@ -95,6 +98,7 @@ impl Metric {
         Self::LoadToUse,
         Self::CoreClock,
         Self::AtomicAdd,
+        Self::PageRead,
         Self::Elapsed,
         Self::LocalShare,
         Self::Frame,
@@ -104,9 +108,12 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency | Self::RoundTrip | Self::LineSpread | Self::AtomicAdd | Self::Frame => {
-                Unit::Nanoseconds
-            }
+            Self::Latency
+            | Self::RoundTrip
+            | Self::LineSpread
+            | Self::AtomicAdd
+            | Self::PageRead
+            | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth | Self::RankBandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
@@ -123,6 +130,7 @@ impl Metric {
             | Self::LineSpread
             | Self::LoadToUse
             | Self::AtomicAdd
+            | Self::PageRead
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::RankBandwidth | Self::CoreClock | Self::LocalShare => {
@@ -162,6 +170,7 @@ impl Metric {
             Self::LoadToUse => "load-to-use",
             Self::CoreClock => "core-clock",
             Self::AtomicAdd => "atomic-add",
+            Self::PageRead => "page-read",
             Self::Elapsed => "elapsed",
             Self::LocalShare => "local-share",
             Self::Frame => "frame",

@@ -1,10 +1,10 @@
-//! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, and an
-//! atomic addition.
+//! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, an
+//! atomic addition, and page walks that overlap.
 
-use numalab_host::base_pages;
+use numalab_host::{base_pages, page_size_bytes};
 use std::time::Duration;
 
-use numalab_membench::{Adds, AtomicAdds, Line};
+use numalab_membench::{Adds, AtomicAdds, Line, PageReads, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
 use numalab_topology::CpuId;
 
@@ -23,6 +23,11 @@ const BUFFER_BYTES: u64 = 16 << 10;
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 const ATOMIC_ADDS: u64 = 20_000;
+/// Pages of the walks: more than the last TLB level of most processors holds, with lines that fit
+/// into the L2.
+const PAGES: u64 = 8192;
+/// Memory of these pages at most: larger base pages are left out.
+const MOST_PAGE_BYTES: u64 = 64 << 20;
 
 impl Measurement for CoreCell {
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
@@ -46,40 +51,73 @@ fn run(
         let pinned = pinned(cpu)?;
         let order = ChaseOrder { pattern: AccessPattern::Random, pages: base_pages() };
         let source = MemorySource::Node(node);
-        let mut buffer = Buffer::touched(context, BUFFER_BYTES, order.pages, source)?;
+        let mut buffer = Buffer::touched(context, BUFFER_BYTES, order.pages, source.clone())?;
         let claim = buffer.claim();
         let chase = BuiltChase::build(context, order, buffer.lines(BUFFER_BYTES)?, None)?;
-        let mut walk = chase.walk();
+        let mut walked = walked(context, source)?;
+        let pages = walked.as_mut().map(|buffer| buffer.lines(walked_bytes())).transpose()?;
+        let mut loops = Loops {
+            context,
+            walk: chase.walk(),
+            pages: pages.map_or(&[][..], |lines| &*lines),
+            own: Line::ZERO,
+        };
         // Brings the buffer into L1 before the first window.
-        walk.loads(LOADS);
-        let mut own = Line::ZERO;
-        let own = own.as_atomic();
+        loops.walk.loads(LOADS);
         let mut samples = Samples::new(context, &cell.id, limit);
-        let outcome = sample_here(&mut samples, |_| {
-            // All three within one sample, so that a change of frequency affects them alike.
-            let adds = Adds::window(ADDS)?;
-            let loads = walk.window(LOADS)?;
-            let atomic = AtomicAdds::window(own, ATOMIC_ADDS)?;
-            let cycles_per_ns = adds.core_cycles_per_ns(&context.clock);
-            let load_to_use = loads.ns_per_load(&context.clock) * cycles_per_ns;
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a duration"
-            )]
-            let duration_ns = [adds.ticks, loads.ticks, atomic.ticks]
-                .map(|ticks| context.clock.ns(ticks))
-                .iter()
-                .sum::<f64>() as u64;
-            let values = vec![
-                (Metric::LoadToUse, load_to_use),
-                (Metric::CoreClock, cycles_per_ns),
-                (Metric::AtomicAdd, atomic.ns_per_add(&context.clock)),
-            ];
-            Ok(Reading { values, duration_ns, work: LOADS })
-        })?;
+        let outcome = sample_here(&mut samples, |_| loops.take())?;
         let placement = claim.prove(context, &pinned)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
+}
+
+/// Returns the bytes of the pages that are walked.
+fn walked_bytes() -> u64 {
+    PAGES * page_size_bytes(base_pages())
+}
+
+/// Returns memory of pages to walk, if base pages are small.
+fn walked(context: &MeasureContext, source: MemorySource) -> Result<Option<Buffer>, MeasureError> {
+    let bytes = Some(walked_bytes()).filter(|bytes| *bytes <= MOST_PAGE_BYTES);
+    bytes.map(|bytes| Buffer::touched(context, bytes, base_pages(), source)).transpose()
+}
+
+/// What a sample times.
+struct Loops<'a> {
+    context: &'a MeasureContext,
+    walk: Walk<'a>,
+    /// Memory with a line to read in each page; empty if base pages are large.
+    pages: &'a [Line],
+    /// A line that no other core uses.
+    own: Line,
+}
+
+impl Loops<'_> {
+    /// Takes one sample of all loops, so that a change of frequency affects them alike.
+    fn take(&mut self) -> Result<Reading, MeasureError> {
+        let clock = &self.context.clock;
+        let adds = Adds::window(ADDS)?;
+        let loads = self.walk.window(LOADS)?;
+        let atomic = AtomicAdds::window(self.own.as_atomic(), ATOMIC_ADDS)?;
+        let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
+        let page_lines = page_bytes / Line::SIZE_BYTES;
+        // The first pass brings the lines and page tables back into the caches.
+        PageReads::window(self.pages, page_lines)?;
+        let reads = PageReads::window(self.pages, page_lines)?;
+        let cycles_per_ns = adds.core_cycles_per_ns(clock);
+        let load_to_use = loads.ns_per_load(clock) * cycles_per_ns;
+        let parts = [adds.ticks, loads.ticks, atomic.ticks, reads.ticks];
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
+        let duration_ns = parts.map(|ticks| clock.ns(ticks)).iter().sum::<f64>() as u64;
+        let mut values = vec![
+            (Metric::LoadToUse, load_to_use),
+            (Metric::CoreClock, cycles_per_ns),
+            (Metric::AtomicAdd, atomic.ns_per_add(clock)),
+        ];
+        if reads.pages > 0 {
+            values.push((Metric::PageRead, reads.ns_per_page(clock)));
+        }
+        Ok(Reading { values, duration_ns, work: LOADS })
+    }
 }

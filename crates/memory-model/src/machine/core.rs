@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Timing;
+use crate::cost::ps;
+use crate::pipeline::schedulers::Schedulers;
 
 /// Limits of a core's overlap, and the speed of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +77,13 @@ impl Core {
     pub(crate) fn line_ns(&self) -> [f64; 2] {
         let cycles = self.timing.map_or([0.0; 2], |timing| timing.family.line_cycles());
         cycles.map(|cycles| cycles * self.cycle_ns())
+    }
+
+    /// Returns the schedulers, if those of its family are known.
+    pub(crate) fn schedulers(&self) -> Schedulers {
+        let sizes = self.timing.and_then(|timing| timing.family.schedulers());
+        let width = self.timing.map_or(1, |timing| timing.width);
+        Schedulers::new(sizes, (width, ps(self.cycle_ns())))
     }
 
     fn cycle_ns(&self) -> f64 {

@@ -4,8 +4,10 @@
 use alloc::vec::Vec;
 
 use super::operands::{Ends, Operands, Order, REGISTERS, Registers};
+use super::schedulers::Pool;
 use super::speeds::Speeds;
 use super::value::{LOADS, Value};
+use crate::machine::Class;
 
 /// An instruction that accesses memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,6 +36,18 @@ impl Accessor {
     }
 }
 
+/// Instructions of a block that wait for the same registers and loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Waiting {
+    pub pool: Pool,
+    pub count: u64,
+    /// The operands of the last of them.
+    pub value: Value,
+}
+
+/// Maximum number of groups of a block's instructions, by the values they wait for.
+const GROUPS: usize = 16;
+
 /// A block of instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flow {
@@ -53,6 +67,8 @@ pub struct Flow {
     pub(super) changed: u64,
     pub(super) registers: u64,
     pub(super) loaded: u64,
+    /// Instructions that wait in schedulers while their operands are late.
+    pub(super) waiting: Vec<Waiting>,
     /// True if an instruction waits for all earlier accesses.
     pub fence: bool,
     /// True if an instruction waits for earlier stores past the caches.
@@ -67,14 +83,27 @@ pub struct Flow {
 impl Flow {
     /// Analyses instructions with these operands on a core of these speeds.
     pub fn new(block: impl IntoIterator<Item = Operands>, speeds: &Speeds) -> Self {
+        Self::at(block, (0, 1), speeds)
+    }
+
+    /// Analyses instructions with these operands at addresses from the first to before the second.
+    pub fn at(
+        block: impl IntoIterator<Item = Operands>,
+        addresses: (u64, u64),
+        speeds: &Speeds,
+    ) -> Self {
         let mut block: Vec<Operands> = block.into_iter().collect();
         speeds.fuse(&mut block);
-        let (instructions, takes_ps) = (block.len() as u64, speeds.takes_ps(&block));
+        let takes_ps = speeds.takes_ps(&block, speeds.windows(addresses));
+        let instructions = block.len() as u64;
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
         let mut flow = Self { instructions, takes_ps, ..Self::default() };
+        // What a block's registers have when it begins is taken to come from itself, as in a loop.
+        let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
         for (at, operands) in block.iter().enumerate() {
-            flow.add(operands, &mut values, (at as u64, speeds));
+            flow.add(operands, &mut values, (at as u64, added, speeds));
+            added = operands.added(added);
         }
         flow.settle(values);
         flow
@@ -85,7 +114,7 @@ impl Flow {
         &mut self,
         operands: &Operands,
         values: &mut [Value; REGISTERS],
-        (at, speeds): (u64, &Speeds),
+        (at, added, speeds): (u64, Registers, &Speeds),
     ) {
         self.fence |= operands.order == Order::Fence;
         self.drains |= operands.order == Order::Drain;
@@ -98,6 +127,12 @@ impl Flow {
             })
         };
         let (address, mut result) = (of(operands.address), of(operands.reads));
+        let flags_ps = speeds.flags_ps(operands.class);
+        if flags_ps > 0 && operands.reads.has_flags() {
+            let mut flags = of(Registers::FLAGS);
+            flags.delay(flags_ps);
+            result.join(&flags);
+        }
         let is_loaded = result.loads() != 0;
         let load = self.loads.min(LOADS - 1);
         if operands.memory {
@@ -105,7 +140,15 @@ impl Flow {
             loaded.delay(speeds.load_ps(operands));
             result.join(&loaded);
         }
-        result.delay(speeds.latency_ps(operands.class, is_loaded));
+        if operands.memory && (!operands.stores || operands.modifies()) {
+            self.waits(Pool::Load, &address);
+        }
+        // Moves are done by renaming, and branches are one with what decides them.
+        if !matches!(operands.class, Class::Move | Class::Branch) {
+            self.waits(Pool::Compute, &result);
+        }
+        let is_added = operands.reads.less(added) != operands.reads;
+        result.delay(speeds.latency_ps(operands.class, is_loaded, is_added));
         let behind_ps = self.takes_ps * (self.instructions - at - 1) / self.instructions;
         let data = if operands.memory { result } else { Value::default() };
         self.accessors.push(Accessor {
@@ -122,6 +165,22 @@ impl Flow {
         }
         operands.writes.numbers().for_each(|number| values[number] = result);
         (self.ends, self.decided) = (operands.ends, result);
+    }
+
+    /// Adds an instruction that waits for a value.
+    fn waits(&mut self, pool: Pool, value: &Value) {
+        if value.registers() == 0 && value.loads() == 0 {
+            return;
+        }
+        let is_full = self.waiting.len() >= GROUPS;
+        let same = |one: &&mut Waiting| {
+            let of = (one.value.registers(), one.value.loads());
+            one.pool == pool && (is_full || of == (value.registers(), value.loads()))
+        };
+        match self.waiting.iter_mut().rev().find(same) {
+            Some(one) => (one.count, one.value) = (one.count + 1, *value),
+            None => self.waiting.push(Waiting { pool, count: 1, value: *value }),
+        }
     }
 
     /// Determines the registers at the end of the block.
@@ -229,5 +288,33 @@ mod tests {
         let divide = of(&[&[0xf2, 0x0f, 0x59, 0xc1], &[0xf2, 0x0f, 0x5e, 0xd1]]);
         // The product is there when the division's unit is free, its quotient ten cycles and a half later.
         assert_eq!((divide.takes_ps, &divide.tails[..]), (1200, &[(34, 4800)][..]));
+    }
+
+    #[test]
+    fn sums_after_sums_shared_units_and_pieces_of_code_take_their_own_time() {
+        let timing = Family::GoldenCove.timing(0.3);
+        let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
+        let at = |block: &[&[u8]], addresses| {
+            Flow::at(block.iter().map(|bytes| decode(bytes)), addresses, &speeds)
+        };
+        let of = |block: &[&[u8]]| at(block, (0, 1));
+        // addsd %xmm1,%xmm0 and mulsd %xmm1,%xmm0: two cycles after a sum, three after a product.
+        let (add, multiply): (&[u8], &[u8]) =
+            (&[0xf2, 0x0f, 0x58, 0xc1], &[0xf2, 0x0f, 0x59, 0xc1]);
+        assert_eq!(of(&[add; 5]).tails, [(32, 3000)]);
+        assert_eq!(of(&[add, multiply]).tails, [(32, 2100)]);
+        // divsd %xmm1,%xmm2; sqrtsd %xmm1,%xmm3
+        let divided = of(&[&[0xf2, 0x0f, 0x5e, 0xd1], &[0xf2, 0x0f, 0x51, 0xd9]]);
+        assert_eq!(divided.takes_ps, 3000, "one unit");
+        // cmova %rbx,%rax is two micro-operations on two units, and waits a cycle for the register.
+        let (move_, copy): (&[u8], &[u8]) = (&[0x48, 0x0f, 0x47, 0xc3], &[0x48, 0x89, 0xd8]);
+        assert_eq!(of(&[move_; 6]).takes_ps, 1800);
+        assert_eq!(of(&[copy; 12]).takes_ps, 600);
+        // A loop of cmp and jb in one piece of 64 bytes, and in two.
+        let ends: [&[u8]; 2] = [&[0x48, 0x39, 0xd8], &[0x72, 0xfb]];
+        assert_eq!([(64, 69), (60, 65)].map(|addresses| at(&ends, addresses).takes_ps), [300, 600]);
+        // mov %rax,(%rbx) forwards its value when registers are renamed; add %rax,(%rbx) does not.
+        let renames = |code: &[u8]| of(&[code]).accessors[0].renames;
+        assert!(renames(&[0x48, 0x89, 0x03]) && !renames(&[0x48, 0x01, 0x03]));
     }
 }

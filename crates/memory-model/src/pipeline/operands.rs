@@ -33,6 +33,11 @@ impl Registers {
         Self(self.0 & !others.0)
     }
 
+    /// Returns true if the flags are among them.
+    pub(super) fn has_flags(self) -> bool {
+        self.0 & Self::FLAGS.0 != 0
+    }
+
     /// Returns true if any of them is a vector.
     pub(super) fn has_vectors(self) -> bool {
         self.0 >> (GENERAL + 1) != 0
@@ -158,6 +163,13 @@ impl Operands {
     /// Sets whether it writes memory, if it accesses any.
     pub fn storing(self, stores: bool) -> Self {
         Self { stores: stores && self.memory, ..self }
+    }
+
+    /// Returns the registers that have the sum of a floating-point addition, given those before.
+    pub(super) fn added(&self, before: Registers) -> Registers {
+        let others = before.less(self.writes);
+        let is_copy = self.class == Class::Move && self.reads.less(before) != self.reads;
+        if self.class == Class::FpAdd || is_copy { others | self.writes } else { others }
     }
 
     /// Returns true if it modifies in memory what it reads there.

@@ -22,6 +22,8 @@ pub struct Speeds {
     /// Latency, and time between two instructions, by class.
     latency_ps: [u64; CLASSES],
     between_ps: [u64; CLASSES],
+    /// Extra time of a floating-point addition that gets nothing from another one.
+    first_add_ps: u64,
     /// Extra time of a vector load over a load of a general register.
     vector_load_ps: u64,
     /// Minimum time of a call or a return.
@@ -46,6 +48,7 @@ impl Speeds {
                 width: 1,
                 latency_ps: [0; CLASSES],
                 between_ps: [0; CLASSES],
+                first_add_ps: 0,
                 vector_load_ps: 0,
                 call_ps: 0,
                 taken_ps: 0,
@@ -60,6 +63,7 @@ impl Speeds {
             width: u64::from(timing.width),
             latency_ps: Class::ALL.map(|class| takes(timing.of(class).latency)),
             between_ps: Class::ALL.map(|class| takes(timing.of(class).each)),
+            first_add_ps: takes(timing.family.first_add_cycles()),
             vector_load_ps: takes(timing.family.vector_load_cycles()),
             call_ps: takes(CALL_CYCLES),
             taken_ps: takes(1.0),
@@ -68,12 +72,23 @@ impl Speeds {
         }
     }
 
-    /// Returns the latency from operands, which the block may have loaded, to the result. A
-    /// constant is added only once the other operand is there (measured on a Granite Rapids: a
-    /// counter in memory takes a cycle more than the load and the store of the same word).
-    pub(super) fn latency_ps(&self, class: Class, is_loaded: bool) -> u64 {
+    /// Returns the latency from operands, which the block may have loaded or got from a
+    /// floating-point addition, to the result. A constant is added only once the other operand is
+    /// there (measured on a Granite Rapids: a counter in memory takes a cycle more than the load and
+    /// the store of the same word).
+    pub(super) fn latency_ps(&self, class: Class, is_loaded: bool, is_added: bool) -> u64 {
         let class = if is_loaded && class == Class::Constant { Class::Integer } else { class };
-        self.latency_ps[class as usize]
+        let class = if class == Class::TwoFlags { Class::Shift } else { class };
+        let first_ps = if class == Class::FpAdd && !is_added { self.first_add_ps } else { 0 };
+        self.latency_ps[class as usize] + first_ps
+    }
+
+    /// Returns the time that flags take longer than a register to the result: of the two
+    /// micro-operations of a move by two flags on Intel, the second alone reads the register
+    /// (measured on an Emerald Rapids).
+    pub(super) fn flags_ps(&self, class: Class) -> u64 {
+        let of = |class: Class| self.latency_ps[class as usize];
+        if class == Class::TwoFlags { of(class).saturating_sub(of(Class::Shift)) } else { 0 }
     }
 
     /// Returns the extra time of a load over one of a general register.
@@ -82,9 +97,11 @@ impl Speeds {
         if is_longer { self.vector_load_ps } else { 0 }
     }
 
-    /// Returns true if stores and loads at such addresses forward values at renaming.
+    /// Returns true if stores and loads at such addresses forward values at renaming. What modifies
+    /// memory does not (measured on an Emerald Rapids: 7 cycles from one ADD to a word to the next).
     pub(super) fn renames(&self, operands: &Operands) -> bool {
-        operands.memory && operands.plain_address && self.family.is_some_and(Family::renames_memory)
+        let is_plain = operands.memory && operands.plain_address && !operands.modifies();
+        is_plain && self.family.is_some_and(Family::renames_memory)
     }
 
     /// Treats an addition of a constant that decides a branch as one instruction with the branch.
@@ -96,9 +113,15 @@ impl Speeds {
         }
     }
 
-    /// Returns the time to issue a block's instructions: limited by the core's width, and for each
-    /// class by its units, some of which it shares with others.
-    pub(super) fn takes_ps(&self, block: &[Operands]) -> u64 {
+    /// Returns the number of pieces in which the core gets the code at these addresses.
+    pub fn windows(&self, (first, end): (u64, u64)) -> u64 {
+        let bytes = self.family.and_then(Family::window_bytes);
+        bytes.map_or(1, |bytes| (end.max(first + 1) - 1) / bytes - first / bytes + 1)
+    }
+
+    /// Returns the time to issue a block's instructions, from this number of pieces of code: limited
+    /// by the core's width, and for each class by its units, some of which it shares with others.
+    pub(super) fn takes_ps(&self, block: &[Operands], windows: u64) -> u64 {
         if let (Some(operands), Some(repeated_ps)) = (block.last(), self.repeated_ps)
             && operands.repeated_bytes > 0
         {
@@ -109,6 +132,11 @@ impl Speeds {
         let mut compares = false;
         for operands in block {
             counts[operands.class as usize] += 1;
+            // Each of its two micro-operations needs a unit.
+            if self.flags_ps(operands.class) > 0 {
+                counts[operands.class as usize] += 1;
+                added += 1;
+            }
             let modifies = operands.modifies();
             if operands.stores {
                 counts[Class::Store as usize] += 1;
@@ -128,6 +156,9 @@ impl Speeds {
         // Instructions that are fused with a branch need no other unit.
         counts[Class::Integer as usize] -= fused.min(counts[Class::Integer as usize]);
         let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
+        // Quotients and roots share a unit.
+        let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
+        let divided_ps = of(Class::FpDivide) + of(Class::FpRoot);
         let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
             let classes = groups.iter().copied().flatten();
             let count: u64 = classes.map(|class| counts[*class as usize]).sum();
@@ -135,9 +166,10 @@ impl Speeds {
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
         // No core fetches past a taken branch in the same cycle.
-        let taken_ps = block.last().filter(|last| last.jumps).map_or(0, |_| self.taken_ps);
-        let busiest_ps = by_class.chain(shared).max().unwrap_or(0).max(calls_ps).max(taken_ps);
-        (instructions * self.each_ps / self.width).max(busiest_ps)
+        let taken_ps =
+            block.last().filter(|last| last.jumps).map_or(0, |_| self.taken_ps * windows);
+        let busiest_ps = by_class.chain(shared).chain([divided_ps, calls_ps, taken_ps]).max();
+        (instructions * self.each_ps / self.width).max(busiest_ps.unwrap_or(0))
     }
 
     /// Returns the time to issue a block that ends with repeated elements of this number of bytes:
@@ -145,7 +177,7 @@ impl Speeds {
     /// others.
     fn repeated_ps(&self, block: &[Operands], bytes: u64, (begins_ps, line_ps): (u64, u64)) -> u64 {
         let [before @ .., _] = block else { return 0 };
-        let before_ps = if before.is_empty() { 0 } else { begins_ps + self.takes_ps(before) };
+        let before_ps = if before.is_empty() { 0 } else { begins_ps + self.takes_ps(before, 1) };
         before_ps + (bytes * line_ps / 64).max(1)
     }
 }

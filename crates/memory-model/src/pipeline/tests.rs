@@ -3,6 +3,7 @@
 use super::speeds::Speeds;
 use super::stores::Bytes;
 use super::*;
+use crate::machine::Family;
 
 const CORE: Core = Core {
     misses: 4,
@@ -171,4 +172,22 @@ fn what_does_not_need_an_address_goes_past_the_access_that_waits_for_it() {
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 2, 3), 2);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 60, 101), 60);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 61, 102), 250, "the buffer is full");
+}
+
+#[test]
+fn a_chain_that_fills_a_scheduler_keeps_what_follows_waiting() {
+    let ends_ps = |family: Family| {
+        let core = Core { timing: Some(family.timing(1.0)), ..Core::TYPICAL };
+        // mulsd %xmm1,%xmm0
+        let chain = [[0xf2, 0x0f, 0x59, 0xc1]; 20];
+        let block = Flow::new(chain.iter().map(|bytes| x86::decode(bytes)), &Speeds::of(&core));
+        let block: &'static Flow = Box::leak(Box::new(block));
+        let mut pipeline = Pipeline::new(core, None);
+        (0..12).fold(0, |now_ps, number| {
+            pipeline.begin(Some(block), now_ps, number * 20).at_ps + block.takes_ps
+        })
+    };
+    // 240 instructions fit into the reorder buffer, and 97 of them into the scheduler.
+    assert_eq!(ends_ps(Family::Zen4), 120_000);
+    assert!(ends_ps(Family::GoldenCove) > 400_000, "{}", ends_ps(Family::GoldenCove));
 }

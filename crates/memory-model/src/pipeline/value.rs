@@ -6,8 +6,8 @@ use super::operands::REGISTERS;
 /// Number of a block's loads that are tracked separately.
 pub(super) const LOADS: usize = 64;
 
-/// Sources of a value with separate delays; further ones share the last slot, with the longest
-/// delay.
+/// Sources of a value with separate delays; of more, the first ones share a slot, with the longest
+/// delay. What was loaded last is what a chain waits for.
 const PLACES: usize = 8;
 
 /// The sources of a value: registers at the start of the block, and its loads; and the delay after
@@ -54,6 +54,11 @@ impl Value {
         self.least_ps
     }
 
+    /// Returns the number of its sources.
+    fn sources(&self) -> u32 {
+        self.registers.count_ones() + self.loads.count_ones()
+    }
+
     /// Adds the sources of another value.
     pub(super) fn join(&mut self, other: &Self) {
         let before = *self;
@@ -61,6 +66,7 @@ impl Value {
         (self.registers, self.loads) = (self.registers | other.registers, self.loads | other.loads);
         self.latencies = [0; PLACES];
         let mut place = 0;
+        let [all, ours, others] = [self.sources(), before.sources(), other.sources()];
         for (mine, theirs, behind) in [
             (before.registers, other.registers, [0, 0]),
             (before.loads, other.loads, [before.registers, other.registers].map(u64::count_ones)),
@@ -68,16 +74,16 @@ impl Value {
             let mut left = mine | theirs;
             while left != 0 {
                 let at = left.trailing_zeros();
-                let of = |set: u64, behind: u32, latencies: &[u32; PLACES]| {
+                let of = |set: u64, behind: u32, (count, latencies): (u32, &[u32; PLACES])| {
                     let rank = behind + (set & ((1 << at) - 1)).count_ones();
-                    if set >> at & 1 == 0 { 0 } else { latencies[placed(rank)] }
+                    if set >> at & 1 == 0 { 0 } else { latencies[placed(rank, count)] }
                 };
-                let latency = of(mine, behind[0], &before.latencies).max(of(
+                let latency = of(mine, behind[0], (ours, &before.latencies)).max(of(
                     theirs,
                     behind[1],
-                    &other.latencies,
+                    (others, &other.latencies),
                 ));
-                let kept = &mut self.latencies[placed(place)];
+                let kept = &mut self.latencies[placed(place, all)];
                 *kept = latency.max(*kept);
                 place += 1;
                 left &= left - 1;
@@ -89,8 +95,8 @@ impl Value {
     pub(super) fn delay(&mut self, by_ps: u64) {
         self.least_ps += by_ps;
         let by_ps = u32::try_from(by_ps).unwrap_or(u32::MAX);
-        let places = (self.registers.count_ones() + self.loads.count_ones()) as usize;
-        let kept = self.latencies.iter_mut().take(places);
+        let sources = self.sources() as usize;
+        let kept = self.latencies.iter_mut().take(sources);
         kept.for_each(|latency| *latency = latency.saturating_add(by_ps));
     }
 
@@ -104,22 +110,22 @@ impl Value {
     ) -> u64 {
         let mut known_ps = begin_ps + self.least_ps;
         if registers.any(self.registers) {
-            let later = |rank| u64::from(self.latencies[placed(rank)]);
+            let later = |rank| u64::from(self.latencies[placed(rank, self.sources())]);
             known_ps = known_ps.max(registers.latest(self.registers, later));
         }
         if loads.any(self.loads) {
             let behind = self.registers.count_ones();
-            let later = |rank| u64::from(self.latencies[placed(behind + rank)]);
+            let later = |rank| u64::from(self.latencies[placed(behind + rank, self.sources())]);
             known_ps = known_ps.max(loads.latest(self.loads, later));
         }
         known_ps
     }
 }
 
-/// Returns the slot for the delay of the source with this rank.
+/// Returns the slot for the delay of the source with this rank among all sources.
 #[inline]
-fn placed(rank: u32) -> usize {
-    (rank as usize).min(PLACES - 1)
+fn placed(rank: u32, count: u32) -> usize {
+    (rank as usize).saturating_sub((count as usize).saturating_sub(PLACES))
 }
 
 #[cfg(test)]
@@ -149,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn things_behind_those_that_are_told_apart_take_the_longest_latency_of_theirs() {
+    fn the_first_of_more_sources_than_are_told_apart_take_the_longest_latency_of_theirs() {
         let mut all = Value::default();
         for number in (0..12).rev() {
             let mut one = Value::of_load(number);
-            one.delay(10 * number as u64);
+            one.delay(10 * (12 - number) as u64);
             all.join(&one);
         }
         let known_ps = |number| {
@@ -161,6 +167,6 @@ mod tests {
             loads.set(number, 1000);
             all.known_ps(0, &Late::default(), &loads)
         };
-        assert_eq!([0, 6, 7, 11].map(known_ps), [1000, 1060, 1110, 1110]);
+        assert_eq!([0, 4, 5, 11].map(known_ps), [1120, 1120, 1070, 1010]);
     }
 }

@@ -18,6 +18,7 @@ fn metrics_have_the_names_units_and_directions_that_files_rely_on() {
         ("load-to-use", "x", true),
         ("core-clock", "GHz", false),
         ("atomic-add", "ns", true),
+        ("page-read", "ns", true),
         ("elapsed", "s", true),
         ("local-share", "x", false),
         ("frame", "ns", true),

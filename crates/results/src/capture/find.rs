@@ -66,6 +66,16 @@ pub enum Remark {
         /// Assumed instructions per cycle.
         per_cycle: u8,
     },
+    /// Reads by one core had fewer lines outstanding than it has fill buffers, since other users of
+    /// the memory took a part of its bandwidth: its buffers and usual prefetches are assumed.
+    CoreContended {
+        /// The lines outstanding by Little's law.
+        measured: u32,
+        /// Read bandwidth of one core, in GB/s.
+        gb_per_s: f64,
+        /// Assumed instructions per cycle.
+        per_cycle: u8,
+    },
     /// Instruction latencies come from the table of the core's family, identified by vendor and L2
     /// size.
     CoreTimed {
@@ -104,6 +114,11 @@ pub enum Remark {
         /// The time beyond them, in ns.
         walk_ns: f64,
     },
+    /// However many walks are under way, one begins each so often.
+    WalkRate {
+        /// The time between two, in ns.
+        walk_each_ns: f64,
+    },
     /// Address translation is omitted: no end of the TLB was found.
     NoTlb,
 }
@@ -137,9 +152,10 @@ pub fn capture(document: &Document) -> Captured {
     let load = load::loads(&summary, &machine, &mut remarks);
     let core = core::core(&summary, &machine, (&load, &cache_latency_ns), &mut remarks);
     let transfers = transfers::transfers(&summary, &machine, &mut remarks);
-    let tlb = tlb::tlb(&summary, &mut remarks);
-    let memory = MemoryFigures { cache_latency_ns, core, tlb, transfers, load };
-    Captured { figures: MachineFile { machine, memory }, chase, remarks }
+    let memory = MemoryFigures { cache_latency_ns, core, tlb: None, transfers, load };
+    let mut figures = MachineFile { machine, memory };
+    figures.memory.tlb = tlb::tlb(&summary, &figures.caches(), &mut remarks);
+    Captured { figures, chase, remarks }
 }
 
 /// Returns the machine without facts that hold only for a moment or a process.

@@ -31,12 +31,12 @@ fn sentence(remark: &Remark) -> String {
              system reports them."
                 .to_owned()
         }
-        Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => format!(
-            "A core has {lines} outstanding lines, by Little's law: alone it reads {} GB/s. \
-             Assumed: {prefetch} of them are prefetches, a window of 512 instructions, and an IPC \
-             of {per_cycle}.",
-            figure(*gb_per_s)
-        ),
+        Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => {
+            derived(*gb_per_s, (*lines, *prefetch), *per_cycle)
+        }
+        Remark::CoreContended { measured, gb_per_s, per_cycle } => {
+            contended(*gb_per_s, *measured, *per_cycle)
+        }
         Remark::CoreTimed { family } => format!(
             "Instruction latencies are from the published table for {} cores, chosen by vendor \
              and L2 size.",
@@ -63,16 +63,40 @@ fn sentence(remark: &Remark) -> String {
             "Assumed for the TLB: {upper_entries} entries for upper-level page tables, {walkers} \
              concurrent walks, and full associativity."
         ),
-        Remark::HostPages { bytes } => format!(
-            "The host has pages of {} behind this guest's memory, judging by the gain of the guest's huge \
-             pages; its page tables are walked too.",
-            size(*bytes)
-        ),
+        Remark::HostPages { bytes } => host_pages(*bytes),
         Remark::LongWalks { walk_ns } => {
             format!("A page walk takes {} ns beyond its accesses to page tables.", figure(*walk_ns))
         }
+        Remark::WalkRate { walk_each_ns } => {
+            format!("Independent page walks begin {} ns apart.", figure(*walk_each_ns))
+        }
         Remark::NoTlb => "Left out: the TLB, because no end of it was found.".to_owned(),
     }
+}
+
+fn derived(gb_per_s: f64, (lines, prefetch): (u32, u32), per_cycle: u8) -> String {
+    format!(
+        "A core has {lines} outstanding lines, by Little's law: alone it reads {} GB/s. Assumed: \
+         {prefetch} of them are prefetches, a window of 512 instructions, and an IPC of {per_cycle}.",
+        figure(gb_per_s)
+    )
+}
+
+fn contended(gb_per_s: f64, measured: u32, per_cycle: u8) -> String {
+    format!(
+        "A core alone reads only {} GB/s, which needs {measured} outstanding lines, fewer than its \
+         fill buffers: others used the memory. Assumed: its fill buffers, 20 prefetches, a window \
+         of 512 instructions, and an IPC of {per_cycle}.",
+        figure(gb_per_s)
+    )
+}
+
+fn host_pages(bytes: u64) -> String {
+    format!(
+        "The host has pages of {} behind this guest's memory, judging by the gain of the guest's huge \
+         pages; its page tables are walked too.",
+        size(bytes)
+    )
 }
 
 fn why_not(why: NoLoad) -> String {

@@ -91,6 +91,8 @@ pub struct Core {
     pub clock_ghz: Option<Figure>,
     /// Latency of an atomic add to a line in the nearest cache, in nanoseconds.
     pub atomic_add_ns: Option<Figure>,
+    /// The time of a load that needs a page walk, among independent ones, in nanoseconds.
+    pub page_read_ns: Option<Figure>,
 }
 
 /// Everything that the records of one run show.
@@ -232,6 +234,7 @@ fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
             load_to_use: cell.figure(Metric::LoadToUse).cloned(),
             clock_ghz: cell.figure(Metric::CoreClock).cloned(),
             atomic_add_ns: cell.figure(Metric::AtomicAdd).cloned(),
+            page_read_ns: cell.figure(Metric::PageRead).cloned(),
         }),
         _ => None,
     };

@@ -1,7 +1,10 @@
 //! Cores, TLBs and caches in machine files: by family, on a host, and from quiet moments.
 
 use numalab_memory_model::machine::{Core, Tlb};
-use numalab_record::{AccessPattern, CellResult, Document, LatencyCell, Metric, Pages};
+use numalab_memory_model::probe;
+use numalab_record::{
+    AccessPattern, CellResult, Document, Experiment, LatencyCell, Metric, Pages, Sample,
+};
 use numalab_results::capture::{Remark, capture};
 use numalab_topology::{Cache, CacheKind, CpuId, CpuSet};
 
@@ -88,7 +91,21 @@ fn lines_beyond_the_fill_buffers_of_the_family_are_prefetches() {
 }
 
 #[test]
-fn walkers_are_those_of_the_family_and_half_of_them_under_a_host() {
+fn a_core_whose_bandwidth_others_took_keeps_its_fill_buffers() {
+    let mut document = run(2 * MIB, Vec::new());
+    let samples = document.cells.iter_mut().flat_map(|cell| &mut cell.samples);
+    // 11 lines at 100 ns.
+    let reads = samples.filter(|sample| sample.metric == Metric::Bandwidth);
+    reads.for_each(|sample| sample.value /= 4.0);
+    let core = core_of(&document);
+    assert_eq!((core.misses, core.prefetch), (16, Some(20)));
+    let remarks = capture(&document).remarks;
+    let said = |remark: &Remark| matches!(remark, Remark::CoreContended { measured: 11, .. });
+    assert!(remarks.iter().any(said), "{remarks:?}");
+}
+
+#[test]
+fn walkers_are_those_of_the_family_also_under_a_host() {
     let small = || apart(Pages::BASE_4K, 15.0);
     let walkers = |document: &Document| tlb_of(document).walkers;
     assert_eq!(walkers(&run(2 * MIB, small())), 4);
@@ -97,7 +114,26 @@ fn walkers_are_those_of_the_family_and_half_of_them_under_a_host() {
     assert_eq!(walkers(&unknown), 6);
     let cells = [small(), apart(Pages::Transparent, 8.0)].concat();
     let guest = with_fact(run(2 * MIB, cells), "hypervisor", "KVM");
-    assert_eq!(walkers(&guest), 2);
+    assert_eq!(walkers(&guest), 4);
+}
+
+#[test]
+fn walks_begin_as_often_as_independent_reads_of_pages_need_them() {
+    let small = || apart(Pages::BASE_4K, 15.0);
+    let mut document = run(2 * MIB, small());
+    {
+        let mut cells = document.cells.iter_mut();
+        let is_core = |cell: &&mut CellResult| matches!(cell.cell.experiment, Experiment::Core(_));
+        let core = cells.find(is_core).expect("a core cell");
+        let read =
+            |sample: &Sample| Sample { metric: Metric::PageRead, value: 7.5, ..sample.clone() };
+        let reads: Vec<Sample> = core.samples.iter().map(read).collect();
+        core.samples.extend(reads);
+    }
+    let captured = capture(&document);
+    assert!(captured.remarks.contains(&Remark::WalkRate { walk_each_ns: 7.5 }));
+    assert_eq!(captured.figures.memory.tlb.expect("a TLB").walk_each_ns, 7.5);
+    assert_eq!(tlb_of(&run(2 * MIB, small())).walk_each_ns, 0.0, "not measured");
 }
 
 #[test]
@@ -108,13 +144,22 @@ fn a_host_has_small_pages_if_a_guests_huge_ones_gain_little_and_a_walk_takes_the
         if hypervisor {
             document = with_fact(document, "hypervisor", "KVM");
         }
-        let tlb = tlb_of(&document);
-        (tlb.host_page_bytes, format!("{:.0} ns", tlb.walk_ns))
+        let figures = capture(&document).figures;
+        let tlb = figures.memory.tlb.clone().expect("a TLB");
+        let modelled_ns = probe::translation_ns(&figures.caches(), &tlb, 16_384);
+        (tlb.host_page_bytes, tlb.walk_ns, modelled_ns)
     };
-    // 13 ns beyond the second level, of which each entry in the L2 takes 5.
-    assert_eq!(found(8.0, true), (Some(4096), "3 ns".to_owned()));
-    assert_eq!(found(0.0, true), (Some(2 << 20), "8 ns".to_owned()));
-    assert_eq!(found(8.0, false), (None, "8 ns".to_owned()));
+    // 13 ns beyond the second level, of which an entry in the L2 takes 5, and the rest the walk.
+    for (huge_ns, hypervisor, host) in [(0.0, true, Some(2 << 20)), (8.0, false, None)] {
+        let (bytes, walk_ns, modelled_ns) = found(huge_ns, hypervisor);
+        assert_eq!(bytes, host);
+        assert!((6.0..9.0).contains(&walk_ns), "{walk_ns}");
+        assert!((modelled_ns - 15.0).abs() < 0.01, "{modelled_ns}");
+    }
+    // The host's entries take as long again, and some of their upper levels are not cached.
+    let (bytes, walk_ns, modelled_ns) = found(8.0, true);
+    assert_eq!(bytes, Some(4096));
+    assert!(walk_ns < 4.0 && modelled_ns > 14.9, "{walk_ns}, {modelled_ns}");
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Family {
                 (
                     6,
                     [(1.0, fifth), (1.0, 0.5), (3.0, 1.0), (14.0, 10.0)],
-                    // An addition after another one takes two cycles, otherwise three.
+                    // Two cycles after another addition; see `first_add_cycles`.
                     [(2.0, 0.5), (multiply, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
                     [(14.0, 4.0), (18.0, 6.0)],
                     [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
@@ -167,7 +167,7 @@ impl Family {
             Class::Shift => shift,
             // Intel splits them into two micro-operations, each of which waits for flags.
             Class::TwoFlags if is_zen => shift,
-            Class::TwoFlags => (2.0, 1.0),
+            Class::TwoFlags => (2.0, 0.5),
             Class::BitCount if is_zen => integer,
             Class::BitCount | Class::Multiply => multiply,
             Class::Divide => divide,
@@ -242,6 +242,26 @@ impl Family {
     /// registers (measured on a Granite Rapids: such a pair adds nothing to a chain).
     pub(crate) fn renames_memory(self) -> bool {
         matches!(self, Self::GoldenCove | Self::RedwoodCove)
+    }
+
+    /// Returns the extra cycles of a floating-point addition without an operand from another one
+    /// (LLVM's X86SchedAlderlakeP.td: 3 cycles in all; measured on an Emerald Rapids in chains of
+    /// additions and products).
+    pub(crate) fn first_add_cycles(self) -> f64 {
+        if matches!(self, Self::GoldenCove | Self::RedwoodCove) { 1.0 } else { 0.0 }
+    }
+
+    /// Returns the size of the pieces of code that the core gets from its cache of decoded
+    /// instructions, one each cycle, if it matters: measured on an Emerald Rapids, where a loop of
+    /// four instructions takes two cycles if it lies in two such pieces.
+    pub fn window_bytes(self) -> Option<u64> {
+        matches!(self, Self::GoldenCove | Self::RedwoodCove).then_some(64)
+    }
+
+    /// Returns the entries of the schedulers of arithmetic and of loads, if known (C. Lam, "Popping the
+    /// Hood on Golden Cove", chipsandcheese.com, 2021, by measurement).
+    pub(crate) fn schedulers(self) -> Option<[u64; 2]> {
+        matches!(self, Self::GoldenCove | Self::RedwoodCove).then_some([97, 70])
     }
 
     /// Returns true if a read-modify-write of memory takes two slots of the width.

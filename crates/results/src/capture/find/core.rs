@@ -71,12 +71,15 @@ pub(super) fn core(
         remarks.push(Remark::NoCore);
         return None;
     };
-    let lines = reads.lines();
     let family = family(summary);
+    let lines = outstanding(reads.lines(), family);
     let prefetch = prefetched(lines, family);
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     let Alone { gb_per_s, clock_ghz, .. } = reads;
-    remarks.push(Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle });
+    remarks.push(match reads.lines() {
+        measured if measured < lines => Remark::CoreContended { measured, gb_per_s, per_cycle },
+        _ => Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle },
+    });
     let timing = if is_emulated(summary) {
         None
     } else {
@@ -108,6 +111,13 @@ pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
     let prefetches_code = facts.contains_key("cpu_prefetches_code");
     let family = Family::of(facts.get("cpu_vendor")?, l2.size_bytes?, prefetches_code);
     family.filter(|_| !is_emulated(summary))
+}
+
+/// Returns the outstanding lines of a core. A measured number below the family's fill buffers means
+/// that other users of the memory took bandwidth.
+fn outstanding(measured: u32, family: Option<Family>) -> u32 {
+    let buffers = family.map_or(0, Family::fill_buffers);
+    if measured < buffers { buffers + PREFETCH } else { measured }
 }
 
 /// Returns the number of a stream's outstanding lines that are prefetches: those beyond the

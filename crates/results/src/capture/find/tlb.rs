@@ -1,6 +1,7 @@
 //! Address translation, from the TLB levels found.
 
-use numalab_memory_model::machine::{Family, Tlb, TlbPart};
+use numalab_memory_model::machine::{CacheLevel, Family, Tlb, TlbPart};
+use numalab_memory_model::probe;
 
 use super::Remark;
 use super::core::family;
@@ -15,9 +16,16 @@ const LARGE_BYTES: u64 = 2 << 20;
 /// Concurrent page walks of a core of unknown family, taken from Zen 3 (Software Optimization Guide
 /// for AMD Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
+/// Pages of the independent reads (`core` cells); fewer would be no walks.
+const PAGES_READ: u64 = 8192;
 
-/// Returns one array per level and page size with a known end; each entry can hold any page.
-pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
+/// Returns one array per level and page size with a known end; each entry can hold any page. Page
+/// tables are in `caches` as far as these hold them.
+pub(super) fn tlb(
+    summary: &Summary<'_>,
+    caches: &[CacheLevel],
+    remarks: &mut Vec<Remark>,
+) -> Option<Tlb> {
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
         for level in probed.levels.iter().filter(|level| level.passed_pages.is_some()) {
@@ -44,19 +52,33 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
     }
     let host_page_bytes = host_page_bytes(summary);
     let walkers = family(summary).map_or(WALKERS, Family::walkers);
-    let walkers = if host_page_bytes.is_some() { walkers.div_ceil(2) } else { walkers };
     remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
     remarks.extend(host_page_bytes.map(|bytes| Remark::HostPages { bytes }));
-    let walk_ns = summary.tlbs.iter().find_map(|tlb| walk_ns(tlb, host_page_bytes)).unwrap_or(0.0);
-    remarks.extend((walk_ns > 0.0).then_some(Remark::LongWalks { walk_ns }));
-    Some(Tlb {
+    let walk_each_ns = walk_each_ns(summary, &parts).unwrap_or(0.0);
+    let mut tlb = Tlb {
         parts,
         upper_entries: UPPER_ENTRIES,
         walkers,
-        walk_ns,
+        walk_ns: 0.0,
+        walk_each_ns,
         host_page_bytes,
         tables_node: None,
-    })
+    };
+    tlb.walk_ns = summary.tlbs.iter().find_map(|of| walk_ns(of, caches, &tlb)).unwrap_or(0.0);
+    let Tlb { walk_ns, .. } = tlb;
+    remarks.extend((walk_ns > 0.0).then_some(Remark::LongWalks { walk_ns }));
+    remarks.extend((walk_each_ns > 0.0).then_some(Remark::WalkRate { walk_each_ns }));
+    Some(tlb)
+}
+
+/// Returns the time between two walks of small pages, none of which waits for another; `None` if it
+/// was not measured, or if a TLB may hold that many pages.
+fn walk_each_ns(summary: &Summary<'_>, parts: &[TlbPart]) -> Option<f64> {
+    let held =
+        parts.iter().filter(|part| part.page_bytes == [SMALL_BYTES]).map(|part| part.entries);
+    held.max().filter(|held| u64::from(*held) < PAGES_READ)?;
+    let mut reads = summary.cores.iter().filter_map(|core| core.page_read_ns.as_ref());
+    reads.next().map(|each| each.median)
 }
 
 /// Returns the size of a host's pages behind this guest's memory, from the gain of its own huge pages:
@@ -68,12 +90,10 @@ fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
     Some(if summary.findings.iter().any(is_split) { SMALL_BYTES } else { LARGE_BYTES })
 }
 
-/// Returns the time of a small-page walk beyond the loads of its last entry and, with small pages
-/// on a host, of the host's. Each is assumed to hit the cache that holds the probe's lines.
-fn walk_ns(probed: &Probed, host_page_bytes: Option<u64>) -> Option<f64> {
+/// Returns the time of a small-page walk beyond its accesses to page tables: what the model of this
+/// TLB lacks of what the probe of the most pages took.
+fn walk_ns(probed: &Probed, caches: &[CacheLevel], tlb: &Tlb) -> Option<f64> {
     let is_small = probed.pages.is_small() && probed.is_of_pages();
-    let (last, level) = (probed.points.last()?, probed.levels.last()?);
-    let walk_ns = probed.beyond_ns.filter(|_| is_small)? - level.cost_ns;
-    let entries = if host_page_bytes == Some(SMALL_BYTES) { 2.0 } else { 1.0 };
-    Some((walk_ns - entries * last.cached_ns).max(0.0))
+    let last = probed.last().filter(|_| is_small && probed.beyond_ns.is_some())?;
+    Some((last.cost_ns() - probe::translation_ns(caches, tlb, last.pages)).max(0.0))
 }

@@ -129,7 +129,14 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
         let atomic = core.atomic_add_ns.as_ref();
         let atomic = atomic
             .map(|ns| format!("an atomic add to a line in L1 takes {} ns", figure(ns.median)));
-        let others: Vec<String> = load.into_iter().chain(atomic).collect();
+        let reads = core.page_read_ns.as_ref();
+        let reads = reads.map(|ns| {
+            format!(
+                "independent loads of one line in each small page take {} ns each",
+                figure(ns.median)
+            )
+        });
+        let others: Vec<String> = load.into_iter().chain(atomic).chain(reads).collect();
         let others = (!others.is_empty()).then(|| others.join("; "));
         match (clock, others) {
             (Some(clock), Some(others)) => Some(format!("cpu {} {clock}; {others}.", core.cpu)),

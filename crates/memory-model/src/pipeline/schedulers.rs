@@ -1,0 +1,108 @@
+//! The schedulers of a core: entries of instructions that wait for their operands.
+//!
+//! The reorder buffer holds more instructions than the schedulers, so a long chain fills these
+//! first, and later instructions begin no earlier than the chain's next entry leaves.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+/// The schedulers, by the instructions they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pool {
+    /// Arithmetic of all kinds, until its operands are known.
+    Compute,
+    /// Loads, until their addresses are known.
+    Load,
+}
+
+/// Instructions that wait, by the time at which they leave.
+#[derive(Debug, Default)]
+struct Scheduler {
+    taken: u64,
+    leave: BinaryHeap<Reverse<(u64, u64)>>,
+}
+
+/// The schedulers of a core.
+#[derive(Debug)]
+pub struct Schedulers {
+    /// Entries by [`Pool`]; `None` if they are not limited.
+    sizes: Option<[u64; 2]>,
+    /// Instructions that wait no longer than this cannot fill a scheduler.
+    least_ps: u64,
+    all: [Scheduler; 2],
+}
+
+impl Schedulers {
+    /// Creates empty schedulers of these sizes, for a core that begins `width` instructions each cycle.
+    pub fn new(sizes: Option<[u64; 2]>, (width, cycle_ps): (u32, u64)) -> Self {
+        let least = sizes.map_or(0, |sizes| sizes[0].min(sizes[1]));
+        let least_ps = least * cycle_ps / u64::from(width.max(1));
+        Self { sizes, least_ps, all: Default::default() }
+    }
+
+    /// Returns the time after which the operands of an instruction issued at `now_ps` must be late for it
+    /// to count; `None` without limits.
+    #[inline]
+    pub fn least_ps(&self, now_ps: u64) -> Option<u64> {
+        self.sizes.map(|_| now_ps + self.least_ps)
+    }
+
+    /// Adds instructions that wait until a time.
+    #[inline]
+    pub fn add(&mut self, pool: Pool, count: u64, until_ps: u64) {
+        let scheduler = &mut self.all[pool as usize];
+        scheduler.taken += count;
+        scheduler.leave.push(Reverse((until_ps, count)));
+    }
+
+    /// Returns true if this number of further instructions could fill one.
+    #[inline]
+    pub fn may_fill(&self, further: u64) -> bool {
+        let Some(sizes) = self.sizes else { return false };
+        self.all.iter().zip(sizes).any(|(of, size)| of.taken + further > size)
+    }
+
+    /// Returns the time from `now_ps` on at which an instruction finds entries in all of them.
+    #[inline]
+    pub fn room_ps(&mut self, now_ps: u64) -> u64 {
+        let Some(sizes) = self.sizes else { return now_ps };
+        let mut at_ps = now_ps;
+        for (scheduler, size) in self.all.iter_mut().zip(sizes) {
+            while scheduler.taken > size
+                && let Some(Reverse((until_ps, count))) = scheduler.leave.pop()
+            {
+                scheduler.taken -= count;
+                at_ps = at_ps.max(until_ps);
+            }
+        }
+        at_ps
+    }
+
+    /// Removes all instructions.
+    pub fn clear(&mut self) {
+        self.all = Default::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_waits_for_those_that_leave_a_full_scheduler_first() {
+        let mut schedulers = Schedulers::new(Some([10, 4]), (4, 100));
+        assert_eq!(schedulers.least_ps(1000), Some(1100));
+        schedulers.add(Pool::Compute, 6, 5000);
+        schedulers.add(Pool::Compute, 4, 3000);
+        assert_eq!(schedulers.room_ps(1000), 1000);
+        assert!(schedulers.may_fill(1));
+        schedulers.add(Pool::Compute, 1, 9000);
+        assert_eq!(schedulers.room_ps(1000), 3000);
+        schedulers.add(Pool::Load, 5, 4000);
+        assert_eq!(schedulers.room_ps(1000), 4000);
+        let mut unlimited = Schedulers::new(None, (4, 100));
+        unlimited.add(Pool::Load, 500, 4000);
+        assert_eq!((unlimited.room_ps(7), unlimited.may_fill(1000)), (7, false));
+        assert_eq!(unlimited.least_ps(7), None);
+    }
+}
