@@ -35,13 +35,13 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
 /// Decodes UTF-16 with a byte order mark, which `wsl numactl -H > FILE` in `PowerShell` writes, and
 /// takes all else for UTF-8.
 fn decoded(bytes: &[u8]) -> String {
-    let (unit, rest): (fn([u8; 2]) -> u16, &[u8]) = match bytes {
-        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
-        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+    let (units, rest) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes as fn([u8; 2]) -> u16, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes as _, rest),
         _ => return String::from_utf8_lossy(bytes).into_owned(),
     };
     let (pairs, _) = rest.as_chunks();
-    String::from_utf16_lossy(&pairs.iter().copied().map(unit).collect::<Vec<u16>>())
+    String::from_utf16_lossy(&pairs.iter().copied().map(units).collect::<Vec<u16>>())
 }
 
 /// Reads an architecture file, or the bundled one of this name if there is no such file.

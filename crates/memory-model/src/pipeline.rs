@@ -395,6 +395,16 @@ impl Pipeline {
         value.known_ps(self.begin_ps, &self.registers, &self.loads)
     }
 
+    /// Adds the instructions of a block with operands unknown until after `least_ps` to the schedulers.
+    fn add_waiting(&mut self, flow: &'static Flow, least_ps: u64) {
+        for waiting in &flow.waiting {
+            let until_ps = self.known_ps(&waiting.value);
+            if until_ps > least_ps {
+                self.schedulers.add(waiting.pool, waiting.count, until_ps);
+            }
+        }
+    }
+
     /// Applies the register changes of a block that was issued to its end at `now_ps`; returns the
     /// time at which all of them are known.
     fn finish(&mut self, flow: &'static Flow, now_ps: u64) -> u64 {
@@ -407,11 +417,11 @@ impl Pipeline {
                 latest_ps = latest_ps.max(known_ps);
             }
         }
-        // What waits is known no later than what comes of it.
+        // The operands are known no later than the results.
         if let Some(least_ps) = self.schedulers.least_ps(now_ps)
             && latest_ps > least_ps
         {
-            self.waits(flow, least_ps);
+            self.add_waiting(flow, least_ps);
         }
         self.registers.replace(flow.changed, &self.results);
         latest_ps

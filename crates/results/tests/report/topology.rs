@@ -128,7 +128,12 @@ fn the_json_of_a_machine_reads_back_as_that_machine() {
 /// Two nodes with cpus, the second without memory; a GPU's memory on node 2; 7 empty nodes, one of
 /// them a device's.
 fn odd_nodes() -> Machine {
-    let mut machine = machine(10, 2, |from, to| if from == to { 10 } else { 20 + u8::try_from(to).expect("small") });
+    let mut machine =
+        machine(
+            10,
+            2,
+            |from, to| if from == to { 10 } else { 20 + u8::try_from(to).expect("small") },
+        );
     machine.cpus.retain(|cpu| cpu.id.0 < 4);
     machine.nodes[1].memory_bytes = 0;
     for node in &mut machine.nodes[2..] {
