@@ -44,7 +44,6 @@ impl Advisor {
     }
 
     /// Returns the program as it would be followed under emulation; `None` if it would not be.
-    #[must_use]
     pub fn followed(&self) -> Option<EmulatedProgram> {
         let asis = self.asis.as_ref().filter(|_| !self.asked.trials_only);
         asis.map(|asis| profiled(asis, &self.target.costs))

@@ -84,7 +84,6 @@ pub enum AdviseError {
 
 impl AdviseError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NothingToRun | Self::Workload(_) | Self::Ranks(_) | Self::Study(_) => {

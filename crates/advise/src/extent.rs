@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_enough_to_tell_all_candidates() {
+    fn blocks_suffice_to_distinguish_all_candidates() {
         assert_eq!(extent(1, 6).enough(), extent(1, 6));
         assert_eq!(extent(2, 6).enough(), extent(2, 7));
         assert_eq!(extent(4, 6).enough(), extent(4, 8));

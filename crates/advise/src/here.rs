@@ -49,7 +49,6 @@ pub fn target_here(
 }
 
 /// Returns true if a machine has the same nodes and cpus as this one.
-#[must_use]
 pub fn is_like(machine: &Machine, here: &Machine) -> bool {
     let shape = |of: &Machine| {
         let online = of.cpus.iter().filter(|cpu| cpu.online);

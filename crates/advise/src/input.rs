@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 /// Returns the regular file on standard input, which every run reads from its beginning; `None` for
 /// a terminal or a pipe, which only one run could read.
-#[must_use]
 pub fn redirected() -> Option<PathBuf> {
     let own = "/proc/self/fd/0";
     let is_file = fs::metadata(own).is_ok_and(|meta| meta.is_file());

@@ -18,7 +18,6 @@ pub struct Target {
 }
 
 /// Returns the costs of an emulated machine.
-#[must_use]
 pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>) -> MachineCosts {
     let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
     let levels = machine.caches.iter().filter(|level| level.scope == CacheScope::Group);
@@ -42,7 +41,6 @@ pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>
 }
 
 /// Returns the CPUs of an emulated machine, each as a separate core.
-#[must_use]
 pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
     let groups = machine.l3_groups.as_ref();
     let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_says_why() {
+    fn candidates_that_cannot_be_tried_say_why() {
         let of = |candidate: &Candidate| shown(false, candidate).expect_err("no trial");
         assert_eq!(of(&Candidate::Pack), Untried::NoOpenMp);
         let touch = Candidate::FirstTouch { line: None, region: String::new() };

@@ -120,7 +120,7 @@ fn fault(shown: &Shown, rule: &Rule, output: &Output) -> Option<String> {
 }
 
 #[test]
-fn every_documented_command_does_what_its_document_shows() {
+fn every_documented_command_prints_the_documented_output() {
     let sandbox = Sandbox::new();
     let (mut faults, mut used, mut run) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let all = extract::in_documents().into_iter().chain(extract::in_help());

@@ -327,7 +327,7 @@ fn three_that_collect_at_once_leave_every_run_once() {
 
 /// If a cell cannot get its buffer, for example one wholly on huge pages, only that cell fails.
 #[test]
-fn many_that_measure_at_once_each_end_with_what_they_could_measure() {
+fn many_concurrent_runs_each_end_with_the_cells_they_could_measure() {
     let many = if kills(0) == 0 { 4 } else { 50 };
     let places: Vec<Place> = (0..many).map(|_| Place::new()).collect();
     let begin = ["measure", "--quick", "--cpus=0", "--budget=3s", "-q", "-o", "results"];

@@ -46,7 +46,7 @@ fn samples(directory: &Path) -> usize {
 }
 
 #[test]
-fn a_study_beside_constant_load_says_so_once_and_takes_nothing_again_from_then_on() {
+fn a_study_under_constant_load_says_so_once_and_repeats_nothing_after_that() {
     let directory = tempfile::tempdir().expect("a directory");
     let load = Load::on_all_cpus();
     let arguments =
@@ -63,7 +63,7 @@ fn a_study_beside_constant_load_says_so_once_and_takes_nothing_again_from_then_o
 }
 
 #[test]
-fn latency_beside_constant_load_is_that_of_memory_and_not_of_waiting_for_the_cpu() {
+fn latency_under_constant_load_excludes_waiting_for_the_cpu() {
     let directory = tempfile::tempdir().expect("a directory");
     let arguments = "latency --size 64K,32M --pages 4k --cpus 0 --nodes 0 --precision 5% --budget 20s \
                      --format csv";

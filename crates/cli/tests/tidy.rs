@@ -88,7 +88,7 @@ fn no_file_is_longer_than_its_limit() {
 }
 
 #[test]
-fn a_module_with_files_of_its_own_is_named_by_its_file() {
+fn a_module_with_files_is_named_by_its_root_file() {
     for name in crates() {
         for path in sources(&root().join("crates").join(name).join("src")) {
             assert!(!path.ends_with("mod.rs"), "{}: call it by its module's name", path.display());
@@ -197,7 +197,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn crates_use_what_architecture_says_and_nothing_else() {
+fn crates_use_only_the_crates_that_architecture_lists() {
     let dependencies = dependencies();
     let all: BTreeSet<String> = dependencies.keys().cloned().collect();
     let said: BTreeMap<String, BTreeSet<String>> = documented("Crates")

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn on_aarch64_every_code_is_one_marker_or_none_and_other_instructions_are_none() {
+    fn on_aarch64_every_code_is_at_most_one_marker_and_other_instructions_are_not_markers() {
         for code in 0..=u8::MAX {
             let marker = decode_aarch64(&aarch64(code, NAME).to_le_bytes());
             assert_eq!(marker.is_some(), matches!(code, 1..=8 | 16..), "code {code}");

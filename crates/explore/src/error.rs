@@ -73,7 +73,6 @@ pub enum ExploreError {
 
 impl ExploreError {
     /// Returns the class of the error.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NoProcess { .. } | Self::Dump { .. } | Self::NoHeap { .. } => {

@@ -61,7 +61,6 @@ impl Runs {
 
     /// Returns the number of runs that [`Runs::collect`] would read, and of those unchanged since
     /// they were collected into the store; without a store all are new.
-    #[must_use]
     pub fn foreseen(&self, store: Option<&Store>) -> (usize, usize) {
         let new = store.map_or(self.found.len(), |store| self.new_since(store).len());
         (new, self.found.len() - new)

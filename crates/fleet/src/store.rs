@@ -65,7 +65,6 @@ impl Store {
     }
 
     /// Returns every key, and the last run of every host by its name.
-    #[must_use]
     pub fn latest(&self) -> (Vec<FigureKey>, Vec<HostRun>) {
         let mut keys = Vec::new();
         // A key unknown to this version has no index.

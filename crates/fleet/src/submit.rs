@@ -63,7 +63,6 @@ pub struct TaskPlan<'a> {
 }
 
 /// Plans the script and the arrays for these hosts.
-#[must_use]
 pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
     let arrays = hosts.chunks(plan.longest_array.max(1)).map(<[String]>::to_vec).collect();
     Submission { script: script(plan), arrays }
@@ -72,7 +71,6 @@ pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
 impl Submission {
     /// Returns the arguments of `sbatch` for an array, which is held until its tasks have been
     /// bound to hosts.
-    #[must_use]
     pub fn sbatch(&self, array: &[String], plan: &TaskPlan<'_>, script: &Path) -> Vec<String> {
         let last = array.len().saturating_sub(1);
         let limit = plan.at_once.map_or_else(String::new, |at_once| format!("%{at_once}"));
@@ -85,7 +83,6 @@ impl Submission {
     }
 
     /// Returns the commands for `scontrol` that bind each task to its host and release all.
-    #[must_use]
     pub fn bindings(array: &[String], job: &str) -> String {
         let bind = |(task, host): (usize, &String)| {
             format!("update JobId={job}_{task} ReqNodeList={host}\n")

@@ -121,7 +121,7 @@ fn one_deviating_figure_differs_from_a_setting_that_slows_a_group() {
 }
 
 #[test]
-fn collecting_again_reads_only_what_changed() {
+fn collecting_again_reads_only_changed_files() {
     let directory = tempfile::tempdir().unwrap();
     let raw = directory.path().join("hosts");
     let fleet = Fleet::new(12, 5);
@@ -140,7 +140,7 @@ fn collecting_again_reads_only_what_changed() {
 }
 
 #[test]
-fn hosts_of_another_shape_have_no_peers_and_are_named_with_what_differs() {
+fn hosts_of_another_shape_have_no_peers_and_are_named_with_the_difference() {
     let directory = tempfile::tempdir().unwrap();
     let mut fleet = Fleet::new(30, 9);
     fleet.plant(8, Fault::Model("Another Processor"));

@@ -62,7 +62,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn a_table_places_every_cpu_and_what_it_lacks_is_unknown() {
+fn a_table_places_every_cpu_and_missing_columns_are_unknown() {
     let reading =
         lscpu::read(&format!("[user@host ~]$ lscpu -e\n{TABLE}[user@host ~]$\n")).unwrap();
     assert_eq!(reading.findings, []);

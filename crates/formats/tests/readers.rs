@@ -329,7 +329,7 @@ fn memory_that_numactl_does_not_report_is_unknown_and_not_zero() {
 }
 
 #[test]
-fn distances_of_0_and_255_are_none() {
+fn distances_of_0_and_255_are_not_distances() {
     let text = |far: u32| {
         format!(
             "node 0 cpus: 0\nnode 0 size: 9 MB\nnode 1 cpus: 1\nnode 1 size: 9 MB\n\
@@ -542,7 +542,7 @@ fn distances_that_do_not_fit_are_findings() {
 }
 
 #[test]
-fn empty_sets_of_what_is_allowed_tell_nothing() {
+fn empty_allowed_sets_mean_unknown() {
     let set = |name: &str, from: &str| format!("{name}=\"{from}\"");
     let reading = hwloc::read_xml(
         &XML.replace(&set("allowed_nodeset", "0x3"), &set("allowed_nodeset", "0x0"))
@@ -692,7 +692,7 @@ fn lscpu_cores_are_those_of_the_architecture_or_unknown() {
 }
 
 #[test]
-fn what_lstopo_draws_is_refused_with_the_command_that_writes_xml() {
+fn drawings_of_lstopo_are_refused_with_the_command_that_writes_xml() {
     for text in ["Machine (16GB total)\n  Package L#0\n", "Package:2 NUMANode:1 PU:2", ""] {
         let said = hwloc::read_xml(text).unwrap_err().to_string();
         assert!(said.contains("no XML in the text, as `lstopo --of xml FILE` writes it"), "{said}");

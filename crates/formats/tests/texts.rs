@@ -117,7 +117,7 @@ fn distance_tables_are_read_and_checked() {
 }
 
 #[test]
-fn the_option_for_linux_has_only_what_it_can_emulate() {
+fn the_linux_option_has_only_the_latencies_it_can_emulate() {
     let fake = |nodes, distances| numa_fake(&parse(nodes, distances).unwrap());
     assert_eq!(fake("4", None).unwrap(), "numa=fake=4");
     assert_eq!(fake("2U", None).unwrap(), "numa=fake=2U");

@@ -3,7 +3,6 @@
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 in hexadecimal, as 64 lower-case digits.
-#[must_use]
 pub fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }

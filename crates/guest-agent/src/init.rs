@@ -59,7 +59,6 @@ enum InitError {
 
 /// Returns true if this process is process 1 of one of our guests, or one of its helpers: for
 /// terminals, or the agent of Xen's first domain.
-#[must_use]
 pub fn is_wanted() -> bool {
     let ours = std::process::id() == 1 || is_terminal_helper() || agent::is_wanted();
     ours && Path::new(MARK_FILE).exists()

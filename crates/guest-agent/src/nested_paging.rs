@@ -39,7 +39,6 @@ pub fn set_host_pages(size: u8) {
 
 /// Counts of all these cpus up to now; none without an emulator that publishes them, and where a cpu
 /// cannot be used.
-#[must_use]
 pub fn walks(cpus: &CpuSet) -> Option<Walks> {
     let pmu = Pmu::over(emulator_counters()?)?;
     cpus.iter().try_fold(Walks::default(), |sum, cpu| Some(sum.plus(&published(pmu, cpu)?)))

@@ -84,7 +84,6 @@ impl MemoryEmulator {
 
     /// Returns the requirements on QEMU for a Linux guest with this number of cpus of this
     /// processor.
-    #[must_use]
     pub fn needs(&self, architecture: Architecture, cpus: usize) -> QemuNeeds {
         let needs = self.mode.needs(architecture, cpus);
         QemuNeeds { least_version: needs.least_version.max(self.least_for_pages()), ..needs }
@@ -92,7 +91,6 @@ impl MemoryEmulator {
 
     /// Returns the oldest version of QEMU by which the emulator can tell huge pages from small ones,
     /// if it translates addresses.
-    #[must_use]
     pub fn least_for_pages(&self) -> Option<Version> {
         self.machine.tlb.as_ref().map(|_| PHYSICAL_ADDRESSES)
     }
@@ -110,7 +108,6 @@ impl EmulatorMode {
 
     /// Returns the requirements on QEMU for a Linux guest with this number of cpus of this
     /// processor.
-    #[must_use]
     pub fn needs(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
         // Before 8.2 QEMU gives plugins guest-physical addresses that can be decoded only for a PC.
         let is_proven_only = architecture == Architecture::Aarch64;
@@ -122,7 +119,6 @@ impl EmulatorMode {
     }
 
     /// Returns the kernel arguments without which Linux does not trust its clock.
-    #[must_use]
     pub fn kernel_arguments(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
             // Linux's clocksource watchdog would otherwise reject the TSC.
@@ -145,7 +141,6 @@ impl EmulatorStart {
 impl MemoryEmulator {
     /// Returns QEMU's arguments to follow `-accel tcg`. The files made by
     /// [`MemoryEmulator::prepare`] are in `directory`.
-    #[must_use]
     pub fn arguments(&self, directory: &Path, start: EmulatorStart) -> Vec<String> {
         let in_directory = |name: &str| escaped(&directory.join(name));
         let mut words = Vec::new();

@@ -114,7 +114,6 @@ impl Processor {
 
 impl EmulatedProgram {
     /// Creates a program with pages placed by its own policies or first touch.
-    #[must_use]
     pub fn new(
         plugin: PathBuf,
         machine: EmulatedMachine,

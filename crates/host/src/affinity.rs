@@ -44,7 +44,6 @@ pub enum AffinityError {
 
 impl AffinityError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotAllowed { .. } => ErrorClass::BadInput,
@@ -62,7 +61,6 @@ pub struct Place {
 }
 
 /// Returns the cpu and node on which the calling thread runs now (`getcpu(2)`).
-#[must_use]
 pub fn current_place() -> Place {
     let (cpu, node) = syscall::cpu_and_node();
     Place { cpu, node }
@@ -137,19 +135,16 @@ fn check(cpu: CpuId, affinity: &CpuSet, current: CpuId) -> Result<(), AffinityEr
 }
 
 impl Pinned {
-    #[must_use]
     pub fn cpu(&self) -> CpuId {
         self.place.cpu
     }
 
     /// Returns the node of the cpu, as `getcpu(2)` reported it.
-    #[must_use]
     pub fn node(&self) -> NodeId {
         self.place.node
     }
 
     /// Returns the affinity that was read back.
-    #[must_use]
     pub fn affinity(&self) -> &CpuSet {
         &self.affinity
     }

@@ -9,13 +9,11 @@ use crate::syscall::children_usage;
 
 /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds. NTP neither slews nor steps it, so cycle counters
 /// are calibrated against it.
-#[must_use]
 pub fn monotonic_raw_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::MonotonicRaw))
 }
 
 /// Reads `CLOCK_MONOTONIC` in nanoseconds, the clock of performance event timestamps.
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
@@ -26,14 +24,12 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 }
 
 /// Returns the cpu time of all threads of this process, in nanoseconds.
-#[must_use]
 pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
 /// Returns the cpu time of all threads of a process, including those that have ended, in
 /// nanoseconds; `None` if the process does not exist.
-#[must_use]
 pub fn cpu_ns_of(process: u32) -> Option<u64> {
     crate::syscall::cpu_time(process).map(nanoseconds)
 }
@@ -66,14 +62,12 @@ pub struct UtcTime {
 
 impl UtcTime {
     /// Returns the present time; a clock before 1970 gives 1970.
-    #[must_use]
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self { unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// Formats the time for file names, in UTC: `20261121-024500`.
-    #[must_use]
     pub fn compact(&self) -> String {
         let Civil { date, time } = self.civil();
         format!("{:04}{:02}{:02}-{:02}{:02}{:02}", date.0, date.1, date.2, time.0, time.1, time.2)

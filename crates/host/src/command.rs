@@ -105,7 +105,6 @@ impl Ran {
 
 /// Creates a command in the C locale, so that its messages can be parsed; the program is found by
 /// [`on_path`].
-#[must_use]
 pub fn tool<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,
@@ -118,7 +117,6 @@ pub fn tool<A: AsRef<OsStr>>(
 
 /// Creates a command in the user's locale, for a program that the user named; it is found by
 /// [`on_path`].
-#[must_use]
 pub fn users_program<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,

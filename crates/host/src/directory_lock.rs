@@ -40,7 +40,6 @@ pub enum DirectoryLockError {
 
 impl DirectoryLockError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::InUse { .. } => ErrorClass::Failed,

@@ -45,7 +45,6 @@ pub enum Reason {
 
 impl Reason {
     /// Returns a stable name for records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Switched { .. } => "switched",

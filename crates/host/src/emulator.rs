@@ -19,7 +19,6 @@ const RESOURCE: &str = "resource2";
 /// Maps the memory that QEMU shares with this guest, once for the life of the process. Returns
 /// `None` where there is no such device or it may not be mapped. The caller has to check that an
 /// emulator publishes there.
-#[must_use]
 pub fn emulator_counters() -> Option<&'static [AtomicU64]> {
     static MAPPED: OnceLock<Option<&'static [AtomicU64]>> = OnceLock::new();
     *MAPPED.get_or_init(|| map(&device(Path::new(DEVICES))?).ok())

@@ -79,7 +79,6 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `mitigations` | vulnerabilities that are mitigated, with the means |
 /// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
 /// | `load_average` | of 1, 5 and 15 minutes when it was read |
-#[must_use]
 pub fn read_environment(root: &Root) -> Environment {
     let mut facts = BTreeMap::new();
     let mut add = |name: &str, value: Option<String>| {

@@ -45,7 +45,6 @@ pub enum Error {
 
 impl Error {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Sysfs(error) => error.class(),

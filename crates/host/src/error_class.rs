@@ -13,7 +13,6 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Returns the exit code of the command line for this class: 1, 2 or 3.
-    #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,

@@ -31,7 +31,6 @@ impl FileError {
     }
 
     /// Returns the class of the error: a file to be read that does not exist was named wrongly.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self.source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if self.action == READ => {
@@ -133,7 +132,6 @@ fn remove_named(directory: &Path, prefix: &str) {
 }
 
 /// Returns the text without an unterminated last line, which a crash leaves behind.
-#[must_use]
 pub fn whole_lines(text: &str) -> &str {
     text.rfind('\n').map_or("", |end| &text[..=end])
 }

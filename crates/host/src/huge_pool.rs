@@ -23,7 +23,6 @@ pub struct HugePool {
 impl HugePool {
     /// Reads the pool of pages of `page_bytes`: that of a node if the kernel keeps pools per node,
     /// else that of the machine. `None` if the kernel has no such pages.
-    #[must_use]
     pub fn read(root: &Root, page_bytes: u64, node: Option<NodeId>) -> Option<Self> {
         let of_node = |node: NodeId| format!("sys/devices/system/node/node{node}/hugepages");
         // A kernel without NUMA has only the machine's pool.
@@ -36,7 +35,6 @@ impl HugePool {
     }
 
     /// Returns the command that enlarges the pool so that `needed` pages are free.
-    #[must_use]
     pub fn command(&self, needed: u64) -> String {
         // The file sets the number of all pages, used ones included.
         let used = self.total.saturating_sub(self.free);

@@ -2,7 +2,6 @@
 
 /// Parses `(6, 12)` from the release `6.12.95+deb12-cloud-amd64`; `None` for a text that does not
 /// begin so.
-#[must_use]
 pub fn linux_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -281,37 +281,31 @@ impl Mapping {
     }
 
     /// Returns the bytes requested.
-    #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.len_bytes
     }
 
     /// Returns the bytes mapped, rounded up to whole pages.
-    #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapped_bytes
     }
 
     /// Returns the pages requested.
-    #[must_use]
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
     /// Returns the node that the memory is bound to, if any.
-    #[must_use]
     pub fn bound_node(&self) -> Option<NodeId> {
         self.node
     }
 
     /// Returns the first address.
-    #[must_use]
     pub fn address(&self) -> u64 {
         self.start.addr().get() as u64
     }
 
     /// Returns the address range and the pages requested.
-    #[must_use]
     pub fn span(&self) -> Span {
         Span {
             address: self.start.addr().get(),
@@ -322,7 +316,6 @@ impl Mapping {
     }
 
     /// Returns the bytes requested; they read as 0 where nothing was written.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         // SAFETY: 1. `len_bytes` from `start` are mapped readable while `self` lives.
         // 2. Anonymous memory is initialised: it reads as 0. 3. `&self` excludes writers.
@@ -330,7 +323,6 @@ impl Mapping {
     }
 
     /// Returns the bytes requested, for writing.
-    #[must_use]
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: 1. and 2. as in `as_bytes`, and the range is writable. 3. `&mut self`
         // excludes every other access.

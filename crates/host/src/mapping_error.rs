@@ -99,7 +99,6 @@ fn on_node(node: Option<NodeId>) -> String {
 
 impl MappingError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Size { .. } | Self::NodeNotAllowed { .. } => ErrorClass::BadInput,

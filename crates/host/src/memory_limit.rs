@@ -50,7 +50,6 @@ pub enum MemoryError {
 
 impl MemoryError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             // The size is right for the machine; the limit of this process is too low.
@@ -107,7 +106,6 @@ impl MemoryLimit {
     /// Reports whether the nodes together report about as much memory as the machine. If they do
     /// not, the nodes' figures lack memory that was added at run time, and no size is refused
     /// because of them.
-    #[must_use]
     pub fn node_figures_agree(&self) -> bool {
         self.node_figures_agree
     }
@@ -143,14 +141,12 @@ impl MemoryLimit {
 }
 
 /// Returns the nodes that have memory; none on a kernel without NUMA.
-#[must_use]
 pub fn nodes_with_memory(root: &Root) -> NodeSet {
     let list = root.value("sys/devices/system/node/has_memory").ok();
     list.and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
 /// Returns the share of each node's memory that is free or can be reclaimed, 0 to 1.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
 pub fn available_shares(root: &Root) -> BTreeMap<NodeId, f64> {
     let share = |of: NodeMemory| of.available_bytes as f64 / of.total_bytes as f64;

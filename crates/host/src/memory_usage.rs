@@ -22,7 +22,6 @@ pub struct MemoryUse {
 
 /// Returns the calling process's memory by node and kind, from `/proc/self/numa_maps`; `None` if
 /// the kernel has no such file.
-#[must_use]
 pub fn memory_use() -> Option<MemoryUse> {
     Root::live().document("proc/self/numa_maps").ok().map(|text| count(&text))
 }

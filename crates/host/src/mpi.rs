@@ -23,7 +23,6 @@ pub enum MpiFlavour {
 
 impl MpiFlavour {
     /// Returns the names of its library, most specific first.
-    #[must_use]
     pub const fn library_names(self) -> &'static [&'static str] {
         match self {
             Self::OpenMpi => &["libmpi.so.40", "libmpi.so.80", "libmpi.so.20"],
@@ -104,7 +103,6 @@ pub enum MpiError {
 
 impl MpiError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Static | Self::NotFound { .. } | Self::NoSymbol { .. } => ErrorClass::Lacking,
@@ -164,13 +162,11 @@ impl Mpi {
     }
 
     /// Returns the implementation.
-    #[must_use]
     pub fn flavour(&self) -> MpiFlavour {
         self.flavour
     }
 
     /// Returns the first line of the library's version text.
-    #[must_use]
     pub fn version(&self) -> &str {
         self.version.lines().next().unwrap_or_default()
     }

@@ -17,7 +17,6 @@ use crate::syscall;
 const WINDOW_BYTES: u64 = 1 << 30;
 
 /// Returns the regular files that a process has open, or mapped without any part to execute.
-#[must_use]
 pub fn data_files(process: u32) -> BTreeSet<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let lines: Vec<_> = maps(&text).filter(|line| line.name.starts_with('/')).collect();

@@ -27,7 +27,6 @@ fn hint(errno: Errno) -> &'static str {
 
 impl PageNodesError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self.errno {
             Errno::SRCH => ErrorClass::BadInput,

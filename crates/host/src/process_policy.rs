@@ -89,7 +89,6 @@ pub enum PolicyError {
 
 impl PolicyError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NodeNotAllowed { .. } => ErrorClass::BadInput,

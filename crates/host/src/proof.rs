@@ -115,7 +115,6 @@ pub enum ProofError {
 
 impl ProofError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::WrongNode { .. } | Self::NotTouched { .. } => ErrorClass::Failed,

@@ -24,25 +24,21 @@ pub struct Root {
 
 impl Root {
     /// Returns the running system.
-    #[must_use]
     pub fn live() -> Self {
         Self { directory: PathBuf::from("/"), live: true }
     }
 
     /// Returns a copied tree.
-    #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), live: false }
     }
 
     /// Reports whether this is the running system, where more than files can be queried.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
     }
 
     /// Returns the directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -87,7 +83,6 @@ impl Root {
 
     /// Returns the id of the present boot, which distinguishes state left before a restart; empty
     /// if the kernel does not report it.
-    #[must_use]
     pub fn boot_id(&self) -> String {
         self.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
     }
@@ -102,7 +97,6 @@ impl Root {
 
     /// Returns the numbers N of the entries `<prefix>N` in `relative`, ascending; none if the
     /// directory cannot be read.
-    #[must_use]
     pub fn numbered(&self, relative: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .names(relative)
@@ -115,7 +109,6 @@ impl Root {
     }
 
     /// Returns the names in the directory `relative`, sorted; none if it cannot be read.
-    #[must_use]
     pub fn names(&self, relative: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
             return Vec::new();

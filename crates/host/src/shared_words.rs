@@ -58,7 +58,6 @@ impl SharedWords {
     }
 
     /// Returns the words.
-    #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: 1. `words` words from `start`, which is page-aligned, stay mapped while `self` lives;
         // `open` has seen that they are no more than a slice may have. 2. All bit patterns are valid.

@@ -21,7 +21,6 @@ pub enum SignalError {
 
 impl SignalError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotInstalled { .. } => ErrorClass::Failed,
@@ -53,7 +52,6 @@ impl Interrupt {
     }
 
     /// Creates one that is never requested, for work that cannot be interrupted.
-    #[must_use]
     pub fn never() -> Self {
         Self { requested: Arc::new(AtomicBool::new(false)), signal: Arc::new(AtomicUsize::new(0)) }
     }
@@ -69,7 +67,6 @@ impl Interrupt {
     }
 
     /// Reports whether the work shall stop.
-    #[must_use]
     pub fn requested(&self) -> bool {
         // The flag publishes no other data, so no ordering is needed.
         self.requested.load(Ordering::Relaxed)
@@ -81,7 +78,6 @@ impl Interrupt {
     }
 
     /// Returns the last signal received.
-    #[must_use]
     pub fn signal(&self) -> Option<i32> {
         match self.signal.load(Ordering::Relaxed) {
             0 => None,

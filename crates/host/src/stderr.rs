@@ -37,7 +37,6 @@ pub fn print_error(text: impl Display) {
 
 /// Replaces control characters except line ends, tabs and colours. Names of processes, files and
 /// machines are untrusted, and could move the cursor or set the title.
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {

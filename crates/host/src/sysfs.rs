@@ -54,7 +54,6 @@ pub enum SysfsError {
 
 impl SysfsError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NoCpus { live: true, .. } | Self::NoMemory => ErrorClass::Lacking,

@@ -8,26 +8,22 @@ use crate::sysfs::pool_kilobytes;
 const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
 
 /// Returns the size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
-#[must_use]
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
 /// Returns the base pages of this kernel.
-#[must_use]
 pub fn base_pages() -> Pages {
     Pages::Sized(base_page_bytes())
 }
 
 /// Returns true if pages come from a reserved pool, as those of any size but the base page do.
-#[must_use]
 pub fn is_reserved(pages: Pages) -> bool {
     matches!(pages, Pages::Sized(bytes) if bytes != base_page_bytes())
 }
 
 /// Returns the choices of pages of this machine: base pages, transparent huge pages if the kernel
 /// has them, and the reserved pools.
-#[must_use]
 pub fn pages_here(root: &Root) -> Vec<Pages> {
     let transparent = transparent_huge_page_bytes(root).map(|_| Pages::Transparent);
     let pools = huge_page_sizes(root).into_iter().map(Pages::Sized);
@@ -36,7 +32,6 @@ pub fn pages_here(root: &Root) -> Vec<Pages> {
 
 /// Returns the size in bytes of a page of this choice. Without transparent huge pages,
 /// [`Pages::Transparent`] is 2 MiB.
-#[must_use]
 pub fn page_size_bytes(pages: Pages) -> u64 {
     match pages {
         Pages::Sized(bytes) => bytes,
@@ -45,7 +40,6 @@ pub fn page_size_bytes(pages: Pages) -> u64 {
 }
 
 /// Returns the size of a transparent huge page in bytes, if the kernel has them.
-#[must_use]
 pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
     root.value(&format!("{TRANSPARENT}/hpage_pmd_size"))
         .ok()?
@@ -56,7 +50,6 @@ pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
 
 /// Returns the mode in force for transparent huge pages: since Linux 6.8 that of their size,
 /// usually `inherit`, else that of all sizes.
-#[must_use]
 pub fn transparent_huge_page_mode(root: &Root) -> Option<String> {
     let of_all = || chosen(&root.value(&format!("{TRANSPARENT}/enabled")).ok()?);
     let bytes = transparent_huge_page_bytes(root);
@@ -66,7 +59,6 @@ pub fn transparent_huge_page_mode(root: &Root) -> Option<String> {
 
 /// Returns the sizes in KiB of transparent huge pages that are not off, smallest first, with the
 /// mode of each; available since Linux 6.8.
-#[must_use]
 pub(crate) fn transparent_sizes(root: &Root) -> Vec<(u64, String)> {
     let kilobytes = root.names(TRANSPARENT).into_iter().filter_map(|name| pool_kilobytes(&name));
     let mut sizes: Vec<(u64, String)> = kilobytes
@@ -89,7 +81,6 @@ pub(crate) fn chosen(text: &str) -> Option<String> {
 }
 
 /// Returns the sizes in bytes of the huge pages that the kernel can reserve, smallest first.
-#[must_use]
 pub fn huge_page_sizes(root: &Root) -> Vec<u64> {
     let names = root.names("sys/kernel/mm/hugepages");
     let mut sizes: Vec<u64> =

@@ -41,7 +41,6 @@ impl TemporaryDirectory {
     }
 
     /// Returns the directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -128,7 +128,7 @@ fn nul_bytes_at_the_end_of_a_list_are_ignored() {
 }
 
 #[test]
-fn a_short_row_stands_for_the_online_nodes() {
+fn a_short_row_covers_the_online_nodes() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/online"), b"1\n");
     write(top.path(), &format!("{NODE}/node1/distance"), b"10\n");

@@ -40,13 +40,11 @@ static NUMALAB_AARCH64: Companion = Companion {
 impl Architecture {
     /// Returns this machine's architecture; x86-64 if guests of this machine's architecture are not
     /// supported.
-    #[must_use]
     pub fn of_host() -> Self {
         Self::of_name(std::env::consts::ARCH).unwrap_or_default()
     }
 
     /// Returns the architecture with this name, of the kernel or of Debian.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         match name {
             "x86_64" | "amd64" => Some(Self::X86_64),
@@ -56,7 +54,6 @@ impl Architecture {
     }
 
     /// Returns the kernel's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -111,7 +108,6 @@ impl Architecture {
     }
 
     /// Returns the numalab that is process 1 of its guests; `None` if this program is used.
-    #[must_use]
     pub fn own_program(self) -> Option<&'static Companion> {
         self.own_program_on(Self::of_host())
     }

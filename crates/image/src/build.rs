@@ -129,7 +129,6 @@ impl Image {
     }
 
     /// Returns the files to boot.
-    #[must_use]
     pub fn boot_files(&self) -> &BootFiles {
         &self.files
     }

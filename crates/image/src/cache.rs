@@ -143,13 +143,11 @@ impl Cache {
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the path of an entry, even if it does not exist.
-    #[must_use]
     pub fn path(&self, kind: EntryKind, name: &str) -> PathBuf {
         self.root.join(kind.directory()).join(name)
     }
@@ -206,7 +204,6 @@ impl Cache {
     }
 
     /// Returns true if there is an unchanged entry with this name.
-    #[must_use]
     pub fn holds(&self, kind: EntryKind, name: &str) -> bool {
         let entry = self.path(kind, name);
         trust::check_name(name).is_ok() && entry.exists() && altered(&entry, &|_| true).is_none()

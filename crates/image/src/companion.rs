@@ -41,7 +41,6 @@ pub enum CompanionError {
 
 impl CompanionError {
     /// Returns how to fix it on this machine.
-    #[must_use]
     pub fn remedy(&self) -> String {
         let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
         let Companion { file, variable, build, .. } = companion;

@@ -77,7 +77,6 @@ pub enum ContentsError {
 
 impl Contents {
     /// Creates contents with only this program, as process 1.
-    #[must_use]
     pub fn new(init: impl Into<PathBuf>) -> Self {
         Self { init: init.into(), ..Self::default() }
     }

@@ -37,13 +37,11 @@ impl From<ParseError> for ElfError {
 }
 
 /// Returns true if the bytes begin as an ELF file.
-#[must_use]
 pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
 
 /// Returns true if the bytes begin as an ELF file of the supported kind.
-#[must_use]
 pub fn is_readable(bytes: &[u8]) -> bool {
     is_elf(bytes) && bytes.get(4..6) == Some(&[2, 1])
 }

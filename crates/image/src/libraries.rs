@@ -59,7 +59,6 @@ pub enum LibraryError {
 
 impl Roots {
     /// Searches the unpacked trees first, then the host's own files.
-    #[must_use]
     pub fn before_host(trees: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut roots: Vec<PathBuf> = trees.into_iter().collect();
         roots.push(PathBuf::from("/"));
@@ -67,13 +66,11 @@ impl Roots {
     }
 
     /// Searches only the unpacked trees, because the host's own files are for another processor.
-    #[must_use]
     pub fn alone(trees: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(trees.into_iter().collect())
     }
 
     /// Returns the file for a path, in the first tree that has it.
-    #[must_use]
     pub fn find(&self, path: &str) -> Option<PathBuf> {
         let relative = path.trim_start_matches('/');
         let candidates = self.0.iter().map(|root| root.join(relative));

@@ -124,7 +124,6 @@ impl Medium {
     }
 
     /// Returns a name for messages.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Linux => "a Linux image",

@@ -60,7 +60,6 @@ impl Supplies {
     }
 
     /// Returns descriptions of the files to download.
-    #[must_use]
     pub fn missing(self) -> Vec<String> {
         self.missing
     }

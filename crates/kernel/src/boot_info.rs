@@ -17,7 +17,6 @@ pub enum Loader {
 
 impl Loader {
     /// Returns its name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pvh => "pvh",
@@ -146,7 +145,6 @@ impl BootInfo {
     }
 
     /// Returns the usable parts of the map, as far as the kernel maps memory ([`MOST_BYTES`]).
-    #[must_use]
     pub fn usable(&self) -> Vec<Span> {
         below(MOST_BYTES, self.areas.iter().filter(|area| area.usable)).collect()
     }

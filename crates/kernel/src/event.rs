@@ -229,7 +229,6 @@ pub struct Heap {
 
 impl Boot {
     /// Converts ticks to nanoseconds.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 * 1e6 / self.tsc_khz.max(1) as f64
@@ -238,7 +237,6 @@ impl Boot {
 
 impl Storm {
     /// Returns the time of each cpu, in nanoseconds.
-    #[must_use]
     pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
         times_ns(boot, &self.ticks, &self.own_ns)
     }
@@ -246,7 +244,6 @@ impl Storm {
 
 impl Stream {
     /// Returns the time of each cpu, in nanoseconds.
-    #[must_use]
     pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
         times_ns(boot, &self.ticks, &self.own_ns)
     }
@@ -264,7 +261,6 @@ fn times_ns(boot: &Boot, ticks: &[u64], own_ns: &[u64]) -> Vec<f64> {
 impl Run {
     /// Returns the time from start to end in seconds: by the slowest thread's own clock in the
     /// emulator, in which the threads run in parallel, otherwise by the time stamp counter.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 nanoseconds are months")]
     pub fn elapsed_s(&self, boot: &Boot) -> f64 {
         let own = self.touch_own_ns.iter().zip(&self.read_own_ns).map(|(touch, read)| touch + read);

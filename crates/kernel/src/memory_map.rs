@@ -20,33 +20,28 @@ pub struct Span {
 
 impl Span {
     /// Creates a span of `bytes` bytes from `start`, limited to 64 bits of address.
-    #[must_use]
     pub const fn of(start: u64, bytes: u64) -> Self {
         Self { start, end: start.saturating_add(bytes) }
     }
 
     /// Returns the number of bytes.
-    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
     /// Returns the intersection, which may be empty.
-    #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let start = self.start.max(other.start);
         Self { start, end: self.end.min(other.end).max(start) }
     }
 
     /// Returns the whole frames in it; empty if there are none.
-    #[must_use]
     pub fn frames(&self) -> Self {
         let start = self.start.checked_next_multiple_of(FRAME_BYTES).unwrap_or(u64::MAX);
         Self { start, end: (self.end / FRAME_BYTES * FRAME_BYTES).max(start) }
     }
 
     /// Returns true if it contains all of another.
-    #[must_use]
     pub const fn holds(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
@@ -54,7 +49,6 @@ impl Span {
 
 /// Returns the whole frames of `usable` that do not overlap `taken`: ascending and disjoint,
 /// whatever order and overlaps the loader's map has.
-#[must_use]
 pub fn free_spans(usable: &[Span], taken: &[Span]) -> Vec<Span> {
     let mut sorted: Vec<Span> = usable.to_vec();
     order::by_key(&mut sorted, |&span| span);
@@ -90,7 +84,6 @@ fn without(span: &Span, hole: &Span) -> [Span; 2] {
 
 /// Takes `bytes`, in whole blocks of 2 MiB, off the first span that has enough at such a boundary:
 /// the cut adds at most one span.
-#[must_use]
 pub fn carve(spans: &mut Vec<Span>, bytes: u64) -> Option<Span> {
     const BLOCK: u64 = 2 << 20;
     let bytes = bytes.checked_next_multiple_of(BLOCK)?;

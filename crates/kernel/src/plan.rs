@@ -57,14 +57,12 @@ impl Plan {
     }
 
     /// Returns the orders of nodes, as the frame allocator borrows them.
-    #[must_use]
     pub fn fallback_slices(&self) -> Vec<&[NodeIndex]> {
         self.fallback.iter().map(Vec::as_slice).collect()
     }
 
     /// Returns the description for the frame allocator, with the [orders of
     /// nodes](Self::fallback_slices).
-    #[must_use]
     pub fn served<'p>(&'p self, fallback: &'p [&'p [NodeIndex]]) -> numalab_frames::Machine<'p> {
         numalab_frames::Machine {
             ranges: &self.ranges,

@@ -102,13 +102,11 @@ impl Reader {
     }
 
     /// Returns the results so far.
-    #[must_use]
     pub fn results(&self) -> &Results {
         &self.results
     }
 
     /// Returns all results; `None` unless the last line has arrived.
-    #[must_use]
     pub fn finish(self) -> Option<Results> {
         self.decoder.has_ended().then_some(self.results)
     }

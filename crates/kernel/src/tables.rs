@@ -31,7 +31,6 @@ const MOST_TABLES: usize = 512;
 const MOST_FINDINGS: usize = 24;
 
 /// Follows the RSDP at an address, or searches for one where a BIOS puts it.
-#[must_use]
 pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     let mut found = Found::default();
     let Some(root) = rsdp.or_else(|| scan(memory)).and_then(|at| root_of(memory, at)) else {

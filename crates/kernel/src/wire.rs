@@ -130,7 +130,6 @@ impl Decoder {
     }
 
     /// Returns true if the last line was received.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -168,7 +167,6 @@ pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
 }
 
 /// Decodes hexadecimal digits; `None` if the text has others.
-#[must_use]
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs

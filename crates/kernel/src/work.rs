@@ -39,7 +39,6 @@ impl Work {
                                         storm, bandwidth, guests, scaling, exhaust, fault";
 
     /// Returns its name on the command line and in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Chase => "chase",
@@ -54,7 +53,6 @@ impl Work {
     }
 
     /// Returns the workload with this name.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|work| work.name() == name)
     }
@@ -80,7 +78,6 @@ pub struct Additive {
 
 impl Additive {
     /// Returns the numbers after `srand(seed)`.
-    #[must_use]
     pub fn new(seed: u32) -> Self {
         let mut words = [0; 31];
         // Lehmer's generator, 16807 times the last number modulo 2^31 - 1; a seed of 0 counts as 1.

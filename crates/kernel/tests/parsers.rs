@@ -136,7 +136,7 @@ fn a_loaders_information_is_read() {
 }
 
 #[test]
-fn memory_beyond_what_the_kernel_maps_is_not_used_and_what_is_not_mapped_is_not_read() {
+fn memory_that_the_kernel_does_not_map_is_neither_used_nor_read() {
     let span = |start, end| Span { start, end };
     let area = |span, usable| Area { span, usable };
     let areas = vec![

@@ -192,7 +192,6 @@ impl Binding {
 
     /// Returns the two lines that the suite prints: the rank's binding, and its command with the
     /// equivalent `numactl` options.
-    #[must_use]
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
         let options = self.placement(None).numactl();
@@ -205,7 +204,6 @@ impl Binding {
 
     /// Returns a line for each other tool that can bind a command like this, on `cpus` if it is bound
     /// to any.
-    #[must_use]
     pub fn other_tools(&self, cpus: Option<&CpuSet>, command: &[String]) -> String {
         let commands = self.placement(cpus.cloned()).commands(&command.join(" "));
         let others = commands.iter().filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));

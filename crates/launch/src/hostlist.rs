@@ -1,7 +1,6 @@
 //! SLURM's lists of hosts: `nid[001-004,007],login1`.
 
 /// Returns the first host of a list.
-#[must_use]
 pub fn first_host(list: &str) -> Option<String> {
     // A comma within brackets does not end the item.
     let end = list.find([',', '[']).unwrap_or(list.len());

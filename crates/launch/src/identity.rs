@@ -50,7 +50,6 @@ pub struct Local {
 
 impl Identity {
     /// Returns true if all ranks are on one host, as far as known.
-    #[must_use]
     pub fn is_on_one_host(&self) -> bool {
         self.size == 1 || self.local.is_some_and(|local| local.size == self.size)
     }
@@ -58,7 +57,6 @@ impl Identity {
 
 impl Task {
     /// Returns a rank that numalab itself starts on this host.
-    #[must_use]
     pub fn of_own(rank: usize, size: usize) -> Self {
         Self {
             launcher: Launcher::Local,
@@ -71,38 +69,32 @@ impl Task {
     }
 
     /// Returns the launcher.
-    #[must_use]
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }
 
     /// Returns the rank, from 0.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.rank.1
     }
 
     /// Returns the number of ranks, if known.
-    #[must_use]
     pub fn size(&self) -> Option<usize> {
         self.size.map(|(_, size)| size)
     }
 
     /// Returns the local rank, if known.
-    #[must_use]
     pub fn local_rank(&self) -> Option<usize> {
         self.local_rank.map(|(_, rank)| rank)
     }
 
     /// Returns the number of ranks on its host, if known.
-    #[must_use]
     pub fn local_size(&self) -> Option<usize> {
         self.local_size.map(|(_, size)| size)
     }
 
     /// Returns the launcher of several tasks on this host, if this rank's launcher ran in one of
     /// them: its local rank is then that of one task, and others on the host have the same.
-    #[must_use]
     pub fn outer(&self) -> Option<Launcher> {
         self.outer
     }

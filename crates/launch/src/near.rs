@@ -74,7 +74,6 @@ fn alone(nodes: usize) -> &'static str {
 
 impl NearError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NoDevice { .. } => ErrorClass::BadInput,
@@ -120,7 +119,6 @@ impl Near {
     }
 
     /// Describes the device's node, and the replacement for what it lacks.
-    #[must_use]
     pub fn describe(&self) -> String {
         let Self { device, device_node, cpu_node, cpus, memory_node, .. } = self;
         let mut said = format!("{device} is near node {device_node}");

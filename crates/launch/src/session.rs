@@ -50,7 +50,6 @@ pub enum Work {
 
 impl Work {
     /// Returns the name of the pattern or the stream kernel.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Latency(rules) => rules.pattern.to_string(),

@@ -11,7 +11,6 @@ use crate::identity::Identity;
 use crate::team::Team;
 
 /// Writes the suite's CSV: a row for each size, a column for each rank, means with two decimals.
-#[must_use]
 pub fn csv(table: &RankTable) -> String {
     let mut text = csv_header(table.ranks.len());
     for (index, &size) in table.sizes_bytes.iter().enumerate() {
@@ -23,14 +22,12 @@ pub fn csv(table: &RankTable) -> String {
 }
 
 /// Returns the first line of [`csv`].
-#[must_use]
 pub fn csv_header(ranks: usize) -> String {
     let columns: String = (0..ranks).map(|rank| format!(",{rank}")).collect();
     format!("size (MB){columns}\n")
 }
 
 /// Returns one row of [`csv`].
-#[must_use]
 pub fn csv_row(size_bytes: u64, means: &[f64]) -> String {
     let values: String = means.iter().map(|mean| format!(",{mean:.2}")).collect();
     let megabytes = size_bytes as f64 / f64::from(1 << 20);
@@ -38,7 +35,6 @@ pub fn csv_row(size_bytes: u64, means: &[f64]) -> String {
 }
 
 /// Writes the suite's `mapping_check.log`.
-#[must_use]
 pub fn mapping_check(table: &RankTable) -> String {
     let mut text = "rank,cpu_id,cpu_numa,memory_numa\n".to_owned();
     for (number, rank) in table.ranks.iter().enumerate() {
@@ -51,7 +47,6 @@ pub fn mapping_check(table: &RankTable) -> String {
 }
 
 /// Writes memory by kind and node, as printed by `numastat -p`.
-#[must_use]
 pub fn memory_by_node(
     process: u32,
     kinds: &[(&str, &BTreeMap<NodeId, u64>)],
@@ -80,7 +75,6 @@ pub fn memory_by_node(
 }
 
 /// Writes the suite's block about the run, for its readers and their bug reports.
-#[must_use]
 pub fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
     let arguments: String = std::env::args()
         .enumerate()

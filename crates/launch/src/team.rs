@@ -72,7 +72,6 @@ pub enum TeamError {
 
 impl TeamError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> numalab_host::ErrorClass {
         match self {
             Self::Nowhere { .. } | Self::World(_) => numalab_host::ErrorClass::BadInput,
@@ -132,18 +131,15 @@ impl Team {
         Ok(team)
     }
 
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// Describes the transport for the user.
-    #[must_use]
     pub fn describe(&self) -> String {
         match &self.transport {
             Transport::Alone => "alone".to_owned(),

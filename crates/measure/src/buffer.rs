@@ -19,7 +19,6 @@ pub enum MemorySource {
 
 impl MemorySource {
     /// Returns the meaning of a process's policy for a worker whose nearest node is `near`.
-    #[must_use]
     pub fn of(policy: MemoryPolicy, near: NodeId) -> Self {
         match policy {
             MemoryPolicy::Local => Self::Node(near),
@@ -42,7 +41,6 @@ impl MemorySource {
     }
 
     /// Returns the name in documents: `bind:0`, `interleave:0,1`.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Node(node) => MemoryPolicy::bound_to(*node).to_string(),
@@ -103,7 +101,6 @@ impl Buffer {
     }
 
     /// Returns the expected placement.
-    #[must_use]
     pub fn claim(&self) -> MemoryClaim {
         MemoryClaim { span: self.mapping.span(), source: self.source.clone() }
     }

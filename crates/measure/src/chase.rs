@@ -98,7 +98,6 @@ impl<'b> BuiltChase<'b> {
     }
 
     /// Returns a walk from its start.
-    #[must_use]
     pub fn walk(&self) -> Walk<'_> {
         match self {
             Self::Lines(chase) => chase.walk(),
@@ -191,7 +190,6 @@ impl<'w, 'c> Windows<'w, 'c> {
     }
 
     /// Warms up by at least `least_loads`, or by more if the chase needs more.
-    #[must_use]
     pub fn warmed_by(chase: &BuiltChase<'_>, walk: &'w mut Walk<'c>, least_loads: u64) -> Self {
         walk.loads(chase.warm_up_loads().max(least_loads));
         Self { walk, loads: WINDOW_LOADS, short_loads: WINDOW_LOADS }

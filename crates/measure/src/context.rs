@@ -83,7 +83,6 @@ impl MeasureContext {
     }
 
     /// Counts the budget from now on by another clock, such as the process's cpu time.
-    #[must_use]
     pub fn counted_by(self, clock: BudgetClock) -> Self {
         Self { budget: Budget::begin(clock), ..self }
     }
@@ -94,26 +93,22 @@ impl MeasureContext {
     }
 
     /// Reports whether the clock keeps its rate in every power state.
-    #[must_use]
     pub fn clock_is_invariant(&self) -> bool {
         self.clock.is_invariant()
     }
 
     /// Reports whether times are virtual, kept by a memory emulator for each vCPU.
-    #[must_use]
     pub fn time_is_virtual(&self) -> bool {
         virtual_time::in_use()
     }
 
     /// Returns the run's start in nanoseconds of `CLOCK_MONOTONIC_RAW`, which all processes of a
     /// host share.
-    #[must_use]
     pub fn started_ns(&self) -> u64 {
         self.started_ns
     }
 
     /// Returns the clock of its windows.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }

@@ -73,7 +73,6 @@ impl From<numalab_membench::Aborted> for MeasureError {
 
 impl MeasureError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Host(error) => error.class(),

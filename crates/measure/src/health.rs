@@ -12,7 +12,6 @@ use crate::scope::Scope;
 /// Returns the cell of the core clock and, for each node of the scope, those of the latency of its
 /// memory and of the bandwidth at which most of its cpus read it. They are cells of the baseline
 /// with their names and sizes. Cells that need a cpu or node outside the scope are left out.
-#[must_use]
 pub fn health_cells(baseline: &Document, machine: &Machine, scope: &Scope) -> Vec<Cell> {
     let mut clock = None;
     let mut by_node: BTreeMap<(NodeId, Kind), &Cell> = BTreeMap::new();

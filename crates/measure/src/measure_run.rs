@@ -25,7 +25,6 @@ pub struct MeasurePlan<'a> {
 
 impl<'a> MeasurePlan<'a> {
     /// Creates a plan for the cpus and nodes in `scope`; `pages` back the large buffers.
-    #[must_use]
     pub fn new(machine: &'a Machine, scope: Scope, effort: Effort, pages: Pages) -> Self {
         Self { survey: Survey { machine, scope, effort, pages }, beyond_bytes: None }
     }
@@ -42,7 +41,6 @@ impl<'a> MeasurePlan<'a> {
     }
 
     /// Returns the options, which suffice to plan the same run [again](Self::again).
-    #[must_use]
     pub fn choice(&self) -> SurveyChoice {
         SurveyChoice {
             effort: self.survey.effort,
@@ -55,7 +53,6 @@ impl<'a> MeasurePlan<'a> {
 
     /// Returns the plan with the sizes of another run, so that the two can be compared: where the
     /// caches of a machine end is found slightly differently each time.
-    #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
         // Bandwidth cells have the size beyond the caches that the other run used.
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);
@@ -65,7 +62,6 @@ impl<'a> MeasurePlan<'a> {
 
     /// Returns the latency curve over sizes on the first cpu, and the core. The largest size is
     /// first, so that the figure of memory is shown at once and exists even if the budget runs out.
-    #[must_use]
     pub fn first_phase(&self) -> Vec<Cell> {
         let mut cells = self.survey.curve(BEYOND_CACHES_BYTES);
         cells.push(Cell::of(Experiment::Core(CoreCell { cpu: self.survey.first_worker().cpu })));
@@ -73,14 +69,12 @@ impl<'a> MeasurePlan<'a> {
     }
 
     /// Returns all other cells, at a size beyond the caches found by the first phase.
-    #[must_use]
     pub fn second_phase(&self, first: &Document) -> Vec<Cell> {
         self.phase_beyond(self.beyond_bytes(Some(first)))
     }
 
     /// Returns the bytes of a worker's buffer beyond the caches found by the first phase, or a
     /// guess without it.
-    #[must_use]
     pub fn beyond_bytes(&self, first: Option<&Document>) -> u64 {
         let found = || first.map_or(BEYOND_CACHES_BYTES, beyond_caches);
         let fitting = || found().min(self.survey.most_bytes_per_worker());
@@ -88,7 +82,6 @@ impl<'a> MeasurePlan<'a> {
     }
 
     /// Returns both phases, with a guess in place of the first one's result.
-    #[must_use]
     pub fn foreseen(&self) -> Vec<Cell> {
         let mut cells = self.first_phase();
         cells.extend(self.phase_beyond(self.beyond_bytes(None)));
@@ -102,7 +95,6 @@ impl<'a> MeasurePlan<'a> {
 
 /// Returns four times the size at which the last cache ends in the curve, so that at most a quarter
 /// of the visits can hit it. Without a curve, returns a size that is surely enough.
-#[must_use]
 pub fn beyond_caches(document: &Document) -> u64 {
     let point = |result: &numalab_record::CellResult| {
         let latency: &LatencyCell = result.cell.experiment.cell()?;

@@ -22,7 +22,6 @@ pub(crate) fn shared_runs(plan: &[Cell]) -> impl Iterator<Item = &[Cell]> {
 }
 
 /// Estimates the time of `plan`, counting shared buffers and cycles once.
-#[must_use]
 pub fn estimate_plan(plan: &[Cell]) -> Duration {
     let sampling = |cell: &Cell| measurement(&cell.experiment).sampling();
     estimate_unsampled(plan) + plan.iter().map(sampling).sum::<Duration>()

@@ -53,7 +53,6 @@ pub struct BalancingFound {
 impl BalancingProbe {
     /// Returns the cpus for a probe: the first one, and the first of the node farthest from it. On
     /// a machine with one node both are on the same node, and nothing can move.
-    #[must_use]
     pub fn cpus(machine: &Machine) -> Option<(CpuId, CpuId)> {
         let mut online = machine.cpus.iter().filter(|cpu| cpu.online);
         let first = online.next()?;

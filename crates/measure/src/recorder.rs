@@ -18,7 +18,6 @@ pub struct RunRecorder {
 
 impl RunRecorder {
     /// Creates a recorder that keeps a run in memory only.
-    #[must_use]
     pub fn in_memory(run: Run) -> Self {
         Self { run, finished: Vec::new(), samples: Vec::new(), store: None }
     }
@@ -65,13 +64,11 @@ impl RunRecorder {
     }
 
     /// Returns the facts known before the first sample.
-    #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }
 
     /// Returns the directory of the results, if they are on disk.
-    #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.store.as_ref().map(Store::directory)
     }
@@ -95,7 +92,6 @@ impl RunRecorder {
     }
 
     /// Returns the cells that need not be measured again; failed ones are tried again.
-    #[must_use]
     pub fn done(&self) -> BTreeSet<CellId> {
         let stands = |finished: &&Finished| !matches!(finished.outcome, Outcome::Failed { .. });
         self.finished.iter().filter(stands).map(|finished| finished.cell.clone()).collect()
@@ -126,7 +122,6 @@ impl RunRecorder {
     }
 
     /// Returns everything recorded so far, for analysis.
-    #[must_use]
     pub fn document(&self) -> Document {
         Document::join(self.run.clone(), self.finished.clone(), self.samples.clone())
     }

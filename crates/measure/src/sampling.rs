@@ -64,13 +64,11 @@ pub struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// Creates an empty set of samples to be taken within `limit`.
-    #[must_use]
     pub fn new(context: &'a MeasureContext, cell: &'a CellId, limit: Duration) -> Self {
         Self::until(context, cell, End::Narrow(limit))
     }
 
     /// Creates an empty set of exactly `windows` samples, whatever they show.
-    #[must_use]
     pub fn of_windows(context: &'a MeasureContext, cell: &'a CellId, windows: u32) -> Self {
         Self::until(context, cell, End::Windows(windows))
     }
@@ -119,7 +117,6 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the length for the next window.
-    #[must_use]
     pub fn window_length(&self) -> WindowLength {
         let disturbed = self.values.len() - self.clean.len();
         match self.values.len() >= LEAST_WINDOWS && is_shared(self.values.len(), disturbed) {
@@ -169,7 +166,6 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the samples taken.
-    #[must_use]
     pub fn into_taken(self) -> Vec<Sample> {
         self.taken
     }
@@ -177,7 +173,6 @@ impl<'a> Samples<'a> {
 
 /// Decides whether a fixed number of samples is precise enough, by the same interval that reports
 /// show.
-#[must_use]
 pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
     let interval = Values::new(counted_values(samples.iter()))
         .and_then(|values| stopped_interval(&values, Confidence::P95))

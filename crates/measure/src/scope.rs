@@ -91,7 +91,6 @@ impl Scope {
 
     /// Returns the node with memory nearest to `cpu`: its own, else the node in scope at the
     /// smallest distance, else the first. Memory without cpus, such as a GPU's, is the last resort.
-    #[must_use]
     pub fn nearest_node(&self, machine: &Machine, cpu: CpuId) -> NodeId {
         let home = machine.cpu(cpu).and_then(|cpu| cpu.node);
         let distance = |&node: &NodeId| match home {
@@ -105,20 +104,17 @@ impl Scope {
     }
 
     /// Returns one cpu of each core: the first sibling in scope.
-    #[must_use]
     pub fn one_cpu_per_core(&self, machine: &Machine) -> Vec<CpuId> {
         self.first_of_each(machine, |cpu| cpu.core)
     }
 
     /// Returns one cpu of each node.
-    #[must_use]
     pub fn one_cpu_per_node(&self, machine: &Machine) -> Vec<CpuId> {
         self.first_of_each(machine, |cpu| cpu.node.map(|node| node.0))
     }
 
     /// Returns two cpus of each L3 group on each of its nodes, of different cores if possible. In
     /// virtual machines an L3 group can span nodes.
-    #[must_use]
     pub fn two_cpus_per_l3_group(&self, machine: &Machine) -> Vec<CpuId> {
         let group = |cpu: &numalab_topology::Cpu| Some((cpu.l3_group?, cpu.node));
         let cores = Self { cpus: self.one_cpu_per_core(machine), nodes: self.nodes.clone() };
@@ -153,14 +149,12 @@ impl Scope {
 }
 
 /// Returns one worker per core in scope, each with the memory nearest to it.
-#[must_use]
 pub fn all_workers(machine: &Machine, scope: &Scope) -> Vec<WorkerPlan> {
     let nearest = |cpu| WorkerPlan { cpu, node: scope.nearest_node(machine, cpu) };
     scope.one_cpu_per_core(machine).into_iter().map(nearest).collect()
 }
 
 /// Returns the workers of a matrix over the scope.
-#[must_use]
 pub fn matrix_workers(machine: &Machine, scope: &Scope, shape: MatrixShape) -> Vec<WorkerPlan> {
     let cpus = match shape {
         MatrixShape::PerCpu => scope.cpus.clone(),

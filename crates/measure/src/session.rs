@@ -59,7 +59,6 @@ impl<'a> Session<'a> {
     }
 
     /// Reserves time for the cells of a later session.
-    #[must_use]
     pub fn before(self, later: &'a [Cell]) -> Self {
         Self { later, ..self }
     }
@@ -90,7 +89,6 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the counts of outcomes.
-    #[must_use]
     pub fn into_tally(self) -> Tally {
         self.tally
     }

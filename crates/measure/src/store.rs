@@ -54,7 +54,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::OtherSystem { .. } | Self::Unreadable { .. } | Self::OtherKind { .. } => {
@@ -129,7 +128,6 @@ impl Store {
         Ok((Self::open(directory.to_owned(), lock, complete.samples)?, document))
     }
 
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -206,7 +204,6 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
 }
 
 /// Returns the name of a run's directory: `measure-20261121-024500-label`.
-#[must_use]
 pub fn directory_name(run: &Run) -> String {
     let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
     let label = run.label.as_deref().map(|label| format!("-{}", file_name_part(label)));

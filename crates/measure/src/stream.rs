@@ -53,7 +53,6 @@ pub struct Span {
 
 impl Span {
     /// Returns the intersection of these intervals, if there is one.
-    #[must_use]
     pub fn common(spans: impl IntoIterator<Item = Self>) -> Option<Self> {
         // An empty intersection: at no moment were all of them running.
         let both = |a: Self, b: Self| Self { from: a.from.max(b.from), to: a.to.min(b.to) };
@@ -106,13 +105,11 @@ impl RoundLog {
     }
 
     /// Returns the interval in which the worker streamed.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         Some(Span { from: self.notes.first()?.0, to: self.notes.last()?.0 })
     }
 
     /// Returns the bytes moved within `span`.
-    #[must_use]
     pub fn bytes_within(&self, span: Span, clock: &Clock) -> f64 {
         self.bytes_at(span.to, clock) - self.bytes_at(span.from, clock)
     }
@@ -161,7 +158,6 @@ pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
 }
 
 /// Returns the name of an instruction set in cells: `avx512`.
-#[must_use]
 pub fn isa_name(isa: Isa) -> IsaName {
     IsaName(isa.to_string().to_lowercase().replace('-', ""))
 }

@@ -74,7 +74,6 @@ fn moved_pages() -> [u64; 3] {
 /// and those of all slower ones. If the kernel has at most one tier (Linux before 6.10 ignores HMAT
 /// for tiers), the slow nodes are those without cpus that have a higher latency in the firmware's
 /// tables. `None` if all memory is of one tier.
-#[must_use]
 pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     if machine.tiers.len() <= 1 {
         return by_firmware(machine);
@@ -86,7 +85,6 @@ pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
 }
 
 /// Returns the nodes of each tier, fastest first: the kernel's, else the fast and the slow nodes.
-#[must_use]
 pub fn each_tier(machine: &Machine) -> Vec<NodeSet> {
     if machine.tiers.len() > 1 {
         return machine.tiers_from_cpus().into_iter().map(|tier| tier.nodes.clone()).collect();

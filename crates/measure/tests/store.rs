@@ -372,7 +372,7 @@ fn a_run_in_memory_has_the_same_document_and_no_directory() {
 }
 
 #[test]
-fn a_document_from_elsewhere_is_kept_whole_and_without_what_did_not_end() {
+fn a_document_from_elsewhere_is_kept_without_its_unfinished_parts() {
     let kept = Kept::new();
     let mut document = read(&kept.directory).unwrap();
     document.cells[1].ended = None;

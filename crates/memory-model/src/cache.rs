@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_cache_holds_lines_that_lie_a_power_of_two_apart_and_its_own_size_in_one_piece() {
+    fn a_shared_cache_holds_lines_a_power_of_two_apart_and_a_contiguous_buffer_of_its_size() {
         // 1 MiB, 1.5 MiB and 32 MiB, of 16 ways.
         for (sets, ways) in [(1024, 16), (1536, 16), (1 << 15, 16)] {
             let hits = |scope, apart: u64, lines: u64| {

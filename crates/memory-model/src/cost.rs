@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_and_stores_cost_what_the_machine_says_from_each_node_to_each() {
+    fn loads_and_stores_cost_the_machines_time_from_each_node_to_each() {
         let mut machine = machine_of("cpus=0.1,memory=1G.1G,distances=10.20/20.10");
         machine.latency_ns = [[80.0, 130.0], [140.0, 90.0]].map(Vec::from).to_vec();
         let of = |machine: &Machine, kind| {

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_named() {
+    fn contradictions_are_named() {
         let cases: [(Change, &str); 18] = [
             (|m| m.schema = "other/2".into(), "schema is `other/2`, expected"),
             (|m| m.nodes.clear(), "0 nodes, expected 1 to 16"),

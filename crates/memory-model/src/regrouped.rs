@@ -60,7 +60,7 @@ mod tests {
     use crate::arguments::machine_of;
 
     #[test]
-    fn what_one_thread_read_is_there_for_those_of_other_nodes() {
+    fn lines_read_by_one_thread_are_there_for_those_of_other_nodes() {
         let regrouped = |more: &str| {
             let machine = "cpus=0.1.0.1,memory=1G.1G,distances=10.20/20.10,caches=1:4K:4:64";
             let machine = machine_of(&alloc::format!("{machine}:{more}"));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_may_say_what_a_hit_costs() {
+    fn a_cache_may_give_the_cost_of_a_hit() {
         let caches = caches("1:32K:8:64:cpu+3:1M:16:64:group:12").unwrap();
         assert_eq!(caches[1].latency_ns.to_bits(), 12.0_f64.to_bits());
         assert_eq!(caches[0].scope, Scope::Cpu);

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_page_takes_one_entry_of_its_own_array() {
+    fn a_large_page_takes_one_entry_of_the_large_page_array() {
         let tlbs = tlbs(32);
         let large = |offset: u64| tlbs.translate(8 * MIB + offset, 4 * MIB + offset).0;
         assert_eq!(large(0), Translation::Walk { first: 0, end: 3 });

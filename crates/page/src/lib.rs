@@ -41,7 +41,6 @@ macro_rules! formats {
                 [$((Self::$format, $name, $content)),*];
 
             /// Returns its name.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$format => $name,)*
@@ -64,7 +63,6 @@ formats! {
 
 impl Format {
     /// Renders a page; `None` for a format that has no pages.
-    #[must_use]
     pub fn of_page(self, page: &Page) -> Option<String> {
         match self {
             Self::Md => Some(page.markdown()),
@@ -74,7 +72,6 @@ impl Format {
     }
 
     /// Renders rows of figures; `None` for a format that has none, or without values.
-    #[must_use]
     pub fn of_rows(self, rows: &rows::Rows) -> Option<String> {
         match self {
             Self::Csv => Some(rows.csv()),

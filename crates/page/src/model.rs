@@ -66,7 +66,6 @@ pub struct Lead {
 
 impl Lead {
     /// Returns a sentence with its name.
-    #[must_use]
     pub fn new(name: impl Into<String>, sentence: impl Into<String>, mood: Mood) -> Self {
         Self { name: name.into(), sentence: sentence.into(), mood, command: None }
     }
@@ -101,7 +100,6 @@ pub struct Part {
 
 impl Part {
     /// Returns a part with those of the panels that have figures; `None` if none has.
-    #[must_use]
     pub fn of(title: impl Into<String>, mut panels: Vec<Panel>) -> Option<Self> {
         panels.retain(|panel| !panel.table.rows.is_empty());
         let part = Self { title: title.into(), panels, ..Self::default() };
@@ -109,13 +107,11 @@ impl Part {
     }
 
     /// Adds these notes.
-    #[must_use]
     pub fn noted(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
     }
 
     /// Marks the part as background.
-    #[must_use]
     pub fn background(self) -> Self {
         Self { weight: Weight::Background, ..self }
     }
@@ -159,25 +155,21 @@ pub enum Terminal {
 
 impl Panel {
     /// Returns a panel with a table only.
-    #[must_use]
     pub fn table(table: Table) -> Self {
         Self { table, ..Self::default() }
     }
 
     /// Returns a panel with a chart and its table.
-    #[must_use]
     pub fn drawn(chart: Chart, table: Table) -> Self {
         Self { chart: Some(chart), ..Self::table(table) }
     }
 
     /// Sets the part that a terminal shows.
-    #[must_use]
     pub fn on_terminal(self, terminal: Terminal) -> Self {
         Self { terminal, ..self }
     }
 
     /// Marks the panel as folded.
-    #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }
     }

@@ -3,7 +3,6 @@
 use numalab_stats::Interval;
 
 /// Formats a figure with about three significant digits: `0.981`, `86.6`, `173`.
-#[must_use]
 pub fn figure(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
@@ -23,7 +22,6 @@ pub fn figure(value: f64) -> String {
 
 /// Formats `97.9 – 98.6`, with enough digits to distinguish the bounds, or a dash without an
 /// interval.
-#[must_use]
 pub fn interval_text(interval: Option<Interval>) -> String {
     let Some(Interval { lo, hi }) = interval else {
         return "–".to_owned();
@@ -38,13 +36,11 @@ pub fn interval_text(interval: Option<Interval>) -> String {
 }
 
 /// Formats a ratio: `1.62x`.
-#[must_use]
 pub fn ratio(value: f64) -> String {
     format!("{}x", figure(value))
 }
 
 /// Formats a share of a whole in percent: `3.1 %`; only an exact zero is `0 %`.
-#[must_use]
 pub fn share(part: usize, whole: usize) -> String {
     if part == 0 || whole == 0 {
         return "0 %".to_owned();
@@ -54,7 +50,6 @@ pub fn share(part: usize, whole: usize) -> String {
 }
 
 /// Formats a share from 0 to 1 in percent: `96 %`, `0.3 %`; only an exact one is `100 %`.
-#[must_use]
 pub fn share_words(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -68,13 +63,11 @@ pub fn share_words(share: f64) -> String {
 
 /// Returns `part / whole`, or 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts of windows and cells stay far below 2^52")]
-#[must_use]
 pub fn ratio_of(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// Formats a change in percent with its sign: `+3.1 %`.
-#[must_use]
 pub fn percent(value: f64) -> String {
     if !value.is_finite() {
         "–".to_owned()
@@ -86,27 +79,23 @@ pub fn percent(value: f64) -> String {
 }
 
 /// Formats a value without trailing zeros: `1`, `0.25`.
-#[must_use]
 pub fn trimmed(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Formats a count with its noun: `1 cell`, `3 cells`.
-#[must_use]
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Formats a number of bytes in binary units: `48K`, `1.5M`, `1G`.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with three significant digits")]
     approximate_size(bytes as f64)
 }
 
 /// Formats a number of bytes with the unit's name: `48 KiB`, `1.5 GiB`.
-#[must_use]
 pub fn size_words(bytes: u64) -> String {
     let size = size(bytes);
     match size.strip_suffix(|letter: char| letter.is_ascii_alphabetic()) {
@@ -116,7 +105,6 @@ pub fn size_words(bytes: u64) -> String {
 }
 
 /// Formats an estimated number of bytes in binary units.
-#[must_use]
 pub fn approximate_size(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
     if !bytes.is_finite() || bytes < 0.0 {
@@ -138,7 +126,6 @@ pub fn approximate_size(bytes: f64) -> String {
 
 /// Formats a point in time as `2026-11-21 02:43 UTC`, from milliseconds since 1970 (days to civil
 /// date after Howard Hinnant's `civil_from_days`).
-#[must_use]
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
     let (hour, minute) = (minutes / 60 % 24, minutes % 60);
@@ -155,7 +142,6 @@ pub fn utc(unix_ms: u64) -> String {
 }
 
 /// Formats a duration: `850 ms`, `61 s`.
-#[must_use]
 pub fn duration(nanoseconds: u64) -> String {
     match nanoseconds {
         0..1_000_000_000 => format!("{} ms", nanoseconds / 1_000_000),
@@ -165,7 +151,6 @@ pub fn duration(nanoseconds: u64) -> String {
 }
 
 /// Formats seconds as `40 s`, `12 min` or `3.5 h`.
-#[must_use]
 pub fn seconds_words(seconds: f64) -> String {
     if seconds < 120.0 {
         format!("{seconds:.0} s")
@@ -197,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_day_is_a_date_of_its_own() {
+    fn a_leap_day_is_a_valid_date() {
         assert_eq!(utc(0), "1970-01-01 00:00 UTC");
         assert_eq!(utc(951_782_400_000), "2000-02-29 00:00 UTC");
         assert_eq!(utc(1_795_228_980_000), "2026-11-21 02:43 UTC");

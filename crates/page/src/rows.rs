@@ -30,45 +30,38 @@ pub struct Rows {
 
 impl Rows {
     /// Returns a table without rows.
-    #[must_use]
     pub const fn new(of: &'static str) -> Self {
         Self { of, columns: Vec::new(), rows: Vec::new() }
     }
 
     /// Adds one column for each name.
-    #[must_use]
     pub fn with<const N: usize>(mut self, holds: Holds, names: [&'static str; N]) -> Self {
         self.columns.extend(names.map(|name| (name, holds)));
         self
     }
 
     /// Adds columns that identify a row.
-    #[must_use]
     pub fn labels<const N: usize>(self, names: [&'static str; N]) -> Self {
         self.with(Holds::Label, names)
     }
 
     /// Adds columns with texts about the row.
-    #[must_use]
     pub fn texts<const N: usize>(self, names: [&'static str; N]) -> Self {
         self.with(Holds::Text, names)
     }
 
     /// Adds columns of values in a unit; an empty unit means that of the row.
-    #[must_use]
     pub fn values<const N: usize>(self, unit: &'static str, names: [&'static str; N]) -> Self {
         self.with(Holds::Value(unit), names)
     }
 
     /// Adds these rows.
-    #[must_use]
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self
     }
 
     /// Renders CSV (RFC 4180, except that lines end in `\n`): a header, then one line per row.
-    #[must_use]
     pub fn csv(&self) -> String {
         let header: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
         let line = |row: &Vec<String>| {
@@ -85,7 +78,6 @@ impl Rows {
     /// Renders the OpenMetrics text format, with a gauge for each column of values and metric, in
     /// base units and without timestamps, so that Prometheus's textfile collector accepts it;
     /// `None` without values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
-    #[must_use]
     pub fn openmetrics(&self) -> Option<String> {
         let columns = self.columns.iter().enumerate();
         let values: Vec<(usize, &str, &str)> = columns
@@ -249,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_is_in_base_units_with_its_labels_escaped_and_what_has_no_value_left_out() {
+    fn a_gauge_has_base_units_and_escaped_labels_and_is_left_out_without_a_value() {
         let rows = Rows::new("cell")
             .labels(["cell"])
             .with(Holds::Metric, ["metric"])

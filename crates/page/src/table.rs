@@ -32,34 +32,29 @@ pub struct Table {
 
 impl Table {
     /// Returns a table without columns.
-    #[must_use]
     pub fn new(caption: impl Into<String>) -> Self {
         Self { caption: caption.into(), ..Self::default() }
     }
 
     /// Adds a column of words.
-    #[must_use]
     pub fn words(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Left });
         self
     }
 
     /// Adds a column of figures.
-    #[must_use]
     pub fn figures(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Right });
         self
     }
 
     /// Sets the moods, one per row.
-    #[must_use]
     pub fn moods(mut self, moods: impl IntoIterator<Item = Mood>) -> Self {
         self.moods.extend(moods);
         self
     }
 
     /// Sets the rows.
-    #[must_use]
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self
@@ -68,7 +63,6 @@ impl Table {
 
 impl Table {
     /// Removes the columns that contain nothing but dashes.
-    #[must_use]
     pub fn without_empty_columns(mut self) -> Self {
         let is_kept = |at: &usize| {
             self.rows
@@ -86,7 +80,6 @@ impl Table {
 
 /// Returns `text` with every control character replaced, so that a name from a file can neither
 /// break a line nor control a terminal.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
 }

@@ -17,7 +17,6 @@ pub struct Choice {
 
 /// Chooses the sources of a machine. `emulation` is the reason why the program cannot be emulated,
 /// if there is one. If `wanted` names a source, it is the only candidate.
-#[must_use]
 pub fn choose(
     root: &Root,
     machine: &Machine,

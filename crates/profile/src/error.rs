@@ -31,7 +31,6 @@ pub enum ProfileError {
 
 impl ProfileError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Machine(error) => error.class(),

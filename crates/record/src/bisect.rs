@@ -58,7 +58,6 @@ pub struct Commit {
 
 impl Commit {
     /// Returns the first twelve digits of the hash, as kernel developers quote commits.
-    #[must_use]
     pub fn short(&self) -> &str {
         self.hash.get(..12).unwrap_or(&self.hash)
     }

@@ -33,7 +33,6 @@ pub struct Cell {
 impl Cell {
     /// Returns the cell of `experiment`, named after it: equal experiments have equal names,
     /// different ones never do.
-    #[must_use]
     pub fn of(experiment: Experiment) -> Self {
         Self { id: CellId(experiment.description().id()), experiment }
     }

@@ -33,7 +33,6 @@ pub struct CellResult {
 impl CellResult {
     /// Returns the values of `metric` that count, in time order: the undisturbed ones, or all if
     /// [`all_windows_count`](crate::all_windows_count).
-    #[must_use]
     pub fn values(&self, metric: Metric) -> Vec<f64> {
         counted_values(self.samples.iter().filter(|sample| sample.metric == metric))
     }
@@ -81,7 +80,6 @@ impl Document {
 
     /// Joins a run with its finished cells and samples; those that belong to no planned cell are
     /// dropped.
-    #[must_use]
     pub fn join(run: Run, finished: Vec<Finished>, samples: Vec<Sample>) -> Self {
         let unmeasured = |cell: &Cell| CellResult {
             cell: cell.clone(),

@@ -40,7 +40,6 @@ macro_rules! kinds {
 
         impl Experiment {
             /// Returns the experiment's description of itself.
-            #[must_use]
             pub fn description(&self) -> &dyn Description {
                 match self {
                     $(Self::$kind(cell) => cell,)*
@@ -83,7 +82,6 @@ pub struct OtherKind;
 
 impl Experiment {
     /// Returns the cell of kind `T`, if the experiment is of that kind.
-    #[must_use]
     pub fn cell<'a, T>(&'a self) -> Option<&'a T>
     where
         &'a T: TryFrom<&'a Self>,
@@ -93,7 +91,6 @@ impl Experiment {
 
     /// Returns the workers and their memory: the chaser before its load, both sides of a bouncing
     /// line; empty if no node matters.
-    #[must_use]
     pub fn workers(&self) -> Vec<WorkerPlan> {
         self.description().workers()
     }
@@ -158,7 +155,6 @@ impl Family {
         [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
 
     /// Returns the family's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -170,7 +166,6 @@ impl Family {
     }
 
     /// Returns the family with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|family| family.name() == name)
     }

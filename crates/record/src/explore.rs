@@ -39,7 +39,6 @@ pub enum View {
 
 impl View {
     /// Returns what could not be read.
-    #[must_use]
     pub fn unseen(&self) -> &[Unseen] {
         match self {
             Self::Nodes(view) => &view.unseen,

@@ -45,7 +45,6 @@ macro_rules! kinds {
             pub const ALL: [Self; [$($schema),*].len()] = [$(Self::$kind),*];
 
             /// Returns the value of the document's `schema` member: `numalab/run-2`.
-            #[must_use]
             pub const fn schema(self) -> &'static str {
                 match self {
                     $(Self::$kind => $schema,)*
@@ -171,7 +170,6 @@ impl Kind {
 
     /// Returns the kind of results in a directory with the files that `has` accepts; `None` if
     /// there are none.
-    #[must_use]
     pub fn of_directory(has: impl Fn(&str) -> bool) -> Option<Self> {
         match () {
             () if has(file::JOURNAL) => Some(Self::Study),
@@ -241,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_schema_of_its_own_and_is_found_by_it() {
+    fn every_kind_has_its_schema_and_is_found_by_it() {
         for kind in Kind::ALL {
             let json = format!("{{\"schema\":\"{}\"}}", kind.schema());
             assert_eq!(Kind::of(&json).unwrap(), kind);
@@ -249,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_the_first_version_are_told_apart_by_what_is_in_them() {
+    fn documents_of_the_first_version_are_recognized_by_their_content() {
         let of = |json: &str| Kind::of(json).unwrap();
         assert_eq!(of(r#"{"schema":"numalab/1","plan":[]}"#), Kind::Run);
         assert_eq!(of(r#"{"schema":"numalab/1","plan":"ab","treatments":[]}"#), Kind::Study);

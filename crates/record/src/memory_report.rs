@@ -159,7 +159,6 @@ impl MemoryReport {
 
 impl MemoryReport {
     /// Returns the program, if a program ran and not a machine.
-    #[must_use]
     pub fn program(&self) -> Option<&ProgramMemory> {
         self.program.as_ref()
     }
@@ -187,7 +186,6 @@ impl MemoryReport {
     }
 
     /// Returns the total time of all its cpus or threads, in ns.
-    #[must_use]
     pub fn time_ns(&self) -> u64 {
         let vcpus = self.phases.iter().flat_map(|phase| &phase.vcpus);
         vcpus.fold(0, |sum, cpu| sum.saturating_add(cpu.time_ns))
@@ -196,7 +194,6 @@ impl MemoryReport {
 
 impl EmulatedPhase {
     /// Returns the phase's name, or else its number.
-    #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.phase.to_string())
     }
@@ -204,7 +201,6 @@ impl EmulatedPhase {
 
 impl EmulatedAccesses {
     /// Returns the number of accesses that reached memory.
-    #[must_use]
     pub fn misses(&self) -> u64 {
         self.load_misses.saturating_add(self.store_misses)
     }
@@ -212,13 +208,11 @@ impl EmulatedAccesses {
 
 impl EmulatedCpu {
     /// Returns the number of accesses that reached the memory of any node.
-    #[must_use]
     pub fn misses(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.misses()))
     }
 
     /// Returns the number of accesses that reached the memory of the cpu's own node.
-    #[must_use]
     pub fn local_misses(&self) -> u64 {
         let own = self.nodes.iter().filter(|node| node.node == self.node);
         own.map(EmulatedAccesses::misses).fold(0, u64::saturating_add)

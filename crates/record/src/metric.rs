@@ -28,7 +28,6 @@ pub enum Unit {
 
 impl Unit {
     /// Returns the unit's symbol: `ns`, `GB/s`.
-    #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -105,7 +104,6 @@ impl Metric {
     ];
 
     /// Returns the unit of the metric's values.
-    #[must_use]
     pub fn unit(self) -> Unit {
         match self {
             Self::Latency
@@ -122,7 +120,6 @@ impl Metric {
     }
 
     /// Returns the direction in which values improve.
-    #[must_use]
     pub fn better(self) -> Direction {
         match self {
             Self::Latency
@@ -141,25 +138,21 @@ impl Metric {
 
     /// Returns true if runs are compared by it. A spread only qualifies another value, and a rank's
     /// share is included in the sum.
-    #[must_use]
     pub fn is_compared(self) -> bool {
         !matches!(self, Self::LineSpread | Self::RankBandwidth)
     }
 
     /// Returns true if a smaller value is better.
-    #[must_use]
     pub fn lower_is_better(self) -> bool {
         self.better() == Direction::LowerIsBetter
     }
 
     /// Returns the metric as a study's quantity with this name.
-    #[must_use]
     pub fn quantity(self, name: impl Into<String>) -> Quantity {
         Quantity { metric: name.into(), unit: self.unit().to_string(), better: self.better() }
     }
 
     /// Returns the metric's name in files: `latency`, `round-trip`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -178,7 +171,6 @@ impl Metric {
     }
 
     /// Returns the metric with this name in files.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }

@@ -34,7 +34,6 @@ impl Pages {
     pub const HUGE_1G: Self = Self::Sized(1 << 30);
 
     /// Returns the choice's name on the command line: `4k`, `thp`, `512m`.
-    #[must_use]
     pub fn name(self) -> String {
         let Self::Sized(bytes) = self else { return "thp".to_owned() };
         let unit = UNITS.into_iter().find(|(_, shift)| bytes >> shift > 0);
@@ -43,7 +42,6 @@ impl Pages {
     }
 
     /// Returns true if a kernel may have base pages of this size.
-    #[must_use]
     pub const fn is_small(self) -> bool {
         matches!(self, Self::Sized(bytes) if bytes <= LARGEST_BASE_BYTES)
     }

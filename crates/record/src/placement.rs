@@ -49,7 +49,6 @@ pub struct Placement {
 impl Placement {
     /// Returns the node with most of its pages, the first if there are several; the requested node
     /// if no page was found.
-    #[must_use]
     pub fn main_node(&self) -> NodeId {
         let pages = self.pages_per_node.iter();
         let most = pages.max_by_key(|(node, pages)| (**pages, u32::MAX - node.0));

@@ -73,7 +73,6 @@ pub enum Target {
 
 impl Target {
     /// Returns the program and its arguments.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         match self {
             Self::Command(words) | Self::Process { command: words, .. } => words,

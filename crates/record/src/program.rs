@@ -330,13 +330,11 @@ fn is_none(count: &u64) -> bool {
 
 impl RegionAccesses {
     /// Returns the number of all accesses.
-    #[must_use]
     pub const fn all(&self) -> u64 {
         self.loads.saturating_add(self.stores).saturating_add(self.either)
     }
 
     /// Returns true if they are to memory of another node.
-    #[must_use]
     pub const fn is_remote(&self) -> bool {
         self.cpu_node != self.memory_node
     }
@@ -344,7 +342,6 @@ impl RegionAccesses {
 
 impl Region {
     /// Returns the number of accesses to the region, from known and unknown threads.
-    #[must_use]
     pub fn all_accesses(&self) -> u64 {
         let by_threads: u64 = self.accesses.iter().map(RegionAccesses::all).sum();
         by_threads.max(self.parts.iter().map(|part| part.accesses).sum())
@@ -353,7 +350,6 @@ impl Region {
 
 impl ContendedLine {
     /// Returns true if no thread uses a byte that another one stores to (false sharing).
-    #[must_use]
     pub fn is_false_sharing(&self) -> bool {
         let threads = || self.threads.iter().enumerate();
         threads().all(|(at, writer)| {
@@ -364,7 +360,6 @@ impl ContendedLine {
     }
 
     /// Returns the wait of all threads for the line, in ns.
-    #[must_use]
     pub fn waited_ns(&self) -> u64 {
         self.threads.iter().map(|user| user.waited_ns).sum()
     }

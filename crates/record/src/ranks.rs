@@ -40,7 +40,6 @@ pub struct RankFigures {
 
 impl RankTable {
     /// Returns the share of disturbed windows, from 0 to 1; `None` without windows.
-    #[must_use]
     pub fn disturbed_share(&self) -> Option<f64> {
         let sum = |of: fn(&RankFigures) -> usize| self.ranks.iter().map(of).sum::<usize>();
         let (windows, disturbed) = (sum(RankFigures::all_windows), sum(RankFigures::all_disturbed));
@@ -50,19 +49,16 @@ impl RankTable {
 
 impl RankFigures {
     /// Returns the number of its windows at all sizes.
-    #[must_use]
     pub fn all_windows(&self) -> usize {
         self.windows.iter().sum()
     }
 
     /// Returns the number of its disturbed windows at all sizes.
-    #[must_use]
     pub fn all_disturbed(&self) -> usize {
         self.disturbed.iter().map(BTreeMap::len).sum()
     }
 
     /// Returns the node with most of its pages.
-    #[must_use]
     pub fn memory_node(&self) -> NodeId {
         self.placement.main_node()
     }
@@ -85,7 +81,6 @@ impl RankFigures {
 
 /// Returns the mean of a rank's windows, weighted by their loads if the value is the time per load;
 /// NaN without windows.
-#[must_use]
 pub fn mean_of<'a>(windows: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let weight = |sample: &Sample| match sample.metric {
         Metric::Latency => sample.work as f64,
@@ -102,7 +97,6 @@ pub fn mean_of<'a>(windows: impl IntoIterator<Item = &'a Sample>) -> f64 {
 impl Document {
     /// Returns the figures of each rank; `None` for a run without ranks, or before a size was
     /// finished.
-    #[must_use]
     pub fn rank_table(&self) -> Option<RankTable> {
         let launch = self.run.launch.as_ref()?;
         let of_sizes = self.cells.chunks(launch.teams.len().max(1));

@@ -23,14 +23,12 @@ const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb
 
 impl Environment {
     /// Returns the value of one fact.
-    #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.get(name).map(String::as_str)
     }
 
     /// Returns the part of a fact that stays the same while nothing is changed; `None` if all of it
     /// is transient.
-    #[must_use]
     pub fn lasting(name: &str, value: &str) -> Option<String> {
         if PASSING.contains(&name) {
             return None;
@@ -49,7 +47,6 @@ impl Environment {
 
     /// Returns the facts whose [lasting](Self::lasting) parts differ, by name, with both values; a
     /// missing one is `None`.
-    #[must_use]
     pub fn differences<'a>(
         &'a self,
         other: &'a Self,

@@ -42,7 +42,6 @@ pub enum Mode {
 
 impl Mode {
     /// Returns the order's name in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
@@ -65,7 +64,6 @@ pub enum ScalingMetric {
 
 impl ScalingMetric {
     /// Returns the metric's name in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -74,7 +72,6 @@ impl ScalingMetric {
     }
 
     /// Returns the metric's unit.
-    #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Latency => "ns",
@@ -129,20 +126,17 @@ pub struct RankPlace {
 
 impl ScalingStep {
     /// Returns the number of ranks.
-    #[must_use]
     pub fn ranks(&self) -> usize {
         self.values.first().map_or(0, Vec::len)
     }
 
     /// Returns the figures of all ranks at a size: their medians if known, else the CSV's means.
-    #[must_use]
     pub fn at(&self, size_bytes: u64) -> Option<&[f64]> {
         let at = self.sizes_bytes.iter().position(|&size| size == size_bytes)?;
         self.medians.get(at).or_else(|| self.values.get(at)).map(Vec::as_slice)
     }
 
     /// Returns the L3 group (CCD) of a rank's cpu on the machine.
-    #[must_use]
     pub fn l3_group(&self, rank: usize, machine: Option<&Machine>) -> Option<u32> {
         let place = self.places.get(rank).copied().flatten()?;
         machine?.cpu(place.cpu)?.l3_group

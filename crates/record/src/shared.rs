@@ -13,14 +13,12 @@ const MOST_DISTURBED_PER_CLEAN: usize = 3;
 
 /// Returns true if there are too few clean windows, so that disturbed ones count too: a machine
 /// that is always busy never gives clean ones. The rule does not look at values.
-#[must_use]
 pub fn all_windows_count(clean: usize, disturbed: usize) -> bool {
     clean < ENOUGH_CLEAN && disturbed > MOST_DISTURBED_PER_CLEAN * clean
 }
 
 /// Returns the values that count among one metric's samples, in order: the undisturbed ones, or all
 /// if [`all_windows_count`].
-#[must_use]
 pub fn counted_values<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f64> {
     let is_clean = |sample: &&Sample| sample.disturbed.is_none();
     let clean: Vec<f64> = samples.clone().filter(is_clean).map(|sample| sample.value).collect();
@@ -32,7 +30,6 @@ pub fn counted_values<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> 
 }
 
 /// Returns true if most samples were disturbed, so that repeating them would not help.
-#[must_use]
 pub fn is_shared(taken: usize, disturbed: usize) -> bool {
     2 * disturbed > taken
 }
@@ -67,7 +64,6 @@ impl SharedMachine {
     }
 
     /// Returns true if other load disturbs most samples.
-    #[must_use]
     pub fn is_found(&self) -> bool {
         self.found
     }

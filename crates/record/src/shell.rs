@@ -1,7 +1,6 @@
 //! Quoting of commands for a shell.
 
 /// Returns the word, quoted if a POSIX shell would change it.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -11,7 +10,6 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// Returns the command line that a POSIX shell splits into these words.
-#[must_use]
 pub fn command_line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     words.join(" ")

@@ -77,7 +77,6 @@ pub struct ProbedPlace {
 
 impl BalancingProbed {
     /// Returns the value of a figure, by name.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         let of = self.readings.iter().find(|reading| reading.quantity.metric == name);
         of.map(|reading| reading.value)

@@ -49,7 +49,6 @@ pub struct TierLook {
 
 impl TieringProbed {
     /// Returns the value of a figure, by name.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         let of = self.readings.iter().find(|reading| reading.quantity.metric == name);
         of.map(|reading| reading.value)

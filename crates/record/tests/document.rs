@@ -125,7 +125,7 @@ fn every_difference_of_two_environments_is_named_once() {
 }
 
 #[test]
-fn what_changes_by_itself_is_no_difference_of_two_environments() {
+fn facts_that_change_by_themselves_do_not_distinguish_environments() {
     assert_eq!(Environment::lasting("load_average", "1"), None);
     assert_eq!(Environment::lasting("huge_pages_2048kb", "8 (3 free)").as_deref(), Some("8"));
     let gib = Environment::lasting("memory_total_kb", "263921388");

@@ -105,7 +105,7 @@ fn read(journal: &str) -> Result<StudyDocument, StudyError> {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_documents_are_read_back() {
     let document = read(&lines(&journal())).expect("a journal");
     assert_eq!(document, StudyDocument { run: run(), journal: journal() });
 }
@@ -156,7 +156,7 @@ fn where_every_attempt_was_disturbed_the_last_counts() {
 }
 
 #[test]
-fn a_margin_of_its_own_goes_before_that_of_all() {
+fn a_metrics_own_margin_overrides_the_common_one() {
     let mut rules = Rules::default();
     rules.margins.insert("w.t".to_owned(), 7.0);
     assert_eq!((rules.margin_of("w", "t"), rules.margin_of("w", "u")), (7.0, 2.0));

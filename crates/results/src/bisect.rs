@@ -140,7 +140,6 @@ fn answer(found: &BisectDocument) -> Lead {
 }
 
 /// Returns the mail to the author of the first bad commit; `None` if none was found.
-#[must_use]
 pub fn mail(found: &BisectDocument) -> Option<String> {
     let Some(BisectAnswer::FirstBad { commit }) = &found.answer else { return None };
     let metric = &found.quantity.metric;
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_commit_there_is_no_mail_and_the_answer_says_why() {
+    fn without_a_commit_there_is_no_mail_and_the_reason_is_given() {
         for (answer, words) in [
             (BisectAnswer::NotWorse, "does not get worse by more than 2"),
             (BisectAnswer::EndsUndecided, "32 samples do not decide"),

@@ -17,19 +17,16 @@ pub struct Finding<What, Evidence> {
 
 impl<What, Evidence> Finding<What, Evidence> {
     /// Makes a finding that is a plain fact.
-    #[must_use]
     pub const fn new(what: What) -> Self {
         Self { what, threshold: None, evidence: Vec::new() }
     }
 
     /// Adds the threshold that the finding exceeds.
-    #[must_use]
     pub fn over(self, threshold: f64) -> Self {
         Self { threshold: Some(threshold), ..self }
     }
 
     /// Adds the evidence.
-    #[must_use]
     pub fn shown_by(self, evidence: Vec<Evidence>) -> Self {
         Self { evidence, ..self }
     }

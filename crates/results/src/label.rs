@@ -10,7 +10,6 @@ use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
 /// Describes a change: `pages 4k → 2m`, `guest off → on where host=on`.
-#[must_use]
 pub fn change_words(kind: EffectKind, change: &Change) -> String {
     let changed =
         change.changed.iter().map(|one| format!("{} {} → {}", one.factor, one.from, one.to));

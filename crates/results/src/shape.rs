@@ -26,7 +26,6 @@ pub struct FarEnd {
 impl FarEnd {
     /// Returns the farthest percentile with a difference shown to exceed the margin, or else one at
     /// which the candidate may deviate so far that it must be mentioned.
-    #[must_use]
     pub fn of(extremes: &[Extreme], direction: Direction, margin: Margin) -> Option<Self> {
         let margin = margin.as_percent();
         let shown = |extreme: &&Extreme| extreme.is_shown() && extreme.percent().abs() > margin;
@@ -47,7 +46,6 @@ impl FarEnd {
     }
 
     /// Reports whether the candidate's end is shown to be the worse one.
-    #[must_use]
     pub fn is_shown_worse(&self) -> bool {
         self.is_shown && self.is_worse
     }
@@ -66,7 +64,6 @@ pub struct TwoModes {
 impl TwoModes {
     /// Returns a sample's two modes, if it has two and they differ by more than the margin; `worth`
     /// is the share of its values that count as independent.
-    #[must_use]
     pub fn of(sample: &Sample, worth: f64, margin: Margin) -> Option<Self> {
         let is_apart = |modes: &Modes| modes.percent_apart() > margin.as_percent();
         let modes = two_modes(sample, worth).filter(is_apart)?;

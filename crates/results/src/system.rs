@@ -58,7 +58,6 @@ fn knob_table<'a>(why: &str, knobs: impl Iterator<Item = &'a KnobNow>) -> Table 
 }
 
 /// Returns the reason why a knob cannot have an effect.
-#[must_use]
 pub fn no_effect(why: &NoEffect) -> String {
     let text = match why {
         NoEffect::NothingToSet => "this machine has none",
@@ -81,7 +80,6 @@ pub fn no_effect(why: &NoEffect) -> String {
 }
 
 /// Returns a knob's value in words.
-#[must_use]
 pub fn knob_value(state: KnobState, value: Option<&str>) -> &str {
     match (value, state) {
         (Some(""), _) => "(empty)",

@@ -67,7 +67,7 @@ fn findings(explored: &Explored) -> Value {
 }
 
 #[test]
-fn a_full_node_beside_an_empty_one_is_wrong_and_two_half_full_ones_are_not() {
+fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not() {
     let explored = of_nodes(vec![node(0, GIB / 10), node(1, 6 * GIB)]);
     let found = lead(&explored);
     assert!(found[0].starts_with("node 0 has 1.0 % of its 10 GiB left"), "{found:?}");
@@ -107,7 +107,7 @@ fn allocations_that_go_elsewhere_now_are_wrong() {
 }
 
 #[test]
-fn free_memory_in_small_pieces_is_told_with_what_can_be_moved() {
+fn fragmented_free_memory_is_reported_with_the_movable_share() {
     let mut crumbs = node(2, 5 * GIB);
     let pageblocks = [("Movable".to_owned(), 3), ("Unmovable".to_owned(), 1)].into();
     crumbs.zones = vec![ZoneView { pageblocks, ..ZoneView::default() }];
@@ -119,7 +119,7 @@ fn free_memory_in_small_pieces_is_told_with_what_can_be_moved() {
 }
 
 #[test]
-fn huge_pages_on_some_nodes_only_are_told() {
+fn huge_pages_on_only_some_nodes_are_reported() {
     let mut rich = node(0, 5 * GIB);
     rich.huge_pages = vec![HugePagePool { page_bytes: GIB, total: 4, free: 4 }];
     let found = lead(&of_nodes(vec![rich, node(1, 5 * GIB)]));
@@ -128,7 +128,7 @@ fn huge_pages_on_some_nodes_only_are_told() {
 }
 
 #[test]
-fn a_large_process_on_small_pages_is_told_how_this_system_gives_huge_ones() {
+fn a_large_process_on_small_pages_is_shown_how_to_get_huge_ones_here() {
     let sizes = PageSizes { resident: GIB, anonymous: GIB, swapped: GIB, ..PageSizes::default() };
     for (mode, words, command) in [
         (
@@ -151,7 +151,7 @@ fn a_large_process_on_small_pages_is_told_how_this_system_gives_huge_ones() {
 }
 
 #[test]
-fn a_domain_of_xen_on_several_nodes_is_told_and_the_first_domain_is_not() {
+fn a_xen_domain_on_several_nodes_is_reported_and_dom0_is_not() {
     let domain = |domain| XenDomain {
         domain,
         total_pages: 8,

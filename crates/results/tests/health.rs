@@ -67,7 +67,7 @@ fn slower(node: u32, family: Family, change_percent: f64, why: Suspicion) -> Sym
 }
 
 #[test]
-fn a_machine_as_its_baseline_is_healthy_and_what_is_better_is_no_finding() {
+fn a_machine_like_its_baseline_is_healthy_and_an_improvement_is_not_a_finding() {
     for figures in [GOOD, [(104.0, 48.0), (100.0, 50.0)], [(50.0, 90.0), (60.0, 99.0)]] {
         let health = found(figures);
         assert_eq!((health.severity, health.findings.len()), (Severity::Healthy, 0), "{figures:?}");
@@ -76,7 +76,7 @@ fn a_machine_as_its_baseline_is_healthy_and_what_is_better_is_no_finding() {
 }
 
 #[test]
-fn a_slow_channel_is_told_from_slow_memory_and_limits_decide_how_bad_it_is() {
+fn a_slow_channel_is_distinguished_from_slow_memory_and_limits_grade_it() {
     let health = found([(100.0, 50.0), (101.0, 35.0)]);
     assert_eq!(health.severity, Severity::Failing);
     let [finding] = &health.findings[..] else { panic!("{:?}", health.findings) };
@@ -115,7 +115,7 @@ fn missing_memory_is_failing_and_explains_the_bandwidth_of_its_node() {
 }
 
 #[test]
-fn what_is_not_seen_again_is_not_claimed() {
+fn effects_that_do_not_recur_are_not_claimed() {
     let slow = run(machine([128, 128]), [(100.0, 50.0), (100.0, 30.0)], 1.0, false);
     let again = run(machine([128, 128]), GOOD, 1.0, false);
     assert_eq!(
@@ -127,14 +127,14 @@ fn what_is_not_seen_again_is_not_claimed() {
 }
 
 #[test]
-fn what_other_load_disturbed_is_not_certain() {
+fn results_disturbed_by_other_load_are_not_certain() {
     let slow = run(machine([128, 128]), [(100.0, 50.0), (100.0, 30.0)], 1.0, true);
     let health = health(&baseline(), &[slow], LIMITS);
     assert_eq!(health.severity, Severity::Disturbed, "{:?}", health.findings);
 }
 
 #[test]
-fn a_baseline_whose_runs_differ_more_claims_less() {
+fn a_noisier_baseline_claims_less() {
     let noise = [0.8, 1.0, 1.25, 1.1, 0.9];
     let baseline = noise.map(|noise| run(machine([128, 128]), GOOD, noise, false));
     let now = run(machine([128, 128]), [(100.0, 50.0), (100.0, 35.0)], 1.0, false);

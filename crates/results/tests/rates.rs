@@ -134,7 +134,7 @@ fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
 }
 
 #[test]
-fn the_table_of_what_would_have_been_found_is_true_of_faults_that_are_planted() {
+fn the_table_of_detectable_faults_holds_for_planted_ones() {
     let keys = keys();
     let hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(5));
     let said = analyse(&keys, &hosts).detection;
@@ -175,7 +175,7 @@ fn half_of_the_hosts_with_other_memory_are_a_kind_and_no_outliers() {
 }
 
 #[test]
-fn a_few_hosts_are_too_few_to_tell() {
+fn a_few_hosts_are_too_few_to_judge() {
     let hosts = fleet(6, 1, 10.0, Noise::Normal, &mut Rng::new(1));
     let analysis = analyse(&keys(), &hosts);
     assert_eq!((analysis.claims.len(), analysis.untested.len()), (0, 6));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_a_clock_and_a_few_stalls_are_no_modes() {
+    fn clock_steps_and_a_few_stalls_are_not_modes() {
         let mut rng = Rng::new(17);
         // A clock that counts in steps of 20, and one value in a hundred far off.
         let clock = sample(2000, || {

@@ -11,7 +11,7 @@ fn values(low: usize, high: usize) -> Vec<f64> {
 }
 
 #[test]
-fn the_boundary_lies_between_groups_of_two_fifths_or_more() {
+fn the_boundary_is_between_groups_of_two_fifths_or_more() {
     for (low, high) in [(20, 20), (16, 24), (24, 16)] {
         let boundary = two_groups(&values(low, high)).expect("two kinds");
         assert!((4.9..5.1).contains(&boundary), "{low} and {high}: {boundary}");
@@ -19,7 +19,7 @@ fn the_boundary_lies_between_groups_of_two_fifths_or_more() {
 }
 
 #[test]
-fn a_smaller_group_is_none_and_takes_no_value_of_the_other_along() {
+fn a_smaller_group_is_not_a_mode_and_takes_no_value_of_the_other() {
     for (low, high) in [(25, 15), (15, 25), (30, 10), (39, 1)] {
         assert_eq!(two_groups(&values(low, high)), None, "{low} and {high}");
     }

@@ -130,14 +130,12 @@ impl<'a> Bisect<'a> {
     }
 
     /// Returns what is known before the first build.
-    #[must_use]
     pub fn document(&self) -> &BisectDocument {
         &self.document
     }
 
     /// Returns the largest number of builds in addition to the two ends, if each commit can be
     /// judged.
-    #[must_use]
     pub fn halvings(&self) -> usize {
         self.bisection.halvings()
     }

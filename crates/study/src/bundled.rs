@@ -31,20 +31,17 @@ const STUDIES: &[(&str, &str)] = &[
 ];
 
 /// Returns names and texts of the bundled studies.
-#[must_use]
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
     STUDIES
 }
 
 /// Returns the text of a bundled study.
-#[must_use]
 pub fn bundled_text(name: &str) -> Option<&'static str> {
     STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
 }
 
 /// Returns the command lines of these studies with their levels filled in; they are public and need
 /// no redaction.
-#[must_use]
 pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
     let studies = bundled().iter().filter_map(|(name, text)| parse(text, name, backends).ok());
     let words = studies.flat_map(|study| {
@@ -59,7 +56,6 @@ pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
 }
 
 /// Returns a commented template for a study of this name.
-#[must_use]
 pub fn start(name: &str) -> String {
     START.replace("NAME", name)
 }

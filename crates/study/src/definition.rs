@@ -103,7 +103,6 @@ pub struct NamedLevel {
 
 impl Level {
     /// Returns the name in reports.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Value(value) => value.to_string(),
@@ -112,7 +111,6 @@ impl Level {
     }
 
     /// Returns its number, for a factor of kind [`FactorKind::Scale`].
-    #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Value(Setting::Integer(number)) => Some(*number as f64),
@@ -123,7 +121,6 @@ impl Level {
     }
 
     /// Returns the values of its settings.
-    #[must_use]
     pub fn settings(&self, factor: &str) -> BTreeMap<String, Setting> {
         match self {
             Self::Value(value) => BTreeMap::from([(factor.to_owned(), value.clone())]),

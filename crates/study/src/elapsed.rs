@@ -5,7 +5,6 @@ use std::time::Duration;
 use numalab_record::study::{Entry, StudyDocument};
 
 /// Returns the time that all sessions of a study spent on treatments and samples.
-#[must_use]
 pub fn time_spent(document: &StudyDocument) -> Duration {
     let seconds: f64 = document
         .journal
@@ -21,7 +20,6 @@ pub fn time_spent(document: &StudyDocument) -> Duration {
 }
 
 /// Estimates the time of the remaining samples from those taken so far.
-#[must_use]
 pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> Option<Duration> {
     let left = in_all.checked_sub(done)?;
     if done == 0 {

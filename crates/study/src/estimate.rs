@@ -13,7 +13,6 @@ const SPREADS_PERCENT: [f64; 3] = [1.0, 3.0, 10.0];
 
 /// Returns the time for all blocks as the author states it, else the longest possible time without
 /// disturbances: that in which every workload uses up its limit.
-#[must_use]
 pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
     let rules = &plan.study().rules;
     let about = rules.about_block_s.map(|block_s| block_s * plan.blocks() as f64);
@@ -32,7 +31,6 @@ pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
 }
 
 /// Returns the detectable differences for each number of blocks and spread of changes.
-#[must_use]
 pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Decisions {
     let level = first_level(plan, workloads, own_metrics);
     let planned = plan.study().rules.blocks;
@@ -60,13 +58,11 @@ pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Dec
 /// are every metric of every workload except facts, and the backend's own
 /// ([`own_metrics`](crate::Backend::own_metrics)), for every level except the first of each
 /// factor. Values that do not vary need fewer blocks.
-#[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
     numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())
 }
 
 /// Returns the fewest blocks that can show a difference, if the plan has fewer.
-#[must_use]
 pub fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
     let fewest = fewest_blocks(plan, workloads, own_metrics);
     (plan.study().rules.blocks < fewest).then_some(fewest)

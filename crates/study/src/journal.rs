@@ -41,7 +41,6 @@ pub enum JournalError {
 
 impl JournalError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
@@ -96,13 +95,11 @@ impl Journal {
         Ok(Self { directory: directory.to_owned(), file, document, _lock: lock })
     }
 
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// Returns all results so far.
-    #[must_use]
     pub fn document(&self) -> &StudyDocument {
         &self.document
     }
@@ -144,7 +141,6 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
 }
 
 /// Reports whether a directory holds the results of a study rather than of a measuring run.
-#[must_use]
 pub fn is_study(directory: &Path) -> bool {
     directory.join(file::JOURNAL).is_file()
 }

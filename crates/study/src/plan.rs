@@ -20,37 +20,31 @@ pub struct Plan {
 
 impl Plan {
     /// Creates the plan of a study that has been checked by the parser.
-    #[must_use]
     pub fn new(study: Study, seed: u64) -> Self {
         let treatments = treatments(&study);
         Self { study, seed, treatments }
     }
 
-    #[must_use]
     pub fn study(&self) -> &Study {
         &self.study
     }
 
     /// Returns the seed of every order.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
     /// Returns every combination of levels; that of the first levels of all factors comes first.
-    #[must_use]
     pub fn treatments(&self) -> &[Treatment] {
         &self.treatments
     }
 
     /// Returns the number of blocks, including warm-ups.
-    #[must_use]
     pub fn blocks(&self) -> usize {
         self.study.rules.warm_ups + self.study.rules.blocks
     }
 
     /// Returns the visits of a block in their random order.
-    #[must_use]
     pub fn visits(&self, block: usize) -> Vec<Visit> {
         // Complete blocks: drift of the machine between blocks affects all treatments alike.
         let main = (0..self.treatments.len()).map(|treatment| Visit { treatment, arm: Arm::Main });
@@ -64,7 +58,6 @@ impl Plan {
 
     /// Returns the order of the workloads in a block. It is the same under every treatment, since a
     /// workload can be affected by the previous one.
-    #[must_use]
     pub fn workloads(&self, block: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.study.workloads.len()).collect();
         self.rng(block, 1).shuffle(&mut order);
@@ -72,7 +65,6 @@ impl Plan {
     }
 
     /// Returns the seed of a workload in a block, the same under every treatment.
-    #[must_use]
     pub fn sample_seed(&self, block: usize, workload: usize) -> u64 {
         self.rng(block, 2 + workload as u64).next_u64()
     }
@@ -80,7 +72,6 @@ impl Plan {
     /// Returns 16 hexadecimal digits of the SHA-256 over everything that decides the work in a
     /// block. The number of blocks and the rule that ends the study are not included: a study may
     /// be resumed with more blocks.
-    #[must_use]
     pub fn hash(&self) -> String {
         let mut study = self.study.clone();
         study.rules.blocks = 0;
@@ -94,7 +85,6 @@ impl Plan {
     }
 
     /// Returns the facts known before the first sample.
-    #[must_use]
     pub fn run(&self, workloads: &[Workload], backend: String, started: Started) -> StudyRun {
         let study = &self.study;
         let shown = |workload: &Workload| numalab_record::study::Workload {

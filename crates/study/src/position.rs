@@ -25,7 +25,6 @@ impl fmt::Display for Position {
 impl Position {
     /// Finds a place in the text of a study; if some of its keys are missing, the deepest one that
     /// exists.
-    #[must_use]
     pub fn of(place: &StudyPlace, text: &str) -> Option<Self> {
         let table = DeTable::parse(text).ok()?;
         let table = table.get_ref();

@@ -36,7 +36,6 @@ impl StudyPlace {
     }
 
     /// Returns the place of a setting in the table of a kind of backend.
-    #[must_use]
     pub fn backend(kind: &str, setting: &str) -> Self {
         Self::keys(["backend", kind, setting])
     }

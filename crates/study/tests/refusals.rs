@@ -161,7 +161,7 @@ fn a_scale_has_increasing_positive_numbers() {
 }
 
 #[test]
-fn factors_are_at_least_one_each_once_and_set_what_no_other_sets() {
+fn there_is_at_least_one_factor_and_no_setting_has_two() {
     assert_eq!(
         refused(&format!("factor = []\n{HEAD}{WORKLOAD}")),
         "s.toml, line 1, column 1: factor: none: expected at least one [[factor]]"

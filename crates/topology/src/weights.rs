@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_weights_unless_every_bandwidth_is_known() {
+    fn there_are_weights_only_if_every_bandwidth_is_known() {
         assert_eq!(weights(&[Some(20_000), None]), None);
         assert_eq!(weights(&[Some(20_000)]), None);
     }

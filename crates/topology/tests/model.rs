@@ -81,7 +81,7 @@ fn first_threads_are_the_first_online_ones_of_their_cores() {
 }
 
 #[test]
-fn where_only_a_second_thread_of_a_core_may_be_used_it_stands_for_the_core() {
+fn where_only_a_second_thread_of_a_core_is_allowed_it_represents_the_core() {
     let mut machine = machine(&[6], &[true], &[vec![10]]);
     for (cpu, core) in machine.cpus.iter_mut().zip([0, 1, 2, 0, 1, 2]) {
         (cpu.core, cpu.thread) = (Some(core), u32::from(cpu.id.0 > 2));

@@ -70,7 +70,6 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Returns the tool with this name.
-#[must_use]
 pub fn entry(name: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.name == name)
 }
@@ -82,7 +81,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the requirements of a command line on the kernel and the machine, whether it is a tool's
 /// or a user's.
-#[must_use]
 pub fn kernel_needs(command: &[String]) -> Vec<KernelNeed> {
     sysbench::kernel_needs(command)
 }
@@ -93,7 +91,6 @@ pub(crate) fn strings(words: &[&str]) -> Vec<String> {
 
 impl Entry {
     /// Returns the Debian packages of its programs.
-    #[must_use]
     pub fn packages(&self) -> Vec<&'static str> {
         self.programs.iter().map(|(_, package, _)| *package).collect()
     }

@@ -16,7 +16,6 @@ pub struct Tool {
 
 impl Tool {
     /// Creates the requirement of a program from a distribution's package.
-    #[must_use]
     pub(crate) fn packaged(program: &str, package: &str, version: &str) -> Self {
         Self {
             program: program.to_owned(),
@@ -26,7 +25,6 @@ impl Tool {
     }
 
     /// Returns how to fix it if the program is missing.
-    #[must_use]
     pub fn remedy(&self) -> String {
         match &self.package {
             Some(package) => format!("install it: apt-get install {package}"),
@@ -37,7 +35,6 @@ impl Tool {
     /// Returns the version in a program's output, such as `sysbench 1.0.20 (using system LuaJIT
     /// 2.1.0-beta3)`: the first word that begins with a digit and has a dot, without a leading `v`
     /// or `v=`.
-    #[must_use]
     pub fn version_in(text: &str) -> Option<&str> {
         text.split(|c: char| c.is_whitespace() || c == ',' || c == '=').find_map(|word| {
             let word = word.strip_prefix('v').unwrap_or(word);

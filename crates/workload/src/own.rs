@@ -86,7 +86,6 @@ pub struct MetricSpec {
 impl MetricSpec {
     /// Creates a metric of a command: the number that a pattern finds in its output or, without a
     /// pattern, its run time.
-    #[must_use]
     pub fn of_command(pattern: Option<String>, better: Direction) -> Self {
         Self {
             name: if pattern.is_some() { "value" } else { "time" }.to_owned(),
@@ -101,7 +100,6 @@ impl MetricSpec {
     }
 
     /// Creates a metric of the number that a regular expression finds in a command's output.
-    #[must_use]
     pub fn of_regex(regex: String, better: Direction) -> Self {
         Self { pattern: None, regex: Some(regex), ..Self::of_command(Some(String::new()), better) }
     }

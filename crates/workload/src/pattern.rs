@@ -50,13 +50,11 @@ impl Pattern {
     }
 
     /// Returns the text in the braces, which may be the unit, such as `seconds`.
-    #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
     /// Returns the numbers of all matches in `text`, in order.
-    #[must_use]
     pub fn values(&self, text: &str) -> Vec<f64> {
         text.split(['\n', '\r']).flat_map(|line| self.values_in_line(line)).collect()
     }

@@ -35,7 +35,6 @@ impl Reader {
     }
 
     /// Returns the metric with this name, if the output can have it.
-    #[must_use]
     pub fn metric(&self, name: &str) -> Option<Quantity> {
         match self {
             Self::Tool(tool) => tool.metric(name),

@@ -63,13 +63,11 @@ pub struct WorkloadSpec {
 
 impl WorkloadSpec {
     /// Creates the workload of a tool with its default arguments.
-    #[must_use]
     pub fn of_tool(tool: &str) -> Self {
         Self { tool: Some(tool.to_owned()), ..Self::default() }
     }
 
     /// Returns the workload's name within its study.
-    #[must_use]
     pub fn name(&self) -> &str {
         let program = self.command.as_ref().and_then(|command| command.first());
         let named = self.name.as_ref().or(self.tool.as_ref()).or(program);

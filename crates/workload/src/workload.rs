@@ -103,7 +103,6 @@ impl Workload {
 
     /// Returns the command line with the placeholders replaced. `scratch` is the run's directory,
     /// `numalab` the program of this name.
-    #[must_use]
     pub fn filled_in(words: &[String], scratch: &str, numalab: &str) -> Vec<String> {
         let fill = |(index, word): (usize, &String)| match (index, word.as_str()) {
             (0, NUMALAB) => numalab.to_owned(),
@@ -113,7 +112,6 @@ impl Workload {
     }
 
     /// Returns true if it needs a scratch directory.
-    #[must_use]
     pub fn needs_scratch(&self) -> bool {
         let service = self.service.iter().flat_map(|service| &service.command);
         self.command.iter().chain(service).any(|word| word.contains(SCRATCH))

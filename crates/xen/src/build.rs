@@ -67,7 +67,6 @@ impl XenBuild {
     }
 
     /// Returns the SHA-256 of its file, in hexadecimal digits.
-    #[must_use]
     pub fn sha256(&self) -> &str {
         &self.sha256
     }

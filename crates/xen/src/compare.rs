@@ -12,7 +12,6 @@ const KEPT_MIB: u64 = 64;
 
 /// Returns a description of the differences between `xl info -n` and the machine; `None` if there
 /// are none.
-#[must_use]
 pub fn difference(info: &XenInfo, machine: &Machine) -> Option<String> {
     let mut differences = Vec::new();
     if info.nodes.len() != machine.nodes.len() {

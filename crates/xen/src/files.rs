@@ -95,7 +95,6 @@ pub enum XenFilesError {
 
 impl XenFilesError {
     /// Returns how to fix it, if this machine lacks something.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Package(error)

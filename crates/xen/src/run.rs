@@ -156,7 +156,6 @@ impl XenMachine {
     }
 
     /// Returns the plan adapted to our first domain on this machine.
-    #[must_use]
     pub fn fitted(&self, plan: &XenPlan) -> XenPlan {
         XenPlan {
             memory: node_ranges(&self.machine),

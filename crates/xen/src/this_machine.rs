@@ -24,7 +24,6 @@ pub fn this_machine() -> Result<(Machine, Vec<NodeRange>), AgentError> {
 }
 
 /// Returns the plan adapted to this first domain: its own toolstack, and these files.
-#[must_use]
 pub fn fitted(plan: &XenPlan, kernel: &Path, image: &Path, memory: Vec<NodeRange>) -> XenPlan {
     XenPlan {
         memory,

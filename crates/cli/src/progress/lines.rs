@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_due_once_an_interval_and_never_where_none_is_wanted() {
+    fn a_line_is_due_once_an_interval_and_never_without_progress() {
         let start = Instant::now();
         let mut lines = ProgressLines { latest: Some(start) };
         let due =

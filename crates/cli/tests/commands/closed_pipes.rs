@@ -60,7 +60,7 @@ fn is_pipe(ended: ExitStatus) -> bool {
 }
 
 #[test]
-fn every_command_ends_quietly_when_nobody_reads_what_it_prints() {
+fn every_command_ends_quietly_when_its_output_is_not_read() {
     /// Rust's exit code after a panic.
     const PANIC: i32 = 101;
     for words in COMMANDS {

@@ -163,7 +163,7 @@ fn two_commands_are_run_in_turns_and_judged() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_exit_2_with_the_expected_form() {
+fn results_that_cannot_be_compared_are_exit_2_with_the_expected_form() {
     let place = with_files(&[("a", "1 2\n3 x\n"), ("b", "1\n"), ("empty", "")]);
     for (arguments, words) in [
         (&["compare", "a", "b"][..], &["a, line 2: `x`", "--metric"][..]),

@@ -123,7 +123,7 @@ fn a_version_names_the_build() {
 }
 
 #[test]
-fn watching_a_process_until_it_ends_is_no_failure() {
+fn watching_a_process_until_it_ends_is_not_a_failure() {
     let mut process = Command::new("sleep").arg("600").spawn().expect("sleep starts");
     let pid = process.id().to_string();
     let watch = ["explore", "--pid", &pid, "--watch", "--interval", "200ms", "--format", "json"];
@@ -198,7 +198,7 @@ fn a_quiet_command_prints_its_result_and_nothing_else() {
 }
 
 #[test]
-fn what_never_ends_is_refused_by_every_command_that_reads_files() {
+fn endless_files_are_refused_by_every_command_that_reads_files() {
     for words in [
         &["compare", "/dev/zero", "/dev/zero"][..],
         &["study", "show", "/dev/zero"],

@@ -71,7 +71,7 @@ fn numactl_of(source: &str) -> String {
 }
 
 #[test]
-fn memory_whose_size_is_known_survives_tables() {
+fn memory_of_known_size_survives_tables() {
     let lab = Lab::new();
     lab.tables();
     let text = numactl_of(&lab.source("acpi", "tables"));
@@ -140,7 +140,7 @@ fn the_text_that_acpidump_writes_is_read_from_a_directory_and_as_a_file() {
 }
 
 #[test]
-fn distances_without_a_srat_are_no_machine() {
+fn distances_without_a_srat_do_not_make_a_machine() {
     let lab = Lab::new();
     let tables = lab.tables();
     fs::remove_file(tables.join("SRAT.bin")).expect("removed");
@@ -150,7 +150,7 @@ fn distances_without_a_srat_are_no_machine() {
 }
 
 #[test]
-fn what_is_no_description_is_bad_input_and_read_no_further_than_the_limit() {
+fn text_that_is_not_a_description_is_bad_input_and_read_only_up_to_the_limit() {
     let lab = Lab::new();
     lab.write("words", "root:x:0:0:root:/root:/bin/bash\n");
     File::create(lab.path("large")).and_then(|file| file.set_len(65 << 20)).expect("made");
@@ -209,7 +209,7 @@ fn known_machines_are_there_by_name_from_anywhere() {
 }
 
 #[test]
-fn texts_of_lscpu_and_hwloc_are_sources_and_those_of_other_tools_say_what_to_give() {
+fn texts_of_lscpu_and_hwloc_are_sources_and_other_texts_are_refused_with_these() {
     let lab = Lab::new();
     let of = |kind: &str, text: &str| {
         lab.write("text", text.as_bytes());
@@ -242,7 +242,7 @@ fn attribute(line: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn what_was_measured_is_an_attribute_for_hwloc_and_a_latency_in_the_hmat() {
+fn measured_figures_are_attributes_for_hwloc_and_latencies_in_the_hmat() {
     let lab = Lab::new();
     let results = lab.path("results").display().to_string();
     let measure =

@@ -162,7 +162,7 @@ fn schemas_are_those_of_the_types() {
 }
 
 #[test]
-fn what_ranks_print_and_keep_is_as_their_schemas_say() {
+fn the_output_and_files_of_ranks_follow_their_schemas() {
     let place = tempfile::tempdir().expect("made");
     let printed = prints(&[
         "latency",

@@ -20,7 +20,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_dry_run_refuses_what_the_run_refuses() {
+fn a_dry_run_has_the_refusals_of_the_run() {
     let directory = tempfile::tempdir().expect("a directory");
     let wrong: [(&[&str], i32, &str); 9] = [
         (&["latency", "--size", "100T"], 2, "104857600 MiB of memory needed"),
@@ -49,7 +49,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
 }
 
 #[test]
-fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
+fn dry_runs_of_resumed_results_leave_them_unchanged() {
     let directory = tempfile::tempdir().expect("a directory");
     let done = |words: &[&str]| prints_in(directory.path(), words);
     done(&["study", "new", "mine"]);

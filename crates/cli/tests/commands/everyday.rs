@@ -307,7 +307,7 @@ fn a_full_disk_is_exit_1_with_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_reader_that_leaves_early_is_not_an_error() {
     let script = "\"$0\" topology --format json | head -c 10";
     let command = Command::new("bash")
         .args(["-o", "pipefail", "-c", script, env!("CARGO_BIN_EXE_numalab")])
@@ -427,7 +427,7 @@ fn commands_that_run_another_end_as_it_does_and_with_the_codes_of_env_for_their_
 }
 
 #[test]
-fn a_marked_command_begins_when_it_is_told_to() {
+fn a_marked_command_begins_on_the_signal_to_start() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
     let at = now() + 300_000_000;
     let mut command = numalab(&["mark", "--", "true"]);

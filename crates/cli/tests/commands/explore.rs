@@ -30,7 +30,7 @@ fn nodes_and_a_process_are_shown_within_80_columns() {
 }
 
 #[test]
-fn json_names_its_schema_and_what_was_explored() {
+fn json_names_its_schema_and_the_explored_subject() {
     let own = std::process::id().to_string();
     for (arguments, kind) in [
         (&["--nodes", "--interval", "10ms"][..], "nodes"),
@@ -55,7 +55,7 @@ fn json_names_its_schema_and_what_was_explored() {
 }
 
 #[test]
-fn what_is_not_there_is_exit_2_and_named() {
+fn missing_subjects_are_exit_2_and_named() {
     let refuses = |arguments: &[&str], words: &str| {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -233,7 +233,7 @@ fn memory_elsewhere_than_expected_is_exit_4_with_where_it_is() {
 
 /// A guest with a vCPU that may run on every node counts as pinned only on a machine with one.
 #[test]
-fn guests_are_expected_to_be_pinned_and_none_is_not_as_expected() {
+fn guests_are_expected_to_be_pinned_and_no_guests_is_a_failure() {
     let mut qemu = Command::new("qemu-system-x86_64")
         .args("-S -display none -nodefaults -m 64 -name gated".split(' '))
         .stdin(Stdio::null())

@@ -23,7 +23,7 @@ fn a_dry_run_prints_script_and_commands_and_writes_nothing() {
 }
 
 #[test]
-fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
+fn without_slurm_or_its_cluster_submitting_is_exit_3_with_the_remedy() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
@@ -50,7 +50,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
 }
 
 #[test]
-fn what_is_not_there_is_exit_2_and_says_what_was_expected() {
+fn missing_files_are_exit_2_with_the_expected_form() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().to_str().expect("UTF-8");
     for (arguments, words) in [

@@ -88,7 +88,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
 
 /// Comparisons of earlier versions do not say which values are better.
 #[test]
-fn a_comparison_of_an_earlier_version_without_what_its_page_needs_names_the_command() {
+fn an_earlier_comparison_that_lacks_data_for_its_page_names_the_command() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
     fs::write(place.join("a"), "1\n2\n3\n").expect("written");
@@ -111,7 +111,7 @@ fn kept(place: &Path) -> TempDir {
 
 /// Each command runs once, in a different format.
 #[test]
-fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints_in() {
+fn a_measuring_command_prints_the_report_of_its_kept_result_in() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
     let commands: [(&str, &[&str]); 5] = [

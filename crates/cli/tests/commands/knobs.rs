@@ -196,7 +196,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn nonsense_and_what_is_not_there_are_told_apart_by_exit_code() {
+fn nonsense_and_missing_files_have_different_exit_codes() {
     let lab = Lab::new();
     let refused = |arguments: &[&str], code: i32, words: &[&str]| {
         let output = lab.run(arguments);
@@ -215,7 +215,7 @@ fn nonsense_and_what_is_not_there_are_told_apart_by_exit_code() {
 }
 
 #[test]
-fn the_list_says_what_can_act_here_and_why_not() {
+fn the_list_says_which_knobs_work_here_and_why_others_do_not() {
     let lab = Lab::new();
     lab.write("sys/devices/system/node/has_memory", "0\n");
     let listed = stdout(&lab.run(&["list"]));

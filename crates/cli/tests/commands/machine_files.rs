@@ -145,7 +145,7 @@ fn a_quick_capture_measures_less_than_half_and_loads_memory_by_loads_and_by_stor
 }
 
 #[test]
-fn a_directory_is_no_file_to_capture_to() {
+fn capturing_to_a_directory_is_refused() {
     let place = tempfile::tempdir().expect("a directory");
     let output = run(&["machine", "capture", "-q", "-o", path(place.path())]);
     assert_eq!(output.status.code(), Some(2));

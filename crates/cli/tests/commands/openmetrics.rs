@@ -116,7 +116,7 @@ fn a_fleet_has_a_gauge_for_each_outlier_and_none_without() {
 }
 
 #[test]
-fn what_has_no_figures_is_refused() {
+fn subjects_without_figures_are_refused() {
     let words = ["knobs", "list", "--format", "openmetrics"];
     refuses(&words, 2, &["expected text, json, csv, md or html"]);
 }

@@ -83,7 +83,7 @@ fn region(profile: &Value, pages: u64) -> &Value {
 }
 
 #[test]
-fn faults_tell_which_thread_touches_which_page_first_and_in_which_line() {
+fn faults_show_which_thread_first_touches_a_page_and_in_which_line() {
     let Some(profile) = profile("faults", &[uses(), "1500", "0", "1"]) else { return };
     assert_eq!(profile["source"]["name"], "faults");
     assert_eq!(profile["ended"], serde_json::json!({ "exited": 0 }));
@@ -112,7 +112,7 @@ fn faults_tell_which_thread_touches_which_page_first_and_in_which_line() {
 }
 
 #[test]
-fn referenced_bits_tell_what_goes_on_being_used() {
+fn referenced_bits_show_which_memory_stays_in_use() {
     let Some(profile) = profile("referenced", &[uses(), "1500", "0", "1"]) else { return };
     assert_eq!(profile["source"]["name"], "referenced");
     let rounds = number(&profile["source"]["rounds"]);
@@ -236,7 +236,7 @@ fn wait_for_memory(process: &str) {
 }
 
 #[test]
-fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
+fn an_interrupt_ends_the_command_and_the_report_covers_the_time_before() {
     // Long enough for one look, also on a busy machine.
     let mut waits = [500, 5000, 20_000].map(Duration::from_millis).into_iter();
     assert!(waits.any(interrupted_profile_has_regions), "nothing was seen");
@@ -273,7 +273,7 @@ fn a_time_for_a_command_is_its_end() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_refused_with_its_code() {
+fn subjects_that_cannot_be_explored_are_refused_with_their_exit_code() {
     let refused = |words: &[&str], code: i32, message: &str| {
         let output = run(words);
         let said = stderr(&output);
@@ -341,7 +341,7 @@ fn a_kept_profile_is_shown_in_every_format() {
 }
 
 #[test]
-fn another_users_process_is_refused_with_what_mends_it() {
+fn another_users_process_is_refused_with_the_remedy() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("NOT RUN: only root can be another user");
         return;

@@ -67,7 +67,7 @@ fn write_documents(place: &Path) {
 }
 
 #[test]
-fn python_has_tables_frames_and_charts_of_what_was_just_written() {
+fn python_reads_tables_frames_and_charts_of_a_fresh_result() {
     if !has("pandas") || !has("matplotlib") {
         return;
     }

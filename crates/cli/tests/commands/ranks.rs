@@ -105,7 +105,7 @@ fn options_alone_are_those_of_latency_and_a_dry_run_starts_nothing() {
 }
 
 #[test]
-fn bindings_that_cannot_be_are_refused_with_what_could_be() {
+fn impossible_bindings_are_refused_with_possible_ones() {
     let two = format!("--numa={0},{0}", a_node());
     let error = ends(&mut numalab(&["bind", &two, "--", "true"]), 125);
     assert!(error.contains("srun or mpirun"), "{error}");

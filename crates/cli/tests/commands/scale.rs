@@ -122,7 +122,7 @@ fn sibling_threads_are_added_after_all_cores_only_with_smt() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_its_reason() {
+fn a_study_that_cannot_run_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = ours(directory.path());
     let parent = directory.path().to_str().expect("UTF-8");

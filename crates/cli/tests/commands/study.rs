@@ -279,7 +279,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
 }
 
 #[test]
-fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
+fn finished_cells_survive_every_kill_and_no_sample_is_taken_twice() {
     // Far more than six sessions can take, however late each is killed.
     let place = Place::with("sleep 0.01; echo t = $(( {v} + $$ % 3 ))", 24);
     let mut before = String::new();
@@ -425,7 +425,7 @@ fn bad_input_missing_programs_and_failures_have_their_exit_codes() {
 }
 
 #[test]
-fn a_start_is_written_once_and_runs_as_it_stands() {
+fn a_start_is_written_once_and_runs_unchanged() {
     let place = Place::with("true", 1);
     place.ends(&["study", "new", "mine"], 0);
     let (_, err) = place.ends(&["study", "new", "mine"], 2);
@@ -503,7 +503,7 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
 }
 
 #[test]
-fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_say_what_is_missing() {
+fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_name_the_missing_files() {
     let place = Place::with("true", 1);
     for (study, _) in numalab_study::bundled() {
         for arguments in [&["study", "plan", study][..], &["study", "run", study, "--dry-run"]] {
@@ -538,7 +538,7 @@ const PUBLISHED: [&str; 8] = [
 ];
 
 #[test]
-fn the_commands_of_a_study_are_printed_as_they_are_run_with_what_their_levels_set() {
+fn the_commands_of_a_study_are_printed_as_run_with_the_settings_of_their_levels() {
     let place = Place::with("true", 1);
     let (plan, _) = place.ends(&["study", "plan", "numa-balancing"], 0);
     let (shown, _) = place.ends(&["study", "show", "numa-balancing"], 0);

@@ -5,7 +5,7 @@ use crate::command::{numalab, prints, run, stderr};
 const TIERS: &str = "2G@100ns,20G/s,8G@300ns,10G/s,cache=64M";
 
 #[test]
-fn tiers_are_shown_with_what_their_memory_costs() {
+fn tiers_are_shown_with_the_cost_of_their_memory() {
     let text = prints(&["topology", "--emulate-tiers", TIERS, "--cpus", "4"]);
     let tiers: Vec<&str> = text
         .lines()
@@ -36,7 +36,7 @@ fn the_same_machine_comes_back_from_its_description() {
 }
 
 #[test]
-fn qemu_is_told_of_latencies_bandwidths_and_the_cache() {
+fn qemu_gets_latencies_bandwidths_and_the_cache() {
     let words = prints(&["topology", "--emulate-tiers", TIERS, "--format", "qemu"]);
     for word in [
         "hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=300",
@@ -98,7 +98,7 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
 }
 
 #[test]
-fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
+fn a_kernel_too_old_for_tiers_is_refused_with_the_setting_that_gets_a_newer_one() {
     let (directory, kernel) = old_kernel();
     let set = format!("kernel={kernel}");
     let mut study = numalab(&["study", "run", "tiering", "--set", &set]);
@@ -116,7 +116,7 @@ fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
 }
 
 #[test]
-fn tiers_stand_for_the_whole_machine() {
+fn tiers_cover_the_whole_machine() {
     for other in [["--emulate", "2"], ["--source", "sysfs"], ["--memory", "2G"]] {
         let output = run(&[&["topology", "--emulate-tiers", TIERS][..], &other].concat());
         assert_eq!(output.status.code(), Some(2), "{other:?}");
@@ -151,7 +151,7 @@ fn weights_that_cannot_be_set_are_refused() {
 }
 
 #[test]
-fn a_machine_of_one_tier_is_told_where_the_probe_has_two() {
+fn a_machine_with_one_tier_is_named_where_the_probe_needs_two() {
     let output = run(&["study", "probe", "tiering"]);
     let error = stderr(&output);
     if output.status.code() != Some(0) {

@@ -50,7 +50,7 @@ fn command_of<'a>(option: &'a Value, tool: &str) -> &'a str {
 }
 
 #[test]
-fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
+fn a_compute_bound_program_gets_the_answer_no_gain_at_once() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &[], &[&lab.program("answers"), "compute"]);
     assert_eq!(code, Some(0), "{text}");
@@ -58,7 +58,7 @@ fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
 }
 
 #[test]
-fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
+fn advice_is_predicted_and_proven_and_names_the_line() {
     let Some(lab) = lab() else { return };
     let command = [&lab.program("answers"), "first-touch", "2"];
     let (advice, _) = advice(lab, &["--try", "1", "--blocks", "6"], &command);
@@ -73,7 +73,7 @@ fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
 }
 
 #[test]
-fn what_huge_pages_would_save_is_predicted_and_they_do() {
+fn the_predicted_saving_of_huge_pages_is_reached() {
     let Some(lab) = lab() else { return };
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin).args(["advise", "--emulate", "1", "--cpus", "4"]);
@@ -155,7 +155,7 @@ fn trials_on_this_machine_do_without_the_emulator() {
 }
 
 #[test]
-fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
+fn indecisive_trial_counts_and_texts_that_are_not_numbers_are_refused() {
     let Some(lab) = lab() else { return };
     for (options, expected) in [
         (["--blocks", "5"], "expected 6 or more: fewer give no interval"),
@@ -180,7 +180,7 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
+fn a_likely_gain_is_tried_with_enough_blocks_to_exclude_chance() {
     let Some(lab) = lab() else { return };
     let command = [&lab.program("answers"), "table", "1"];
     let (full, notes) = advice(lab, &["--blocks", "6", "--to-the-end"], &command);
@@ -247,7 +247,7 @@ fn a_budget_without_room_for_trials_leaves_predictions_and_says_so() {
 }
 
 #[test]
-fn a_program_that_ends_at_once_or_prints_other_words_each_time_is_told_of() {
+fn a_program_that_ends_at_once_or_prints_varying_text_is_reported() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &["--predict-only"], &["true"]);
     assert_eq!(code, Some(0), "{text}");

@@ -47,7 +47,7 @@ fn a_program_of_an_arm64_package_sees_both_nodes_and_a_module_of_its_kernel_is_l
 }
 
 #[test]
-fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
+fn options_that_an_aarch64_guest_lacks_are_refused_before_the_boot() {
     // Its absence would be reported first.
     build(&["-p", "numalab-emulator"], &[]);
     let directory = tempfile::tempdir().expect("made");
@@ -78,7 +78,7 @@ fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
 }
 
 #[test]
-fn what_is_for_the_other_processor_is_refused_and_a_lacking_numalab_says_what_builds_it() {
+fn options_of_the_other_architecture_are_refused_and_a_missing_numalab_names_its_build() {
     let lab = Lab::open();
     let here = lab.path();
     let own = here.join("numalab-aarch64");

@@ -218,7 +218,7 @@ fn kernel_package() -> PathBuf {
 }
 
 #[test]
-fn kernels_of_ones_own_are_booted_and_told_apart() {
+fn a_users_kernels_are_booted_and_distinguished() {
     if !is_long() {
         eprintln!("NOT RUN: three boots; set NUMALAB_LONG=1");
         return;
@@ -399,7 +399,7 @@ regex = \"^word: ([0-9]+)$\"
 ";
 
 #[test]
-fn commands_have_their_input_and_variables_and_what_they_print_is_told_apart() {
+fn commands_get_input_and_variables_and_their_outputs_stay_separate() {
     let factors = "[[factor]]\nname = \"environment\"\nlevels = [\"MODE=0\", \"MODE=1\"]\n";
     let words = WORDS.replace("$(find / -xdev -name beside.txt)", "beside.txt");
     let place = Place::with(&study("host]\nwatch-output = true", &format!("{factors}{words}")));

@@ -190,7 +190,7 @@ fn commits_that_do_not_build_or_run_are_passed_over() {
 }
 
 #[test]
-fn a_commit_whose_program_fails_is_passed_over_like_one_that_does_not_boot() {
+fn a_commit_with_a_failing_program_is_skipped_like_one_that_does_not_boot() {
     let cost = |n: usize| match n {
         12 => f64::NAN,
         n if n >= 9 => 105.0,
@@ -263,7 +263,7 @@ fn a_dry_run_says_how_many_commits_are_built_and_writes_nothing() {
 
 /// The default build runs a kernel's makefile, here one of a few lines.
 #[test]
-fn a_kernels_tree_is_configured_and_made_and_its_image_is_what_make_names() {
+fn a_kernels_tree_is_configured_and_built_and_its_image_is_the_one_make_names() {
     let lab = Lab::planted(2);
     let makefile = "defconfig:\n\t@echo CONFIG_X=y > $(O)/.config\nolddefconfig:\n\t@grep -q \
                     CONFIG_ACPI_HMAT=y $(O)/.config\nbzImage:\n\t@cp cost $(O)/image\nimage_name:\n\t\

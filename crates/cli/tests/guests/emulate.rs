@@ -69,7 +69,7 @@ fn of_nodes(accesses: &[((u64, u64), u64)], cpu: u64, memory: u64) -> u64 {
 const READS: u64 = 3 * (4 << 20) / 4 / 64;
 
 #[test]
-fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
+fn memory_first_touched_by_one_thread_is_named_with_its_cost() {
     let Some(lab) = lab() else { return };
     let report = lab.report("first");
     let accesses = block_accesses(&report);
@@ -85,7 +85,7 @@ fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
 
 /// `profile` uses the same report, and names its source.
 #[test]
-fn a_profile_by_emulation_counts_what_emulate_counts_and_is_named_so() {
+fn a_profile_by_emulation_has_the_counts_of_emulate_and_says_so() {
     let Some(lab) = lab() else { return };
     let program = lab.program("placement");
     let profile = |options: &[&str]| {
@@ -150,7 +150,7 @@ fn threads_that_touch_their_own_memory_have_nothing_to_gain() {
 }
 
 #[test]
-fn memory_lies_where_the_program_binds_it_and_moves_when_it_is_told_to() {
+fn memory_is_where_the_program_binds_it_and_moves_on_request() {
     let Some(lab) = lab() else { return };
     let bound = block_accesses(&lab.report("bound"));
     assert_eq!(of_nodes(&bound, 0, 0) + of_nodes(&bound, 1, 0), 0, "{bound:?}");
@@ -212,7 +212,7 @@ fn a_thread_that_waits_at_most_so_long_is_woken_before_even_if_the_host_took_lon
 }
 
 #[test]
-fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it() {
+fn a_command_keeps_its_exit_code_and_one_that_cannot_run_exits_as_env_does() {
     let Some(lab) = lab() else { return };
     let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();
     assert_eq!(code(&[&lab.program("placement"), "own", "fails"]), Some(7));
@@ -269,7 +269,7 @@ fn false_sharing_is_named_by_file_and_line() {
 }
 
 #[test]
-fn callgrind_annotate_shows_what_is_waited_for_by_the_line_that_made_it() {
+fn callgrind_annotate_shows_waits_by_the_allocating_line() {
     let Some(lab) = lab() else { return };
     let file = tempfile::NamedTempFile::new_in(&lab.directory).expect("a file");
     let place = file.path().to_string_lossy();

@@ -221,7 +221,7 @@ fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
 }
 
 #[test]
-fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes() {
+fn a_thread_far_from_its_memory_is_found_in_a_guest_of_four_nodes() {
     let lab = Lab::open();
     let results = lab.text("results");
     let file = lab.text("machine.toml");
@@ -429,7 +429,7 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_ended_and_what_it_printed_is_there() {
+fn a_command_that_takes_too_long_is_ended_and_its_output_is_kept() {
     let lab = Lab::open();
     let script = "numactl --hardware; exec sleep 1000";
     let start = ["guest", "run", "--emulate", "2", "--with", "numactl", "--timeout", "10s"];
@@ -442,7 +442,7 @@ fn a_command_that_takes_too_long_is_ended_and_what_it_printed_is_there() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_ends_the_guest_and_is_no_error() {
+fn a_reader_that_leaves_early_ends_the_guest_without_an_error() {
     let lab = Lab::open();
     if lab.boots(&["guest", "run", "-q", "--dry-run", "--accel", "tcg"], 0).is_none() {
         return;
@@ -498,7 +498,7 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
 }
 
 #[test]
-fn bad_input_is_told_with_the_expected_form_and_125_where_a_command_is_run() {
+fn bad_input_is_refused_with_the_expected_form_and_125_where_a_command_is_run() {
     let lab = Lab::open();
     let refuses = |arguments: &[&str], word: &str| {
         let output = lab.run(&[&["guest"], arguments].concat());
@@ -538,7 +538,7 @@ fn the_cache_is_shown_and_emptied() {
 
 /// The rest of the self-test, on machines of several nodes, is tested in `emulated/self_test.rs`.
 #[test]
-fn a_self_test_boots_a_guest_whose_nodes_lie_on_those_of_this_machine() {
+fn a_self_test_boots_a_guest_with_its_nodes_on_those_of_this_machine() {
     let lab = Lab::open();
     let output =
         lab.run(&["machine", "selftest", "--real-nodes", "--size", "8M", "--format", "json"]);

@@ -40,7 +40,7 @@ fn values(document: &Value, cell: &str, metric: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
+fn a_chase_takes_the_time_that_the_emulator_charges_in_every_run() {
     let Some(lab) = Lab::open() else { return };
     let distances = [[10, 12, 20, 22], [14, 10, 22, 20], [20, 22, 10, 12], [31, 20, 12, 10]];
     let rows = distances.map(|row| row.map(|d: u32| d.to_string()).join(","));
@@ -86,7 +86,7 @@ fn counted(report: &str) -> (f64, f64) {
 }
 
 #[test]
-fn where_frames_lie_is_confirmed_by_the_emulators_own_counts() {
+fn the_nodes_of_frames_are_confirmed_by_the_emulators_counts() {
     let Some(lab) = Lab::open() else { return };
     let report = lab.path("report.json");
     let options = [&TWO_NODES[..], &CHARGED, &["--emulate-report", &report]].concat();
@@ -210,7 +210,7 @@ fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_s
 }
 
 #[test]
-fn what_the_kernel_cannot_do_is_refused_before_it_boots() {
+fn options_that_the_kernel_lacks_are_refused_before_it_boots() {
     let bad = |arguments: &[&str], code: i32, words: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
         command.args(["guest"]).args(arguments).env("NUMALAB_KERNEL", "/no/such/kernel");

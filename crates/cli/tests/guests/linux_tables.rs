@@ -138,7 +138,7 @@ fn linux_drops_a_srat_where_ram_is_in_two_domains_hot_pluggable_or_not() {
 }
 
 #[test]
-fn linux_uses_a_srat_where_an_nvdimm_lies_in_a_range_for_hot_plug() {
+fn linux_uses_a_srat_with_an_nvdimm_in_a_hot_plug_range() {
     let [low, high] = two_nodes();
     let nvdimm = memory(0, 5 * GIB, GIB, MemoryFlags::NON_VOLATILE);
     let hot = memory(1, 4 * GIB, 4 * GIB, MemoryFlags::HOT_PLUGGABLE);
@@ -170,7 +170,7 @@ fn linux_does_not_use_a_srat_without_memory() {
 }
 
 #[test]
-fn linux_drops_a_slit_whose_distances_make_no_sense() {
+fn linux_drops_a_slit_with_inconsistent_distances() {
     let wrong = [
         ([11, 20, 20, 10], "local-distance-not-ten"),
         ([10, 9, 20, 10], "distance-reserved"),

@@ -180,7 +180,7 @@ fn on_nodes(pages: &[Value], of_region: &str) -> [u64; 2] {
 }
 
 #[test]
-fn pages_by_node_agree_with_what_the_program_is_told_by_move_pages() {
+fn pages_by_node_agree_with_move_pages() {
     let Some(seen) = seen() else { return };
     let profile = seen.profile("still.json");
     let [table, own] = seen.said["still"];
@@ -199,7 +199,7 @@ fn pages_by_node_agree_with_what_the_program_is_told_by_move_pages() {
 }
 
 #[test]
-fn balancing_makes_faults_tell_who_uses_what_from_where() {
+fn with_balancing_on_faults_show_which_thread_uses_which_memory() {
     let Some(seen) = seen() else { return };
     let profile = seen.profile("balanced.json");
     assert_eq!(profile["source"]["name"], "faults");
@@ -228,7 +228,7 @@ fn balancing_makes_faults_tell_who_uses_what_from_where() {
 }
 
 #[test]
-fn faults_are_the_choice_where_balancing_is_on_and_else_the_reason_is_told() {
+fn faults_are_chosen_where_balancing_is_on_and_the_reason_given_where_it_is_off() {
     let Some(seen) = seen() else { return };
     let (still, balanced) = (seen.text("still.txt"), seen.text("balanced.txt"));
     assert!(still.contains("not faults: NUMA balancing is off"), "{still}");
@@ -237,7 +237,7 @@ fn faults_are_the_choice_where_balancing_is_on_and_else_the_reason_is_told() {
 }
 
 #[test]
-fn soft_dirty_bits_tell_what_is_written_from_what_is_read() {
+fn soft_dirty_bits_distinguish_writes_from_reads() {
     let Some(seen) = seen() else { return };
     let profile = seen.profile("referenced.json");
     assert_eq!(profile["source"]["soft_dirty"], true, "this kernel has them");
@@ -253,7 +253,7 @@ fn soft_dirty_bits_tell_what_is_written_from_what_is_read() {
 }
 
 #[test]
-fn damon_finds_what_is_used_and_leaves_no_setting_behind() {
+fn damon_finds_the_memory_in_use_and_leaves_no_setting_behind() {
     let Some(seen) = seen() else { return };
     let profile = seen.profile("damon.json");
     assert_eq!(profile["source"]["name"], "damon");

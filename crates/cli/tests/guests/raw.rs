@@ -34,7 +34,7 @@ fn errors(output: &Output) -> String {
 }
 
 #[test]
-fn how_a_kernel_ends_is_told_and_becomes_the_exit_code() {
+fn the_end_of_a_kernel_is_reported_and_becomes_the_exit_code() {
     let Some(lab) = Lab::open() else { return };
     let exits = kept(&lab, "exits.elf", &elf("3 of 4 tests\n", Then::Exit(7)));
     let faults = kept(&lab, "faults.elf", &elf("on the way\n", Then::TripleFault));
@@ -82,7 +82,7 @@ fn how_a_kernel_ends_is_told_and_becomes_the_exit_code() {
 }
 
 #[test]
-fn what_a_kernel_accesses_is_counted_from_power_on_and_by_node() {
+fn accesses_of_a_kernel_are_counted_by_node_from_power_on() {
     let Some(lab) = Lab::open() else { return };
     let report = lab.path("report.json");
     let shape = ["--emulate", "2", "--cpus", "2", "--distances=10,20;20,10"];
@@ -243,7 +243,7 @@ fn a_study_boots_the_users_kernel_and_reads_its_console() {
 }
 
 #[test]
-fn what_no_pc_boots_and_options_of_other_guests_are_refused() {
+fn images_that_no_pc_boots_and_options_of_other_guests_are_refused() {
     let Some(lab) = Lab::open() else { return };
     let script = kept(&lab, "script", b"#!/bin/sh\n");
     let kernel = kept(&lab, "kernel.elf", &elf("", Then::Halt));

@@ -88,7 +88,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_machine_that_is_no_dom0_is_refused_before_anything_is_written() {
+fn a_machine_that_is_not_dom0_is_refused_before_anything_is_written() {
     if Path::new("/proc/xen/capabilities").exists() {
         eprintln!("NOT RUN: this machine runs Xen itself");
         return;
@@ -102,7 +102,7 @@ fn a_machine_that_is_no_dom0_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_refused_with_what_would() {
+fn unsuitable_arguments_are_refused_with_suitable_ones() {
     let lab = Lab::open();
     let refused = |arguments: &[&str], words: &str| {
         let output = lab.run(arguments);
@@ -122,7 +122,7 @@ fn arguments_that_do_not_fit_are_refused_with_what_would() {
 }
 
 #[test]
-fn numbers_of_guests_are_levels_and_one_is_none() {
+fn numbers_of_guests_are_levels_and_a_single_number_is_not() {
     let lab = Lab::open();
     let plan = |guests: &str| {
         let guests = format!("guests={guests}");
@@ -205,7 +205,7 @@ fn guests_of_qemu_run_together_with_the_hosts_huge_pages_and_the_pool_is_put_bac
 }
 
 #[test]
-fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_named() {
+fn settings_of_qemu_guests_are_refused_for_others_and_unknown_knobs_are_named() {
     let lab = Lab::open();
     let refused = |study: &str, words: &str| {
         fs::write(lab.path("pages.toml"), study).expect("written");
@@ -244,7 +244,7 @@ fn like_xen(end: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_hypervisor_or_cannot_be_chosen_is_refused_where_it_stands() {
+fn a_setting_that_is_not_a_hypervisor_or_cannot_be_chosen_is_refused_with_its_line() {
     let lab = Lab::open();
     fs::write(lab.path("xen"), like_xen(b"")).expect("written");
     fs::write(lab.path("vmlinux"), b"\x7fELF\x02").expect("written");
@@ -269,7 +269,7 @@ fn what_is_no_hypervisor_or_cannot_be_chosen_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_plan_tells_each_build_by_what_is_in_its_file() {
+fn a_plan_identifies_each_build_by_the_content_of_its_file() {
     let lab = Lab::open();
     fs::write(lab.path("s.toml"), of_builds("", "debian", "./xen")).expect("written");
     let said = |end: &[u8]| {
@@ -449,7 +449,7 @@ fn place(journal: &str, treatment: usize, guest: &str) -> Value {
 }
 
 #[test]
-fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen_through() {
+fn guests_are_placed_by_their_cpus_in_pools_and_across_sockets_and_fake_nodes_are_recognized() {
     if !long() {
         return;
     }

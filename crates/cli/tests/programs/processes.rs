@@ -28,7 +28,7 @@ fn reads_by_all(report: &Value) -> u64 {
 }
 
 #[test]
-fn forked_workers_are_threads_of_one_program_on_cpus_of_their_own() {
+fn forked_workers_are_threads_of_one_program_on_separate_cpus() {
     let Some(lab) = lab() else { return };
     let report = workers(lab, &["shared"]);
     let (nodes, elapsed_ns) = threads(&report);

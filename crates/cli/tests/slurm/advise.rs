@@ -74,7 +74,7 @@ fn ranks_are_tried_by_the_options_of_srun_within_an_allocation() {
 }
 
 #[test]
-fn what_is_no_single_task_or_no_allocation_of_one_node_is_refused() {
+fn several_tasks_or_an_allocation_of_several_nodes_are_refused() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let refused = |starter: &[&str], command: &[&str], expected: &str| {
         let output = output(advise(lab, starter, command));

@@ -377,7 +377,7 @@ fn a_job_script_of_the_suite_runs_under_its_own_names() {
 }
 
 #[test]
-fn a_job_array_measures_each_element_and_a_batch_script_is_no_rank() {
+fn a_job_array_measures_each_element_and_a_batch_script_is_not_a_rank() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let script = format!(
         "{NUMALAB} latency --dry-run --size=1 > array-$SLURM_ARRAY_TASK_ID.plan; \
@@ -471,7 +471,7 @@ fn process_with(never: &str, one: &str, other: &str) -> Option<u32> {
 }
 
 #[test]
-fn the_loss_of_a_node_leaves_what_was_measured_and_another_node_finishes_it() {
+fn after_the_loss_of_a_node_its_results_remain_and_another_node_finishes() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let (job, results) = long_job(lab, "lost");
     let node = prints(lab.command("squeue").args(["-h", "-j", &job, "-o", "%N"]));

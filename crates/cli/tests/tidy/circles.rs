@@ -205,7 +205,7 @@ fn a_circle_is_found_through_imports_paths_and_names_that_are_handed_on() {
 }
 
 #[test]
-fn a_module_and_its_children_are_no_circle_and_neither_is_what_comments_say() {
+fn a_module_and_its_children_are_not_a_circle_and_comments_do_not_count() {
     let kin = given(&[
         ("", "mod a;\nuse a::A;"),
         ("a", "mod b;\nuse b::B;"),

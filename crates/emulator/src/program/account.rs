@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_split_by_source_and_by_what_one_node_would_cache() {
+    fn waits_are_split_by_source_and_by_the_cache_of_one_node() {
         let mut account = Account::default();
         let mut go = |source, on_one_node| {
             let went = Outcome {

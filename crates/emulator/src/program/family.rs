@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_finds_what_it_left_before_execve() {
+    fn a_process_finds_its_files_again_after_execve() {
         let directory = tempfile::tempdir().unwrap();
         let report = directory.path().join("report").to_string_lossy().into_owned();
         let own = i64::from(std::process::id());

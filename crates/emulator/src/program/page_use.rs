@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_knows_its_users_and_what_they_wait_for() {
+    fn a_page_knows_its_users_and_their_waits() {
         let page = PageUse::new(3, on(1), 0);
         page.uses(0, 0);
         page.count(0, [0, 1]);

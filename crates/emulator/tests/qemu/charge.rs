@@ -123,7 +123,7 @@ fn the_virtual_pmu_agrees_with_the_report() {
 }
 
 #[test]
-fn a_sample_stands_for_all_accesses() {
+fn a_sample_represents_all_accesses() {
     let program = program();
     for qemu in qemus() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},sample=10"), &[]);
@@ -136,7 +136,7 @@ fn a_sample_stands_for_all_accesses() {
 }
 
 #[test]
-fn sleeping_takes_at_least_what_was_charged() {
+fn sleeping_takes_at_least_the_charged_time() {
     let program = program();
     for qemu in qemus() {
         let machine = "cpus=0,memory=512M.512M,latency=10000.20000/20000.10000,start=marker";

@@ -9,7 +9,7 @@ use crate::lab::{ICOUNT, LEFT, qemus};
 const PHYSICAL: Version = Version::new(8, 2, 0);
 
 #[test]
-fn refuses_what_would_give_wrong_figures_and_says_why() {
+fn refuses_settings_that_would_give_wrong_figures_with_the_reason() {
     let program = charge::program();
     let right = "cpus=0,memory=512M.512M,latency=100.200/200.100";
     let cases = [

@@ -20,7 +20,6 @@ const SRAT: &str = "/sys/firmware/acpi/tables/SRAT";
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// Returns true if this is Xen's first domain, according to the file that its drivers make.
-#[must_use]
 pub fn is_dom0() -> bool {
     let capabilities = Root::live().value("proc/xen/capabilities").unwrap_or_default();
     capabilities.contains("control_d") || Path::new("/dev/xen/privcmd").exists()
@@ -28,7 +27,6 @@ pub fn is_dom0() -> bool {
 
 /// Returns the information that a hypervisor without node support cannot give; `tables` is true if
 /// the firmware describes nodes.
-#[must_use]
 pub fn unseen(dump: &XenDump, tables: bool) -> Option<Unseen> {
     (dump.nodes.len() == 1 && tables).then_some(Unseen::NodesOfDomains)
 }
@@ -53,7 +51,6 @@ fn xl(arguments: &[&str]) -> Result<String, CommandError> {
 
 /// Returns the guests according to the output of `xl list -n`, `xl vcpu-list` and the debug key
 /// `u`, with their shares computed.
-#[must_use]
 pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
     let vcpus = read_vcpus(vcpus);
     let mut guests: Vec<GuestView> =

@@ -7,7 +7,6 @@ use numalab_record::explore::ZoneView;
 use numalab_topology::NodeId;
 
 /// Parses the zones of each node; other lines are skipped.
-#[must_use]
 pub fn read_buddyinfo(text: &str) -> BTreeMap<NodeId, Vec<ZoneView>> {
     let mut nodes: BTreeMap<NodeId, Vec<ZoneView>> = BTreeMap::new();
     for line in text.lines() {

@@ -4,7 +4,6 @@ use numalab_host::proc::{NumaKind, NumaMapping, numa_maps};
 use numalab_record::explore::{MappingKind, MappingView};
 
 /// Parses every mapping; `base_page_bytes` is used if a kernel does not give the page size.
-#[must_use]
 pub fn read(text: &str, base_page_bytes: u64) -> Vec<MappingView> {
     numa_maps(text, base_page_bytes).map(mapping).collect()
 }

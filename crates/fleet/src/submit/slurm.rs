@@ -48,7 +48,6 @@ fn numbered(host: &str) -> (String, u64, String) {
 }
 
 /// Returns the longest array that SLURM accepts.
-#[must_use]
 pub fn longest_array() -> usize {
     let text = run("scontrol", &["show", "config"], "").unwrap_or_default();
     let line = text.lines().find_map(|line| line.trim().strip_prefix("MaxArraySize"));

@@ -131,7 +131,7 @@ fn concurrent_collections_are_all_kept() {
 }
 
 #[test]
-fn a_collection_waits_for_another_one_and_goes_on_with_what_that_wrote() {
+fn a_collection_waits_for_another_one_and_continues_from_its_results() {
     let directory = tempfile::tempdir().unwrap();
     let store = collected(directory.path(), "hosts", 2);
     let held = File::open(&store).unwrap();

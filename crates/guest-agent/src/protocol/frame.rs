@@ -77,7 +77,6 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Returns the SHA-256 of everything written.
-    #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         self.sum.clone().finalize().into()
     }
@@ -111,7 +110,6 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// Returns the SHA-256 of everything read.
-    #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         self.sum.clone().finalize().into()
     }

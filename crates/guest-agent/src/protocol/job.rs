@@ -24,7 +24,6 @@ pub struct Job {
 
 impl Job {
     /// Creates a job that runs this command.
-    #[must_use]
     pub fn new(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
     }
@@ -42,7 +41,6 @@ pub enum Exit {
 
 impl Exit {
     /// Returns the exit code that a shell would return: 128 plus the signal's number for a signal.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Code(code) => code,
@@ -51,7 +49,6 @@ impl Exit {
     }
 
     /// Returns true if the command succeeded.
-    #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)
     }

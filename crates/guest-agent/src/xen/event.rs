@@ -118,13 +118,11 @@ pub struct DomainAnswer {
 
 impl Place {
     /// Returns the number of all frames that were found.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.frames.values().sum::<u64>() + self.elsewhere
     }
 
     /// Returns the share of the domain's frames on this node; `None` if no frames were found.
-    #[must_use]
     pub fn share_on(&self, node: u32) -> Option<f64> {
         let total = self.total();
         let here = self.frames.get(&node).copied().unwrap_or(0);

@@ -127,7 +127,6 @@ impl Default for XenLimits {
 
 impl Pinning {
     /// Returns its name in plans, arguments and reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -146,7 +145,6 @@ impl DomainPlan {
     }
 
     /// Returns its configuration for `xl create` (xl.cfg(5)).
-    #[must_use]
     pub fn configuration(&self, kernel: &str, image: &str) -> String {
         let kind = match self.kind {
             DomainKind::Pv => "pv",

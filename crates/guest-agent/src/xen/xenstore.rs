@@ -279,7 +279,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn values_are_read_and_absent_ones_are_none() {
+    fn values_are_read_and_absent_ones_stay_absent() {
         let (mut store, server) =
             answered_by(vec![message(2, 1, b"ready"), message(ERROR, 2, b"ENOENT\0")]);
         assert_eq!(store.text("data/state").unwrap().unwrap(), "ready");
@@ -298,7 +298,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_refusal_gives_the_path_and_no_change_in_time_is_none() {
+    fn a_refusal_gives_the_path_and_a_missing_change_is_an_error() {
         let (mut store, _server) = answered_by(vec![message(ERROR, 1, b"EACCES\0")]);
         let error = store.write("/numalab/job", b"{}").unwrap_err();
         assert_eq!(error.to_string(), "xenstore: /numalab/job: EACCES");

@@ -76,19 +76,16 @@ impl Wiring {
 
 impl Launch {
     /// Returns the command line for display; its sockets are in a directory `GUEST`.
-    #[must_use]
     pub fn command_line(&self) -> Vec<String> {
         self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
     }
 
     /// Returns the command line of [`Launch::run_bare`] for display.
-    #[must_use]
     pub fn bare_command_line(&self) -> Vec<String> {
         self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
     }
 
     /// Returns the command line of [`Launch::run_raw`] for display.
-    #[must_use]
     pub fn raw_command_line(&self, medium: Medium) -> Vec<String> {
         self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Raw(medium) })
     }

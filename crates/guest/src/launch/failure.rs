@@ -185,7 +185,6 @@ impl GuestError {
     }
 
     /// Returns the package or command that would provide what this machine lacks.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::HostMemory(error) => error.remedy(),
@@ -206,7 +205,6 @@ impl GuestError {
     }
 
     /// Returns the end of the guest's console, if there is one.
-    #[must_use]
     pub fn console(&self) -> Option<&ConsoleTail> {
         match self {
             Self::Panicked { console, .. }
@@ -331,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_guest_whose_command_cannot_have_begun_is_started_anew() {
+    fn only_a_guest_that_cannot_have_begun_its_command_is_restarted() {
         assert_eq!(diagnosed(closed(), "booting\n", Some(0)).fresh_starts(), 1);
         assert_eq!(diagnosed_after(true, closed(), "booting\n", Some(0)).fresh_starts(), 0);
         assert_eq!(diagnosed(closed(), "Kernel panic - not syncing\n", Some(0)).fresh_starts(), 0);

@@ -103,7 +103,6 @@ impl Default for Limits {
 
 impl Guest {
     /// Returns the guest's requirements on QEMU.
-    #[must_use]
     pub fn qemu_needs(&self) -> QemuNeeds {
         let architecture = self.architecture;
         let cpus = self.machine.online_cpus().len();
@@ -123,7 +122,6 @@ impl Guest {
 
     /// Returns the accelerator as far as it is known without booting a guest; `None` if KVM must be
     /// tried.
-    #[must_use]
     pub fn known_accelerator(&self, choice: AcceleratorChoice) -> Option<Accelerator> {
         match choice {
             // Tried even without a device: the user asked for KVM, and gets the reason why it
@@ -211,19 +209,16 @@ impl Launch {
     }
 
     /// Returns the parts of the machine that QEMU cannot show to the guest.
-    #[must_use]
     pub fn losses(&self) -> &[Finding] {
         &self.losses
     }
 
     /// Returns a warning for the user before the start; for guests that run Linux.
-    #[must_use]
     pub fn hazard(&self) -> Option<QemuHazard> {
         self.accelerator.kind.hazard(&self.qemu, self.guest.machine.online_cpus().len())
     }
 
     /// Returns the accelerator, and the reason for it.
-    #[must_use]
     pub fn accelerator(&self) -> &Accelerator {
         &self.accelerator
     }

@@ -78,7 +78,6 @@ pub enum HostMemoryError {
 
 impl HostMemoryError {
     /// Returns the remedy for this machine.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unable { .. } => {

@@ -233,7 +233,6 @@ impl Runtime {
 }
 
 impl GuestDirectory {
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -53,7 +53,6 @@ impl Followed {
 
     /// Returns what a reader of the figures must know: processes that were not followed, and that
     /// several are taken as one.
-    #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let number = self.number();
         let several = (number > 1).then(|| {
@@ -67,7 +66,6 @@ impl Followed {
 
     /// Returns the processes that were not followed, in a sentence, if they are more than those
     /// that were: the figures are of the smaller part.
-    #[must_use]
     pub fn mostly_lost(&self) -> Option<String> {
         self.not_followed().filter(|_| self.lost.len() > self.number())
     }

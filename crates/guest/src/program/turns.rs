@@ -2,7 +2,6 @@
 
 /// Returns positions of cpus in turn by owner (a node, for example): the first one of each, then
 /// the second ones, and so on.
-#[must_use]
 pub fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
     let turn = |cpu: usize| of[..cpu].iter().filter(|before| **before == of[cpu]).count();
     let mut order: Vec<usize> = (0..of.len()).collect();

@@ -76,7 +76,6 @@ type Answer = Option<KvmFault>;
 
 impl AcceleratorKind {
     /// Returns the value of `-accel`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
@@ -85,7 +84,6 @@ impl AcceleratorKind {
     }
 
     /// Returns the most capable processor model for this accelerator.
-    #[must_use]
     pub fn cpu_model(self) -> &'static str {
         match self {
             Self::Kvm => "host",
@@ -94,7 +92,6 @@ impl AcceleratorKind {
     }
 
     /// Returns the warning for a Linux guest with this number of cpus on this QEMU.
-    #[must_use]
     pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<QemuHazard> {
         // With a single vCPU no other one can change the code that it runs.
         let translated = self == Self::Tcg && cpus > 1;
@@ -105,19 +102,16 @@ impl AcceleratorKind {
 
 impl Accelerator {
     /// Returns TCG as requested.
-    #[must_use]
     pub fn tcg() -> Self {
         Self::tcg_for(AcceleratorReason::Requested)
     }
 
     /// Returns TCG for this reason.
-    #[must_use]
     pub fn tcg_for(reason: AcceleratorReason) -> Self {
         Self { kind: AcceleratorKind::Tcg, reason }
     }
 
     /// Returns TCG if there is no KVM device; `None` if KVM must be tried.
-    #[must_use]
     pub fn without_device() -> Option<Self> {
         let no_device = || Self::tcg_for(AcceleratorReason::KvmFails(KvmFault::NoDevice));
         (!Path::new(DEVICE).exists()).then(no_device)

@@ -80,7 +80,6 @@ pub enum QemuError {
 
 impl QemuError {
     /// Returns the remedy for this machine.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Absent { architecture: Architecture::X86_64 } => {
@@ -176,7 +175,6 @@ impl Qemu {
 
     /// Returns a command that starts it, with the paths that an unpacked one needs to find its
     /// files.
-    #[must_use]
     pub fn command(&self) -> Command {
         command(&self.program, &self.trees)
     }
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qemu_is_chosen_by_what_it_can_do() {
+    fn a_qemu_is_chosen_by_its_capabilities() {
         let plain = QemuNeeds::default();
         assert!(plain.met_by(&qemu(Version::new(7, 2, 0), false)));
         assert!(!plain.met_by(&qemu(Version::new(6, 2, 0), true)));

@@ -12,13 +12,11 @@ pub struct Version {
 
 impl Version {
     /// Creates the version with these numbers.
-    #[must_use]
     pub const fn new(major: u32, minor: u32, micro: u32) -> Self {
         Self { major, minor, micro }
     }
 
     /// Parses the first line of `qemu-system-x86_64 --version`.
-    #[must_use]
     pub fn of_output(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once("version ")?;
         // Release candidates have a suffix such as `-rc2`, which is ignored.

@@ -231,7 +231,6 @@ impl QmpClient {
 
     /// Returns the reason of the guest's shutdown in QEMU's words (`guest-reset`, ...), if one has
     /// been reported.
-    #[must_use]
     pub fn shutdown_reason(&self) -> Option<&str> {
         self.shutdown_reason.as_deref()
     }

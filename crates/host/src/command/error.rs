@@ -46,7 +46,6 @@ pub enum CommandError {
 
 impl CommandError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound { .. } => ErrorClass::Lacking,

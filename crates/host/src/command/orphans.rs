@@ -37,7 +37,6 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// Ends every process that a command left in this process's session, and returns their names, such
 /// as `sleep (1234)`. For a process that [adopts orphans](adopt_orphans) and has started only this
 /// command, which has ended.
-#[must_use]
 pub fn end_orphans() -> Vec<String> {
     let own = std::process::id();
     end_all(LINGER, |stat| stat.parent == own)

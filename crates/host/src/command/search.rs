@@ -15,7 +15,6 @@ const NOWHERE: &str = "/nonexistent";
 
 /// Returns the path of the program of this name on the `PATH`, or the name itself if it has a
 /// slash. For root, relative and world-writable entries of `PATH` are ignored.
-#[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(can_run);

@@ -46,7 +46,6 @@ pub struct SystemSnapshot {
 
 impl SystemWatch {
     /// Watches these cpus. A counter that the kernel lacks reads as 0.
-    #[must_use]
     pub fn new(cpus: &CpuSet) -> Self {
         let count_files = cpus.iter().flat_map(|cpu| {
             ["core_throttle_count", "package_throttle_count"]
@@ -64,7 +63,6 @@ impl SystemWatch {
     }
 
     /// Counts the time of children that are still running, such as a guest, as this process's own.
-    #[must_use]
     pub fn with_living_children(self) -> Self {
         Self { counts_living_children: true, ..self }
     }
@@ -72,7 +70,6 @@ impl SystemWatch {
     /// Reads the counters. Every thread of this process should run on a watched cpu, since the time
     /// of other processes is the cpus' time less that of this process and of the children that it
     /// has waited for.
-    #[must_use]
     pub fn snapshot(&mut self) -> SystemSnapshot {
         let buffer = &mut self.buffer;
         let mut snapshot = SystemSnapshot {
@@ -109,7 +106,6 @@ impl SystemSnapshot {
     /// holds of a throttled cpu, more than 2 % of the time stolen, more than 5 % used by other
     /// processes, and more than 1 % with processes waiting for memory. One tick per cpu is allowed
     /// on top, since the kernel counts in ticks. No rule looks at the measured value.
-    #[must_use]
     pub fn disturbance_since(&self, before: &Self) -> Option<Load> {
         const NS_PER_MS: u64 = 1_000_000;
         let events = self.throttle_events.saturating_sub(before.throttle_events);

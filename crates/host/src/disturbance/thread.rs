@@ -28,7 +28,6 @@ pub struct ThreadSnapshot {
 
 impl ThreadSnapshot {
     /// Reads the counters of the calling thread.
-    #[must_use]
     pub fn take() -> Self {
         let usage = syscall::thread_usage();
         let counter = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
@@ -46,7 +45,6 @@ impl ThreadSnapshot {
     /// of: the cpu changed; an involuntary context switch; a major fault; more than 10 microseconds
     /// and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the measured
     /// value, so that no window is dropped because of it.
-    #[must_use]
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
         if self.cpu != before.cpu {
             return Some(Reason::Migrated { from: before.cpu, to: self.cpu });

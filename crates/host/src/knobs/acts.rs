@@ -20,7 +20,6 @@ pub enum Acts {
 impl Knob {
     /// Returns the knob's present value, and whether a change can have an effect, with its
     /// description `summary`.
-    #[must_use]
     pub fn now(&self, root: &Root, summary: String) -> KnobNow {
         let why_not = match self.acts(root) {
             Acts::Yes => None,
@@ -40,7 +39,6 @@ impl Knob {
 
     /// Reports whether a change can have an effect on this machine. The knob's value does not
     /// matter.
-    #[must_use]
     pub fn acts(&self, root: &Root) -> Acts {
         let Some(path) = self.files().first() else {
             return Acts::No(NoEffect::NothingToSet);

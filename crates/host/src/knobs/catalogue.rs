@@ -224,7 +224,6 @@ impl Knob {
 }
 
 /// Returns every named knob with its value and whether it can have an effect here. Changes nothing.
-#[must_use]
 pub fn list(root: &Root) -> Vec<KnobNow> {
     let fixed = ROWS.iter().map(|row| (knob_of(root, row), row.2.to_owned()));
     let per_size = sizes(root).into_iter().map(|size| {

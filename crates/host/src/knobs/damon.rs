@@ -238,7 +238,6 @@ pub fn watched_regions(root: &Root) -> std::io::Result<Vec<WatchedRegion>> {
 
 /// Returns the reason why DAMON cannot watch processes here, as far as can be found without setting
 /// anything.
-#[must_use]
 pub fn watch_hindrance(root: &Root) -> Option<Hindrance> {
     let unavailable = |reason: String| Some(Hindrance::DamonUnavailable { reason });
     match file::read(root, COUNT) {

@@ -174,7 +174,6 @@ pub enum KnobError {
 
 impl KnobError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Unknown { .. } | Self::Refused { .. } | Self::WriteOnly { .. } => {

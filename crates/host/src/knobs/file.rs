@@ -26,7 +26,6 @@ pub enum FileState {
 
 impl FileState {
     /// Splits the state into its kind and the value, for records.
-    #[must_use]
     pub fn into_parts(self) -> (KnobState, Option<String>) {
         match self {
             Self::Value(value) => (KnobState::Value, Some(value)),

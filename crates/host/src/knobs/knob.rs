@@ -38,31 +38,26 @@ impl Knob {
     }
 
     /// Creates the knob that makes DAMON watch a process's memory; its values are `watch:PID`.
-    #[must_use]
     pub fn damon_watch() -> Self {
         Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
     }
 
     /// Returns the name as it was given.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the files that are written, relative to the root.
-    #[must_use]
     pub fn files(&self) -> &[String] {
         &self.writes
     }
 
     /// Reports whether this process may change the setting.
-    #[must_use]
     pub fn may_be_set(&self, root: &Root) -> bool {
         !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
     /// Returns the present value: that of all its files, or the different ones separated by blanks.
-    #[must_use]
     pub fn state(&self, root: &Root) -> FileState {
         if self.nature == Nature::Damon {
             return damon::state(root);

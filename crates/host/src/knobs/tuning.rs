@@ -99,7 +99,6 @@ impl Tuning {
     }
 
     /// Reports whether there is nothing to restore.
-    #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.saved.is_empty()
     }

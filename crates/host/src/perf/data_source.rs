@@ -34,7 +34,6 @@ pub struct DataSource {
 
 impl DataSource {
     /// Decodes the data source word of a sample.
-    #[must_use]
     pub fn of(word: u64) -> Self {
         let operation = match bits(word, sys::PERF_MEM_OP_SHIFT, 5) {
             op if op & sys::PERF_MEM_OP_STORE != 0 => Some(Operation::Store),

@@ -94,7 +94,6 @@ pub struct MapRecord {
 
 impl PerfRecord {
     /// Returns the time of the event, if the record has one.
-    #[must_use]
     pub fn time_ns(&self) -> Option<u64> {
         match self {
             Self::Sample(SampleRecord { time_ns, .. })

@@ -138,7 +138,6 @@ impl Recording {
     }
 
     /// Reports whether faults and samples in kernel code are recorded too.
-    #[must_use]
     pub fn sees_kernel(&self) -> bool {
         self.privilege == Privilege::Kernel
     }
@@ -276,7 +275,6 @@ impl Recording {
     }
 
     /// Returns the size of all rings in bytes.
-    #[must_use]
     pub fn ring_bytes(&self) -> usize {
         self.rings.iter().map(|of_cpu| of_cpu.ring.data_bytes()).sum()
     }

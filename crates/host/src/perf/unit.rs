@@ -47,7 +47,6 @@ pub struct MemoryEvent {
 
 impl MemoryEvent {
     /// Returns the event's description for records.
-    #[must_use]
     pub fn description(&self) -> SampledEvent {
         SampledEvent {
             event: self.name.clone(),
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_spread_over_all_ranges_of_a_format_and_none_is_cut() {
+    fn values_are_spread_over_all_ranges_of_a_format_without_truncation() {
         let placed = |ranges, value| {
             let mut word = 0;
             place(&mut word, ranges, value).map(|()| word)

@@ -1,7 +1,6 @@
 //! Lines of a name and a value, which many files of `/proc` and `/sys` consist of.
 
 /// Returns the value of the line `Name:  value`, or `Node 3 Name:  value` in a node's file.
-#[must_use]
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let (before, value) = line.split_once(':')?;
@@ -49,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_without_its_unit_or_beyond_64_bits_is_none() {
+    fn a_size_without_its_unit_or_beyond_64_bits_is_rejected() {
         for text in ["MemTotal: 18446744073709551615 kB", "MemTotal: 7", "MemTotal: 7 MB"] {
             assert!(bytes(text, "MemTotal").unwrap().is_err(), "{text}");
         }

@@ -40,7 +40,6 @@ impl MapsLine {
 }
 
 /// Parses the first address and the end of a mapping: `7f00-7f80 rw-p 00000000 00:00 0`.
-#[must_use]
 pub fn address_range(line: &str) -> Option<(u64, u64)> {
     let (start, rest) = line.split_once('-')?;
     let (end, _) = rest.split_once(' ')?;

@@ -4,7 +4,6 @@
 use std::fs::read_to_string;
 
 /// Reports whether the process has memory; false while it is ending and after it has ended.
-#[must_use]
 pub fn has_memory(process: u32) -> bool {
     // proc_pid_statm(5): the first number is the total size.
     read_to_string(format!("/proc/{process}/statm")).is_ok_and(|text| !text.starts_with("0 "))
@@ -12,7 +11,6 @@ pub fn has_memory(process: u32) -> bool {
 
 /// Reads a file of a process's memory (`maps`, `numa_maps`, `smaps`); `None` if the process has no
 /// memory or ended meanwhile, so that the text may be incomplete.
-#[must_use]
 pub fn memory_text(process: u32, file: &str) -> Option<String> {
     let text = read_to_string(format!("/proc/{process}/{file}")).ok()?;
     has_memory(process).then_some(text)

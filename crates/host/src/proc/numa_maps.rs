@@ -43,7 +43,6 @@ pub fn numa_maps(text: &str, base_page_bytes: u64) -> impl Iterator<Item = NumaM
 
 impl NumaMapping {
     /// Returns the number of pages in memory.
-    #[must_use]
     pub fn pages(&self) -> u64 {
         self.pages_by_node.values().fold(0, |sum, pages| sum.saturating_add(*pages))
     }

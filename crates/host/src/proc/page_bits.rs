@@ -70,7 +70,6 @@ pub fn soft_dirty_pages(process: u32, start: u64, end: u64) -> io::Result<Vec<u6
 
 /// Reports whether this kernel keeps soft-dirty bits (`CONFIG_MEM_SOFT_DIRTY`), by trying it on one
 /// of our pages: without them, clearing silently does nothing.
-#[must_use]
 pub fn has_soft_dirty() -> bool {
     let own = std::process::id();
     let tried = || {

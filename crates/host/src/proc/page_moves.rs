@@ -24,7 +24,6 @@ pub struct PageMoves {
 
 impl PageMoves {
     /// Parses the counters, skipping others.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut moves = Self::default();
         for (name, pages) in counters(text) {
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_demoting_counts_and_a_missing_counter_is_none() {
+    fn every_way_of_demoting_counts_and_a_missing_counter_is_absent() {
         let text = "pgpromote_success 962\npgdemote_kswapd 30\npgdemote_direct 4\n\
                     pgdemote_proactive 2\npgmigrate_fail 3\nnr_free_pages 7\n";
         let moves = PageMoves::parse(text);

@@ -22,7 +22,6 @@ pub struct SmapsMapping {
 }
 
 /// Parses every mapping in order, skipping unknown lines.
-#[must_use]
 pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     let mut mappings: Vec<SmapsMapping> = Vec::new();
     for line in text.lines() {
@@ -56,7 +55,6 @@ fn take(sizes: &mut PageSizes, name: &str, bytes: u64) {
 }
 
 /// Returns the page sizes of a process's memory; `None` if it does not exist or may not be read.
-#[must_use]
 pub fn total_page_sizes(process: u32) -> Option<PageSizes> {
     let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
     smaps(&text).first().map(|all| all.sizes)

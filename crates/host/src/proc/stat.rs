@@ -29,7 +29,6 @@ pub struct Stat {
 impl Stat {
     /// Parses the line. The name is in parentheses and may hold any character, including
     /// parentheses.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
         // The name may contain parentheses and blanks, so the last parenthesis ends it.
@@ -52,19 +51,16 @@ impl Stat {
     }
 
     /// Reads a process's line, if it exists.
-    #[must_use]
     pub fn of(process: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
 
     /// Reads a thread's line, if it exists.
-    #[must_use]
     pub fn of_thread(process: u32, thread: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?)
     }
 
     /// Reports whether it is a zombie: it has ended, but its parent has not waited for it.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }

@@ -40,7 +40,6 @@ pub enum IsoError {
 
 impl IsoError {
     /// Returns how to fix it on this machine.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         matches!(self, Self::Lacking { .. }).then(|| format!("apt-get install {PACKAGES}"))
     }

@@ -23,7 +23,6 @@ pub struct Archive {
 
 impl Archive {
     /// Returns the sources that this host is configured with.
-    #[must_use]
     pub fn host() -> Self {
         Self::default()
     }

@@ -56,7 +56,6 @@ pub enum PackageError {
 
 impl PackageError {
     /// Returns how to fix it, if this machine lacks something.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Tool(CommandError::NotFound { program }) => Some(format!(

@@ -14,7 +14,6 @@ pub struct PackageRecord {
 impl PackageRecord {
     /// Returns the name of its entry in the cache: name and version, in the form of apt's file
     /// names.
-    #[must_use]
     pub fn entry_name(&self) -> String {
         format!("{}_{}", self.name, self.version.replace(':', "%3a"))
     }

@@ -49,7 +49,6 @@ struct Value {
 
 impl Results {
     /// Returns the results as a document of the run `kernel`.
-    #[must_use]
     pub fn document(&self, context: &Context) -> Document {
         let boot = self.boot.clone().unwrap_or_default();
         let mut cells = Cells::default();

@@ -10,7 +10,6 @@ use crate::event::{Boot, Event};
 impl Results {
     /// Returns the text that a result adds; latencies and bandwidths are printed together at the
     /// end.
-    #[must_use]
     pub fn text_of(&self, event: &Event) -> String {
         let unnamed = Boot::default();
         let boot = self.boot.as_ref().unwrap_or(&unnamed);
@@ -51,7 +50,6 @@ impl Results {
 
     /// Returns the text at the end of all runs of `test_numa`: the average time, and the nodes of
     /// the frames.
-    #[must_use]
     pub fn average(&self) -> String {
         let Some(boot) = self.boot.as_ref().filter(|_| !self.runs.is_empty()) else {
             return String::new();

@@ -27,7 +27,7 @@ fn the_text_is_under_208_kib() {
 }
 
 #[test]
-fn eight_cpus_are_up_within_a_second_of_their_own_time() {
+fn eight_cpus_are_up_within_a_second_of_virtual_time() {
     let Some(qemu) = Qemu::open() else { return };
     // Time advances by instructions, so the host's speed does not matter.
     let mut words = arguments(&machine("4", 8, 2 << 30, None));

@@ -43,7 +43,6 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 
 /// Returns the part of a SLURM job that a process without a rank is, for people; `None` outside of
 /// jobs.
-#[must_use]
 pub fn shell(look: Look<'_>) -> Option<&'static str> {
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
     let id = step.and_then(|step| step.trim().parse::<u32>().ok());
@@ -59,7 +58,6 @@ pub fn shell(look: Look<'_>) -> Option<&'static str> {
 
 /// Returns the tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one
 /// on the fourth.
-#[must_use]
 pub fn tasks_on_node(text: &str, node: usize) -> Option<usize> {
     let mut left = node;
     for item in text.split(',') {
@@ -78,7 +76,6 @@ pub fn tasks_on_node(text: &str, node: usize) -> Option<usize> {
 
 /// Returns the cpus of a `map_cpu` binding of this step, by local rank; `None` without such a
 /// binding. SLURM starts over if there are more ranks than cpus.
-#[must_use]
 pub fn map_cpu_list(look: Look<'_>) -> Option<Vec<u32>> {
     let kind = look("SLURM_CPU_BIND_TYPE")?;
     if !kind.starts_with("map_cpu") {

@@ -11,7 +11,6 @@ const THIN: &str =
     "--------------------------------------------------------------------------------";
 
 /// Returns the head of the log: the architecture as read from its file.
-#[must_use]
 pub fn opening(architecture: &Architecture) -> String {
     let Architecture { system, partition, ccds_per_numa, skip_cores, machine } = architecture;
     let skipped = if skip_cores.is_empty() {
@@ -30,7 +29,6 @@ pub fn opening(architecture: &Architecture) -> String {
 }
 
 /// Returns the heading of a step; `command` is its launch line.
-#[must_use]
 pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
     let list = |items: Vec<String>| items.join(",");
     let head = format!("[ {} RANKS ]", step.ranks);
@@ -47,7 +45,6 @@ pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
 }
 
 /// Returns the end of the log.
-#[must_use]
 pub fn closing(manifest: &Manifest, architecture: &Architecture, dry_run: bool) -> String {
     let Architecture { system, partition, ccds_per_numa, machine, .. } = architecture;
     let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();

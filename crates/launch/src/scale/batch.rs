@@ -22,7 +22,6 @@ pub struct Batch<'a> {
 impl Batch<'_> {
     /// Returns its text. The job has a whole node: SLURM rejects a `map_cpu` binding to cpus
     /// outside the job.
-    #[must_use]
     pub fn script(&self) -> String {
         let minutes = self.time.as_secs().div_ceil(60).max(1);
         let mut text = format!(

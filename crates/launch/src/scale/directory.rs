@@ -119,19 +119,16 @@ impl ResultDirectory {
     }
 
     /// Returns its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns true if a step's result exists and is complete.
-    #[must_use]
     pub fn has(&self, step: &Step, end: &str) -> bool {
         self.path.join(format!("{}.{end}", step.stem)).is_file()
     }
 
     /// Returns the path of the text log, `slurm_run_numa_benchmarks_<id>.log`.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.path.join(format!("slurm_run_numa_benchmarks_{}.log", self.id))
     }

@@ -14,7 +14,6 @@ const BUILT_BYTES_PER_NS: u64 = 1;
 const MACHINE_BYTES_PER_NS: u64 = 20;
 
 /// Returns the total time of all steps, each over these sizes.
-#[must_use]
 pub fn estimate(steps: &[Step], sizes_bytes: &[u64]) -> Duration {
     steps.iter().map(|step| LAUNCH + of_step(step.ranks as u64, sizes_bytes)).sum()
 }

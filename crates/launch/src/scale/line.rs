@@ -58,7 +58,6 @@ impl std::str::FromStr for Workload {
 
 impl Workload {
     /// Returns the suffix of the file that a finished step leaves, after the step's stem.
-    #[must_use]
     pub fn file_end(&self) -> &'static str {
         match self {
             Self::Latency | Self::Bandwidth => "csv",
@@ -124,7 +123,6 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     /// Returns the words of the command that launches `step`.
-    #[must_use]
     pub fn words(&self, step: &Step) -> Vec<String> {
         let ranks = step.ranks.to_string();
         let cpus = list(step.cpus.iter());

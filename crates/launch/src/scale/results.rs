@@ -16,7 +16,6 @@ const DEPTH: usize = 2;
 const LONGEST: u64 = 256 << 20;
 
 /// Returns true for a CSV, and for a directory with one that is no `samples.csv` of ours.
-#[must_use]
 pub fn is_scaling(path: &Path) -> bool {
     if path.is_file() {
         return path.to_str().is_some_and(is_table);
@@ -110,7 +109,6 @@ pub enum ResultsError {
 
 impl ResultsError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable { .. } => ErrorClass::Failed,

@@ -219,7 +219,6 @@ fn stem(mode: Mode, domains: &[NodeId], ranks: usize, sizes: &str) -> String {
 }
 
 /// Returns the sizes as part of a file name; a list without units is in megabytes.
-#[must_use]
 pub fn sizes_suffix(sizes: &str) -> String {
     let bare = sizes.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '-');
     if bare { format!("{sizes}MB") } else { sizes.to_owned() }
@@ -281,7 +280,7 @@ NUMA node8 CPU(s): 4-11,16-23
     }
 
     #[test]
-    fn a_domain_with_fewer_cores_gives_what_it_has() {
+    fn a_domain_with_fewer_cores_gives_all_of_them() {
         let all = odd();
         let domains = [NodeId(0), NodeId(8)];
         let steps = steps(&all, Mode::Sequential, &domains, "1-512", false).unwrap();
@@ -332,7 +331,7 @@ NUMA node8 CPU(s): 4-11,16-23
     }
 
     #[test]
-    fn sizes_with_units_stand_for_themselves() {
+    fn sizes_with_units_are_kept_as_written() {
         assert_eq!(sizes_suffix("1-512"), "1-512MB");
         assert_eq!(sizes_suffix("16K-1G"), "16K-1G");
     }

@@ -104,7 +104,6 @@ impl From<numalab_host::Error> for SessionError {
 
 impl SessionError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Team(error) => error.class(),
@@ -123,7 +122,6 @@ impl SessionError {
     }
 
     /// Returns true if another rank failed, which reports it itself.
-    #[must_use]
     pub fn is_of_another_rank(&self) -> bool {
         matches!(self, Self::Other { .. } | Self::Team(TeamError::GaveUp))
     }

@@ -38,7 +38,6 @@ pub struct BandwidthSpec {
 }
 
 /// Returns a cell for each kernel with one team.
-#[must_use]
 pub fn bandwidth_cells(
     workers: &[WorkerPlan],
     kernels: &[StreamKernel],
@@ -59,7 +58,6 @@ pub fn bandwidth_cells(
 
 /// Returns a cell for each pair of a node with cpus and a node with memory: all cores of the first
 /// stream from the second.
-#[must_use]
 pub fn bandwidth_matrix(
     machine: &Machine,
     scope: &Scope,

@@ -22,7 +22,6 @@ use crate::team::{give_up_on_error, join_all};
 
 /// Returns the pairs of cpus to measure, at most about `at_most`: all pairs if they fit, else the
 /// pairs of the first cpus of every core, of every L3 group, or of every node.
-#[must_use]
 pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId, CpuId)> {
     let fits = |cpus: &[CpuId]| cpus.len() * cpus.len().saturating_sub(1) / 2 <= at_most;
     let mut cpus = scope.cpus.clone();
@@ -42,7 +41,6 @@ pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId
 }
 
 /// Returns a cell for each pair and each side's node as the line's home.
-#[must_use]
 pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> Vec<Cell> {
     let homes = |from: CpuId, to: CpuId| -> Vec<NodeId> {
         let mut homes = vec![scope.nearest_node(machine, from), scope.nearest_node(machine, to)];

@@ -38,14 +38,12 @@ pub struct LatencySpec {
 
 /// Returns the order of visits that shows memory and caches alone. Large pages allow one that is
 /// random within what the TLB covers; small pages need a random order over everything.
-#[must_use]
 pub fn plain_pattern(pages: Pages) -> AccessPattern {
     if pages.is_small() { AccessPattern::Random } else { AccessPattern::PageLocal }
 }
 
 /// Returns sizes from `from` to `to` bytes, two per octave (powers of two and 1.5 times those),
 /// including both ends; `from` and `to` are at least 4 KiB.
-#[must_use]
 pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     let from = from_bytes.max(4096);
     let to = to_bytes.max(from);
@@ -62,7 +60,6 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
 
 /// Returns a cell for each worker and size. Cells that share a buffer (the same node) or run at
 /// once (the same size) are adjacent.
-#[must_use]
 pub fn latency_cells(workers: &[WorkerPlan], sizes: &[u64], spec: LatencySpec) -> Vec<Cell> {
     let LatencySpec { pattern, pages, team } = spec;
     let sized = sizes.iter().flat_map(|&size| workers.iter().map(move |&worker| (size, worker)));

@@ -30,7 +30,6 @@ const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
 
 /// Returns the load workers for a chaser on `cpu`: one cpu of every other core, each on memory of
 /// `node`.
-#[must_use]
 pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) -> Vec<WorkerPlan> {
     let others = all_workers(machine, scope).into_iter().filter(|worker| worker.cpu != cpu);
     others.map(|worker| WorkerPlan { node, ..worker }).collect()
@@ -38,7 +37,6 @@ pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) 
 
 /// Returns the curves of a surface: `chaser` on the memory of every node in scope, loaded by cores
 /// of its own node and, separately, by those of the other nodes, with every kernel.
-#[must_use]
 pub fn loaded_surface(
     machine: &Machine,
     scope: &Scope,
@@ -65,7 +63,6 @@ pub fn loaded_surface(
 
 /// Returns the cells of the curve that begins with `idle`: first without load, then with rising
 /// load.
-#[must_use]
 pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
     // The idle cell has no load at all: even rare requests would add latency.
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));

@@ -169,7 +169,7 @@ fn a_quick_run_has_one_cpu_of_each_node_in_its_matrix_and_three_kernels() {
 }
 
 #[test]
-fn a_plan_is_made_again_from_what_it_was_asked_for() {
+fn a_plan_is_rebuilt_from_its_request() {
     let machine = machine(2, 2);
     let scope = Scope::new(&machine, Some(&"1".parse().unwrap()), None).unwrap();
     let asked = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::BASE_4K);

@@ -31,7 +31,7 @@ fn short_forms_describe_the_same_machine_as_a_file() {
 }
 
 #[test]
-fn mistakes_are_quoted_with_what_was_expected() {
+fn mistakes_are_quoted_with_the_expected_form() {
     let cases = [
         ("cpus=0", "`distances` is missing; it, or latency, gives the cost of an access"),
         ("mode=fast", "`mode=fast`: expected count, virtual or sleep"),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chase_costs_what_its_translations_do_by_how_many_pages_it_has() {
+    fn a_chase_costs_translations_by_its_number_of_pages() {
         for stages in ["", ",stages=core"] {
             let load_ns = |pages| load_ns(&engine(stages, small_tlb()), pages, chase());
             near(load_ns(16), 100.0);

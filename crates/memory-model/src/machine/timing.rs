@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_instruction_takes_is_named() {
+    fn options_that_no_instruction_takes_are_named() {
         let timing = |change: fn(&mut Timing)| {
             let mut timing = Family::Zen4.timing(0.25);
             change(&mut timing);

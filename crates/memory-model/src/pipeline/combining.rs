@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_store_that_is_told_in_pieces_is_one() {
+    fn a_wide_store_reported_in_pieces_is_one_store() {
         let mut combining = Combining::new(4);
         // Two of 32 bytes, each in two pieces.
         let stores = [(0, 1), (16, 1), (32, 2), (48, 2), (0, 3)];

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chases_address_is_what_it_loaded_last() {
+    fn a_chases_address_depends_on_its_last_load() {
         // mov (%rax),%rax twice; dec %ecx; jnz
         let chase = flow(&[&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x00], &[0xff, 0xc9], &[0x75, 0xf6]]);
         assert_eq!(of(&chase.accessors[0].address), (1, 0));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streams_address_is_none_of_what_it_loads() {
+    fn a_streams_address_does_not_depend_on_its_loads() {
         // add (%rax),%rdx; add $8,%rax; add (%rax),%rdx
         let stream = flow(&[&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x08], &[0x48, 0x03, 0x10]]);
         assert_eq!(of(&stream.accessors[0].address), (1, 0));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_decided_by_what_its_flags_come_from() {
+    fn a_branch_depends_on_the_sources_of_its_flags() {
         // cmp %rax,(%rbx); jb
         let search = flow(&[&[0x48, 0x39, 0x03], &[0x72, 0xf6]]);
         assert_eq!(search.ends, Ends::Conditional);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn more_loads_than_are_told_apart_count_as_the_last_one() {
+    fn loads_beyond_the_last_distinguished_one_count_as_that_one() {
         let loads = vec![[0x48, 0x8b, 0x00]; 100];
         let chase = Flow::new(loads.iter().map(|bytes| decode(bytes)), &Speeds::of(&Core::TYPICAL));
         assert_eq!(chase.loads, LOADS);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_takes_what_its_width_or_its_busiest_units_do_and_leaves_what_is_not_known_yet() {
+    fn a_block_takes_the_time_of_its_width_or_busiest_unit_and_leaves_unknown_latencies_open() {
         let timing = Family::GoldenCove.timing(0.3);
         let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
         let of = |block: &[&[u8]]| Flow::new(block.iter().map(|bytes| decode(bytes)), &speeds);

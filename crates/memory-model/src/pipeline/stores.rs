@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_gets_what_was_stored_last_and_nothing_of_its_neighbours() {
+    fn a_load_gets_the_last_store_of_its_bytes_only() {
         let stores = stored(&[(64, 8, 500), (72, 4, 700), (76, 4, 300), (64, 8, 600)]);
         assert_eq!(of(&stores, 64, 8), got(600, true));
         assert_eq!(of(&stores, 72, 4), got(700, true));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_and_unaligned_accesses_are_about_all_words_that_they_lie_in() {
+    fn wide_and_unaligned_accesses_cover_all_the_words_they_touch() {
         let stores = stored(&[(64, 32, 500), (88, 8, 900)]);
         assert_eq!(of(&stores, 68, 8), got(500, true));
         assert_eq!(of(&stores, 64, 32), got(950, false), "of two stores");

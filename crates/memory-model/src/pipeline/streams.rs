@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn many_streams_are_told_apart_and_random_lines_are_none() {
+    fn many_streams_are_distinguished_and_random_lines_are_no_stream() {
         let mut streams = Streams::new(2);
         for at in 0..10 {
             for stream in 0..8_u64 {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_missed_again_and_again_is_no_stream() {
+    fn repeated_misses_of_one_line_are_not_a_stream() {
         let mut streams = Streams::new(4);
         assert!((0..20).all(|now_ps| streams.asked_ps(7, now_ps) == now_ps));
     }

@@ -48,7 +48,7 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
 }
 
 #[test]
-fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
+fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
     let mut pipeline = Pipeline::new(CORE, None);
     for line in 0..4 {
         assert_eq!(pipeline.room_ps(Kind::Load, line), line);
@@ -72,7 +72,7 @@ fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
 }
 
 #[test]
-fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
+fn instructions_after_an_atomic_read_modify_write_wait_for_it() {
     // lock incl (%rax); mov (%rbx),%rsi
     let act = |position, kind| Act { position, instruction: 1, kind, bytes: Bytes::new(64, 8) };
     let add: &[&[u8]] = &[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]];
@@ -158,7 +158,7 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
 }
 
 #[test]
-fn what_does_not_need_an_address_goes_past_the_access_that_waits_for_it() {
+fn instructions_that_do_not_need_an_address_pass_the_access_that_waits_for_it() {
     let passes = |issue_ps| Pipeline::passes_ps(10, issue_ps);
     assert_eq!(passes(500_000), 10);
     assert_eq!(passes(1_200_000), 200_000, "but no more than so far");

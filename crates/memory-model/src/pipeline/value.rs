@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_known_when_the_last_of_what_it_comes_from_has_come_all_the_way() {
+    fn a_value_is_ready_when_the_last_of_its_sources_has_arrived() {
         let mut sum = Value::of_register(3);
         let mut product = Value::of_load(1);
         product.join(&Value::of_register(2));

@@ -25,7 +25,7 @@ fn a_page_stays_on_the_node_of_its_first_touch() {
 }
 
 #[test]
-fn pages_go_to_a_node_whose_own_latency_is_not_the_smallest() {
+fn pages_go_to_a_node_even_if_its_local_latency_is_not_the_smallest() {
     let machine = machine_of("cpus=0,memory=64K.64K,latency=115.255/255.255");
     let mut space = Space::new(&machine, Placement::Interleave(vec![0, 1]));
     let nodes: Vec<_> = (0..4).map(|number| space.touch(number, 0, None, false)).collect();

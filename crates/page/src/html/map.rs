@@ -165,13 +165,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_tell_two_decades_apart() {
+    fn colours_distinguish_two_decades() {
         assert_eq!((step(0.0), step(0.005), step(1.0)), (0, 0, 6));
         assert!(step(0.05) > step(0.01) && step(0.3) > step(0.05));
     }
 
     #[test]
-    fn a_cell_of_remote_accesses_has_another_colour_and_names_are_no_markup() {
+    fn a_cell_of_remote_accesses_has_another_colour_and_names_are_escaped() {
         let cell =
             |remote| Some(MapCell { share: 0.4, remote: Some(remote), tip: "<t>".to_owned() });
         let of = |from: &str, thread: &str| (from.to_owned(), vec![thread.to_owned()]);

@@ -39,7 +39,6 @@ pub struct HeatmapEntry {
 
 impl Heatmap {
     /// Returns the smallest and the largest value; `None` without values.
-    #[must_use]
     pub fn range(&self) -> Option<Interval> {
         let values = self.entries.iter().flatten().flatten().map(|entry| entry.value);
         values.fold(None, |range, value| {

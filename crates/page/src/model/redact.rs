@@ -19,7 +19,6 @@ const SHORT: usize = 8;
 impl Page {
     /// Removes its `private` texts, the host's name, command lines and paths. Each is replaced by a
     /// hash, and a note lists their kinds.
-    #[must_use]
     pub fn redacted(mut self) -> Self {
         let mut redaction = Redaction::of(&self);
         let texts = [&mut self.title, &mut self.meta];
@@ -133,7 +132,6 @@ fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
 }
 
 /// Returns true if a path may identify a person.
-#[must_use]
 pub fn is_private_path(path: &str) -> bool {
     private_path(path).is_some_and(|of| of.start == 0)
 }
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn private_facts_are_hashes_that_tell_two_hosts_apart_and_are_listed() {
+    fn private_facts_are_hashes_that_distinguish_hosts_and_are_listed() {
         let [one, other] = ["anna-pc", "bob-pc"].map(|host| page(host).redacted().markdown());
         assert!(!one.contains("anna") && one.contains("6.1") && !one.contains("numalab -o"));
         let listed = "Left out of this page: command, hostname, paths, workload commands;";

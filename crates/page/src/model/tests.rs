@@ -54,7 +54,7 @@ fn a_terminal_leaves_out_background_and_takes_the_narrower_table() {
 }
 
 #[test]
-fn evidence_is_folded_away_and_each_caption_stands_once() {
+fn evidence_is_folded_and_each_caption_appears_once() {
     let mut page = page();
     page.parts[0].panels[0].chart = None;
     page.parts[0].panels[0].folded = true;

@@ -29,7 +29,6 @@ pub(super) fn rightward(eighths: usize) -> String {
 
 /// Returns a bar of `width` characters, filled by `share` from 0 to 1; any share above 0 is
 /// visible.
-#[must_use]
 pub fn share_bar(share: f64, width: usize) -> String {
     let bar = if share > 0.0 { rightward(eighths(share, 0.0, 1.0, width)) } else { String::new() };
     format!("{bar:·<width$}")

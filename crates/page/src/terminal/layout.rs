@@ -13,13 +13,11 @@ const GAP: &str = "  ";
 
 /// Wraps `text` at spaces into lines of at most [`WIDTH`], with `indent` spaces before each except
 /// the first; longer words are broken if necessary.
-#[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
     fill(String::new(), text, indent)
 }
 
 /// Wraps like [`wrap`], but with `name` in place of the first line's spaces.
-#[must_use]
 pub fn hanging(name: &str, text: &str, indent: usize) -> String {
     fill(format!("{name:<indent$}"), text, indent)
 }
@@ -55,7 +53,6 @@ fn break_line(out: &mut String, indent: usize) -> usize {
 
 /// Lays out the table within [`WIDTH`] columns: if its columns do not fit, the words in the last
 /// one are wrapped, or else the table continues below, with its first column repeated.
-#[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut widths = widths(table);
     if let (Some(room), Some(last)) = (room_to_wrap(table, &widths), widths.last_mut()) {
@@ -154,7 +151,6 @@ fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> Stri
 }
 
 /// Returns `text` cut to at most `width` characters, with an ellipsis if it was longer.
-#[must_use]
 pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -165,7 +161,6 @@ pub fn cut(text: &str, width: usize) -> String {
 
 /// Returns `text` cut to at most `width` characters, with an ellipsis in the middle if it was
 /// longer.
-#[must_use]
 pub fn cut_middle(text: &str, width: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= width {
@@ -193,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_in_its_middle_keeps_both_ends() {
+    fn text_cut_in_the_middle_keeps_both_ends() {
         assert_eq!(cut_middle("loaded/read/cpu0/128M", 9), "load…128M");
         assert_eq!(cut_middle("latency", 9), "latency");
     }

@@ -12,37 +12,31 @@ pub enum Style {
 
 impl Style {
     /// Returns a heading.
-    #[must_use]
     pub fn heading(self, text: &str) -> String {
         self.paint("1", text)
     }
 
     /// Returns text of lesser importance.
-    #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }
 
     /// Returns text that signals something good.
-    #[must_use]
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
     /// Returns text that signals something to look at.
-    #[must_use]
     pub fn warning(self, text: &str) -> String {
         self.paint("33", text)
     }
 
     /// Returns text that signals something wrong.
-    #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.paint("31", text)
     }
 
     /// Returns a drawn mark.
-    #[must_use]
     pub fn mark(self, text: &str) -> String {
         self.paint("36", text)
     }

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_fill_the_nodes_of_a_machine_whose_memory_is_known() {
+    fn guests_fill_the_nodes_of_a_machine_of_known_memory() {
         let settings = serde_json::json!({ "emulate-like": "x460", "node-memory-mib": 5632 });
         let settings = GuestsSettings::of(settings).unwrap();
         for (guests, nodes) in [(4, 1), (8, 2), (16, 4)] {

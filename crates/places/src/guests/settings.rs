@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_the_one_whose_memory_is_known_or_the_one_of_the_factor() {
+    fn the_machine_is_the_one_with_known_memory_or_the_one_of_the_factor() {
         let like = GuestsSettings::of(json!({ "emulate-like": "xeon-8360y-2s" })).unwrap();
         let wanted = |settings: &[(&str, &str)]| GuestTreatment::of(&treatment(settings), &like);
         assert_eq!(wanted(&[]).unwrap().machine.nodes.len(), 2);

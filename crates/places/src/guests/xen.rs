@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_domain_whose_image_does_not_fit_into_half_of_what_is_left_is_refused() {
+    fn an_image_larger_than_half_of_the_remaining_memory_is_refused() {
         // Measured with 192 and 224 MiB: process 1 of the larger image was cut off.
         assert!(needed_mib(47_196_148) <= 192);
         let refused = check_guest_memory(224, 76_072_104).unwrap_err().to_string();

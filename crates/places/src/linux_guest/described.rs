@@ -39,7 +39,6 @@ pub struct DescribedGuest<'a> {
 
 impl DescribedGuest<'_> {
     /// Returns the backend's settings; memory costs what it does for a program that is followed.
-    #[must_use]
     pub fn spec(&self) -> BackendSpec {
         let tiers = self.tiers.map(|(text, _)| text);
         let has_tiers = self.machine.cpu_nodes().len() < self.machine.memory_nodes().len();
@@ -71,7 +70,6 @@ impl DescribedGuest<'_> {
 }
 
 /// Returns true if a guest with these settings boots a kernel with weighted interleaving.
-#[must_use]
 pub fn boots_new_kernel(spec: &BackendSpec) -> bool {
     spec.settings.get(ITS_KERNEL.name).is_some_and(|kernel| kernel == NEW_KERNEL)
 }

@@ -42,7 +42,7 @@ fn on(node: u32) -> impl FnOnce(&[u64]) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn a_fault_that_moves_its_page_counts_where_the_page_lay() {
+fn a_fault_that_moves_its_page_counts_for_the_old_node() {
     let mut program = program();
     program.sample(&fault(7, 0), 0, Counted::Access);
     program.settle(on(0));

@@ -27,7 +27,6 @@ impl StreamKernel {
         [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
 
     /// Returns the kernel's name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -55,14 +54,12 @@ impl StreamKernel {
 
     /// Returns the reads among the bytes moved in memory, in percent: 100 to 50, and less only for
     /// stores that bypass the caches.
-    #[must_use]
     pub fn read_percent(self) -> f64 {
         let (_, read, written) = self.lines();
         100.0 * f64::from(read) / f64::from(read + written)
     }
 
     /// Returns the number of bytes moved in memory for each byte that the program moves.
-    #[must_use]
     pub fn traffic_factor(self) -> f64 {
         let (counted, read, written) = self.lines();
         f64::from(read + written) / f64::from(counted)

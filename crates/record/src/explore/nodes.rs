@@ -67,7 +67,6 @@ pub struct NodeView {
 
 impl NodeView {
     /// Returns the bytes that are free or can be freed at once: page cache and reclaimable slab.
-    #[must_use]
     pub fn available_bytes(&self) -> u64 {
         self.free_bytes
             .saturating_add(self.page_cache_bytes)
@@ -96,7 +95,6 @@ pub struct Counters {
 impl Counters {
     /// Returns the share of the allocations intended for this node that went elsewhere, from 0 to
     /// 1.
-    #[must_use]
     pub fn foreign_share(&self) -> Option<f64> {
         let meant = self.hit + self.foreign;
         (meant > 0.0).then(|| self.foreign / meant)
@@ -145,13 +143,11 @@ pub struct ZoneView {
 
 impl ZoneView {
     /// Returns the number of free pages.
-    #[must_use]
     pub fn free_pages(&self) -> u64 {
         self.pages_from(0)
     }
 
     /// Returns the number of free pages in blocks of at least this order.
-    #[must_use]
     pub fn pages_from(&self, order: u32) -> u64 {
         let pages = |(order, blocks): (u32, &u64)| {
             blocks.saturating_mul(1_u64.checked_shl(order).unwrap_or(0))
@@ -163,7 +159,6 @@ impl ZoneView {
 
 /// Returns the share of free pages that cannot serve a block of `order`, from 0 to 1 (Gorman's
 /// unusable free space index); `None` if no page is free.
-#[must_use]
 pub fn fragmentation(zones: &[ZoneView], order: u32) -> Option<f64> {
     let sum = |from| zones.iter().map(|zone| zone.pages_from(from)).fold(0, u64::saturating_add);
     spread::ratio(sum(order), sum(0)).map(|usable| 1.0 - usable)

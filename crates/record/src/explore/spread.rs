@@ -16,13 +16,11 @@ pub fn add(sum: &mut BytesByNode, more: &BytesByNode) {
 }
 
 /// Returns the total in bytes.
-#[must_use]
 pub fn total(bytes: &BytesByNode) -> u64 {
     bytes.values().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }
 
 /// Returns the share of the bytes on `nodes`, from 0 to 1; `None` if there are no bytes.
-#[must_use]
 pub fn share_on(bytes: &BytesByNode, nodes: &NodeSet) -> Option<f64> {
     let on = bytes.iter().filter(|(node, _)| nodes.contains(**node)).map(|(_, &bytes)| bytes);
     ratio(on.fold(0, u64::saturating_add), total(bytes))
@@ -30,13 +28,11 @@ pub fn share_on(bytes: &BytesByNode, nodes: &NodeSet) -> Option<f64> {
 
 /// Returns the share of the bytes on nodes other than `node`, from 0 to 1; `None` if there are no
 /// bytes.
-#[must_use]
 pub fn share_beside(bytes: &BytesByNode, node: NodeId) -> Option<f64> {
     share_on(bytes, &NodeSet::from_iter([node])).map(|share| 1.0 - share)
 }
 
 /// Returns the node with the most bytes, and its share.
-#[must_use]
 pub fn most(bytes: &BytesByNode) -> Option<(NodeId, f64)> {
     let (&node, &most) = bytes.iter().max_by_key(|&(node, &bytes)| (bytes, *node))?;
     Some((node, ratio(most, total(bytes))?))
@@ -44,13 +40,11 @@ pub fn most(bytes: &BytesByNode) -> Option<(NodeId, f64)> {
 
 /// Returns `part / whole`; `None` if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share, shown with three digits")]
-#[must_use]
 pub fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Returns the nodes other than `node` that have any bytes, as migratepages(8) takes them.
-#[must_use]
 pub fn others(bytes: &BytesByNode, node: NodeId) -> NodeSet {
     bytes.iter().filter(|(other, bytes)| **other != node && **bytes > 0).map(|(n, _)| *n).collect()
 }
@@ -60,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_of_what_is_there_and_nothing_has_none() {
+    fn a_share_is_of_the_total_and_absent_for_an_empty_total() {
         let bytes = BytesByNode::from([(NodeId(0), 96), (NodeId(3), 4)]);
         assert_eq!(most(&bytes), Some((NodeId(0), 0.96)));
         assert_eq!(share_beside(&bytes, NodeId(3)), Some(0.96));

@@ -27,7 +27,6 @@ impl SourceName {
         [Self::Samples, Self::Emulation, Self::Faults, Self::Damon, Self::Referenced];
 
     /// Returns the source's name in documents.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Samples => "samples",
@@ -94,7 +93,6 @@ pub enum ProfileSource {
 
 impl ProfileSource {
     /// Returns the source's name.
-    #[must_use]
     pub const fn name(&self) -> SourceName {
         match self {
             Self::Samples { .. } => SourceName::Samples,

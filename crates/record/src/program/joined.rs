@@ -17,7 +17,6 @@ impl ProgramMemory {
     /// Joins the figures of processes that run as one program. Threads are renumbered. Mappings of
     /// the same file and code place at the same addresses become one region: pages that processes
     /// share, and each one's private pages.
-    #[must_use]
     pub fn joined(processes: Vec<Self>) -> Self {
         let is_one = processes.len() == 1;
         let mut all = processes.into_iter();

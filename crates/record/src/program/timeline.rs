@@ -42,7 +42,6 @@ fn is_none(count: &u64) -> bool {
 
 impl StretchAccesses {
     /// Returns the number of all accesses.
-    #[must_use]
     pub const fn accesses(&self) -> u64 {
         self.local.saturating_add(self.remote).saturating_add(self.unplaced)
     }
@@ -73,7 +72,6 @@ impl Stretch {
     }
 
     /// Joins stretches in pairs, leaving half as many.
-    #[must_use]
     pub fn joined(stretches: &[Self]) -> Vec<Self> {
         let pair = |pair: &[Self]| {
             let mut first = pair[0].clone();

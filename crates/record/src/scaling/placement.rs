@@ -169,7 +169,7 @@ mod tests {
 ";
 
     #[test]
-    fn the_log_tells_cpu_and_node_of_each_rank_of_a_step() {
+    fn the_log_names_cpu_and_node_of_each_rank_of_a_step() {
         let places = in_log(LOG, "interleaved_domains3,5_4ranks_1-512MB.csv");
         let found: Vec<(u32, Option<u32>)> = places
             .iter()
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_check_tells_both_nodes() {
+    fn a_mapping_check_names_both_nodes() {
         let places = in_mapping_check("rank,cpu_id,cpu_numa,memory_numa\n0,48,3,3\n1,80,5,3\n");
         assert_eq!(places.len(), 2);
         assert_eq!(places[1].memory_node, Some(NodeId(3)));

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_results_says_what_was_expected() {
+    fn a_directory_without_results_is_refused_with_the_expected_files() {
         let error = read("empty", &[]).unwrap_err();
         assert!(error.to_string().contains("sequential_domain0_8ranks_16MB.csv"), "{error}");
     }

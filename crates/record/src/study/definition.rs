@@ -107,21 +107,18 @@ impl Default for Rules {
 
 impl Rules {
     /// Returns true if the metric is the one that answers the question.
-    #[must_use]
     pub fn is_primary(&self, workload: &str, metric: &str) -> bool {
         self.primary.as_deref().is_some_and(|primary| primary == format!("{workload}.{metric}"))
     }
 
     /// Returns true if a metric is shown but not tested: those that the study names, and the
     /// placement counts of backends, unless the study asks about them.
-    #[must_use]
     pub fn is_fact(&self, workload: &str, metric: &str) -> bool {
         self.facts.contains(&format!("{workload}.{metric}"))
             || COUNTED.contains(&metric) && !self.is_primary(workload, metric)
     }
 
     /// Returns the margin of a metric, in percent.
-    #[must_use]
     pub fn margin_of(&self, workload: &str, metric: &str) -> f64 {
         let own = self.margins.get(&format!("{workload}.{metric}"));
         own.copied().unwrap_or(self.margin_percent)
@@ -133,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_backends_count_of_places_is_a_fact_unless_it_is_asked_about() {
+    fn the_placement_counts_of_backends_are_facts_unless_they_are_metrics() {
         let mut rules = Rules { facts: ["copy.pages".to_owned()].into(), ..Rules::default() };
         let facts = |rules: &Rules| {
             [("copy", "pages"), ("w", "local-memory"), ("w", "local-accesses"), ("w", "rate")]

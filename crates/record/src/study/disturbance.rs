@@ -77,7 +77,6 @@ pub enum Load {
 
 impl Disturbance {
     /// Returns true for other load, as opposed to a failed guest.
-    #[must_use]
     pub fn is_load(&self) -> bool {
         match self {
             Self::Load { .. } => true,

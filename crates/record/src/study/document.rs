@@ -128,7 +128,6 @@ impl StudyDocument {
     }
 
     /// Returns the sample that counts for each cell, by block, treatment, arm and workload.
-    #[must_use]
     pub fn counted(&self, counted: Counted) -> BTreeMap<(usize, usize, Arm, usize), &SampleEntry> {
         let mut cells: BTreeMap<_, &SampleEntry> = BTreeMap::new();
         for sample in self.samples() {
@@ -145,7 +144,6 @@ impl StudyDocument {
     }
 
     /// Returns the treatments that were dropped, each with the first block without it.
-    #[must_use]
     pub fn out(&self) -> BTreeMap<usize, usize> {
         let out = self.journal.iter().filter_map(|entry| match entry {
             Entry::Out { treatment, from_block } => Some((*treatment, *from_block)),
@@ -156,7 +154,6 @@ impl StudyDocument {
 
     /// Returns the values of a metric in the blocks where every remaining treatment has one;
     /// warm-ups are left out.
-    #[must_use]
     pub fn cells(&self, workload: usize, metric: &str, counted: Counted) -> Cells {
         let samples = self.counted(counted);
         let (treatments, aa) = (self.run.treatments.len(), self.run.rules.aa);

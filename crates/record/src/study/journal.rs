@@ -97,13 +97,11 @@ pub struct Evidence {
 
 impl Evidence {
     /// Returns a fact that was not requested.
-    #[must_use]
     pub fn fact(what: impl Into<String>, found: impl Into<String>) -> Self {
         Self { what: what.into(), wanted: None, found: found.into() }
     }
 
     /// Returns the value found for a requested setting.
-    #[must_use]
     pub fn of(
         what: impl Into<String>,
         wanted: impl Into<String>,
@@ -192,7 +190,6 @@ pub struct GuestPlace {
 
 impl Observation {
     /// Returns true if it was disturbed by other load, as opposed to a failed guest.
-    #[must_use]
     pub fn is_disturbed_by_load(&self) -> bool {
         !self.disturbances.is_empty() && self.disturbances.iter().all(Disturbance::is_load)
     }

@@ -30,19 +30,16 @@ pub struct Quantity {
 
 impl Quantity {
     /// Returns a quantity of which smaller values are better.
-    #[must_use]
     pub fn lower(metric: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { metric: metric.into(), unit: unit.into(), better: Direction::LowerIsBetter }
     }
 
     /// Returns a quantity of which larger values are better.
-    #[must_use]
     pub fn higher(metric: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { better: Direction::HigherIsBetter, ..Self::lower(metric, unit) }
     }
 
     /// Returns a reading of this quantity.
-    #[must_use]
     pub fn at(self, value: f64) -> Reading {
         Reading { quantity: self, value }
     }

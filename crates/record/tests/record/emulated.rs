@@ -94,7 +94,7 @@ fn a_report_without_one_of_its_members_is_refused_by_the_members_name() {
 }
 
 #[test]
-fn code_that_is_named_stands_in_the_text_and_what_is_not_known_here_stays() {
+fn named_code_is_in_the_text_and_unknown_names_are_kept() {
     let mut report = read(&with_program());
     let name = |place: &CodePlace| {
         vec![CodePlace { line: Some(format!("a.c:{}", place.offset)), ..place.clone() }]

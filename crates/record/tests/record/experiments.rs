@@ -76,7 +76,7 @@ fn ids_are_those_by_which_results_of_earlier_versions_are_found_again() {
 }
 
 #[test]
-fn every_cell_is_read_back_from_json_with_its_kind_beside_its_members() {
+fn every_cell_is_read_back_from_json_with_its_kind_among_its_members() {
     for experiment in all() {
         let cell = Cell::of(experiment);
         let json = serde_json::to_value(&cell).unwrap();
@@ -121,7 +121,7 @@ fn a_cell_is_found_as_its_own_kind_and_as_no_other() {
 }
 
 #[test]
-fn workers_are_all_whose_place_is_proved() {
+fn all_workers_with_proof_of_place_are_listed() {
     let workers: Vec<usize> = all().iter().map(|of| of.workers().len()).collect();
     assert_eq!(workers, [1, 1, 1, 3, 4, 4, 2, 0, 0]);
     assert_eq!(all()[4].workers()[0], worker(0, 1), "the chaser comes first");
@@ -129,7 +129,7 @@ fn workers_are_all_whose_place_is_proved() {
 }
 
 #[test]
-fn axes_are_what_a_kind_shares_with_others() {
+fn axes_are_the_members_that_a_kind_shares_with_others() {
     let axes = |at: usize| all()[at].description().axes();
     let latency = Axes {
         size_bytes: Some(64 << 20),

@@ -20,7 +20,7 @@ fn cpus(list: &str) -> CpuSet {
 }
 
 #[test]
-fn a_check_says_what_it_was_of_and_leaves_out_what_it_did_not_find() {
+fn a_check_names_its_subject_and_omits_absent_findings() {
     let of = |check, outcome, found, reason| written(&Checked { check, outcome, found, reason });
     let pins = CheckFound::Pins { right: cpus("0-2"), wrong: CpuSet::new() };
     let expected = json!({"check": "pins", "outcome": "passed",
@@ -32,7 +32,7 @@ fn a_check_says_what_it_was_of_and_leaves_out_what_it_did_not_find() {
 }
 
 #[test]
-fn what_a_check_found_is_tagged_with_what_it_is_of() {
+fn the_findings_of_a_check_are_tagged_with_their_subject() {
     let (from, to) = (NodeId(0), NodeId(1));
     let pages = NodePages { node: to, page_bytes: 4096, pages: 9, on_node: 8 };
     let pair = NodeLatency { from, to, latency_ns: 1.5, distance: None };
@@ -103,7 +103,7 @@ fn a_table_is_written_by_its_entries_without_the_text_of_its_header() {
 }
 
 #[test]
-fn guests_and_ranks_stand_by_node_with_what_is_not_known_as_null() {
+fn guests_and_ranks_are_listed_by_node_with_unknown_values_as_null() {
     let guest = GuestView {
         hypervisor: Hypervisor::Qemu,
         name: "g".to_owned(),
@@ -181,7 +181,7 @@ fn notices_are_kinds_with_their_facts_and_are_read_back() {
 }
 
 #[test]
-fn a_cells_end_stands_beside_its_proof_of_place() {
+fn the_end_of_a_cell_follows_its_proof_of_place() {
     let placement = Placement {
         cpu: CpuId(1),
         cpu_node: None,

@@ -34,7 +34,7 @@ fn a_directory_of_another_kind_is_refused_and_an_empty_one_is_not() {
 }
 
 #[test]
-fn what_is_no_object_with_a_known_schema_is_refused_with_the_schema_that_it_has() {
+fn json_without_a_known_schema_is_refused_with_the_schema_that_it_has() {
     for (json, schema) in [
         ("null", ""),
         ("[]", ""),
@@ -57,7 +57,7 @@ fn what_is_no_object_with_a_known_schema_is_refused_with_the_schema_that_it_has(
 }
 
 #[test]
-fn what_was_written_before_gets_the_schema_of_its_kind_and_nothing_else() {
+fn an_earlier_document_gets_the_schema_of_its_kind_and_no_other_change() {
     for (kind, mut document) in [
         (Kind::Run, json!({"schema": "numalab/1", "plan": [], "x": 1})),
         (Kind::Study, json!({"schema": "numalab/1", "plan": "ab", "treatments": []})),
@@ -73,7 +73,7 @@ fn what_was_written_before_gets_the_schema_of_its_kind_and_nothing_else() {
 }
 
 #[test]
-fn a_document_that_is_not_as_its_schema_says_is_refused_by_what_is_missing() {
+fn a_document_that_breaks_its_schema_is_refused_by_the_missing_member() {
     let error = Kind::Run.read::<numalab_record::Run>(r#"{"schema":"numalab/run-2"}"#);
     let error = error.unwrap_err().to_string();
     assert_eq!(error, "cannot be read: missing field `name`");

@@ -94,7 +94,7 @@ fn kernels_are_named_alike_in_documents_and_ids() {
 }
 
 #[test]
-fn causes_without_effect_are_words_or_words_with_what_was_found() {
+fn causes_without_effect_are_phrases_with_or_without_a_finding() {
     let of = |reason: &NoEffect| serde_json::to_value(reason).unwrap();
     assert_eq!(of(&NoEffect::OneNode), "one-node");
     assert_eq!(of(&NoEffect::Denied("EPERM".to_owned())), json!({"denied": "EPERM"}));

@@ -84,7 +84,7 @@ fn every_place_in_the_code_is_replaced_once_by_its_frames() {
 }
 
 #[test]
-fn what_is_not_known_is_not_written_and_read_as_not_known() {
+fn unknown_values_are_not_written_and_read_back_as_unknown() {
     let written = serde_json::to_value(RegionAccesses::default()).unwrap();
     assert!(written.get("either").is_none() && written.get("latency_cycles").is_none());
     assert_eq!(
@@ -107,7 +107,7 @@ fn what_is_not_known_is_not_written_and_read_as_not_known() {
 }
 
 #[test]
-fn stretches_that_are_joined_keep_their_sums_and_forget_what_one_does_not_know() {
+fn joined_stretches_keep_their_sums_and_drop_fields_that_one_lacks() {
     let of = |end_ns, waited_ns, regions: &[(usize, u64)]| Stretch {
         end_ns,
         busy_ns: 10,
@@ -146,7 +146,7 @@ fn written<
 }
 
 #[test]
-fn sources_carry_their_name_and_what_they_counted() {
+fn sources_have_a_name_and_the_unit_of_their_counts() {
     let event =
         SampledEvent { event: "cpu/mem-loads/".to_owned(), period: 9, least_latency_cycles: None };
     let samples = ProfileSource::Samples {
@@ -177,7 +177,7 @@ fn sources_carry_their_name_and_what_they_counted() {
 }
 
 #[test]
-fn what_cannot_be_seen_and_what_hinders_is_a_kind_with_its_facts() {
+fn limits_and_obstacles_are_kinds_with_facts() {
     let reason = || "EPERM".to_owned();
     let unseen = [
         (CannotSee::LaterAccesses, "later-accesses", json!({})),

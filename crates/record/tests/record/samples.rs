@@ -40,7 +40,7 @@ fn every_column_is_read_into_its_field() {
 }
 
 #[test]
-fn each_column_that_is_no_number_is_named_with_the_line_and_its_text() {
+fn each_column_that_is_not_a_number_is_named_with_the_line_and_its_text() {
     for column in ["index", "value", "start_ns", "duration_ns", "work"] {
         for text in ["", "x", "1 ns", "1;5"] {
             let error = parse(&format!("{LINE}\n{}", with(column, text))).unwrap_err();

@@ -62,7 +62,7 @@ fn a_source_with_another_number_of_ranks_is_passed_over() {
 }
 
 #[test]
-fn what_lies_in_another_directory_is_of_another_run() {
+fn files_in_another_directory_belong_to_another_run() {
     let files = [("a/sequential_domain0_2ranks_8MB.csv", CSV), ("b/mapping_check.log", MAPPING)];
     let (of, _) = scaling(&files);
     assert_eq!((of.steps[0].run.as_str(), &of.steps[0].places[..]), ("a", &[None, None][..]));
@@ -81,7 +81,7 @@ fn the_plan_names_the_system_and_brings_the_architecture_file() {
 }
 
 #[test]
-fn the_step_says_what_is_measured_and_the_name_or_the_step_whether_one_by_one() {
+fn a_step_has_its_subject_and_its_mode_from_its_name_or_itself() {
     let csv = format!("{STEM}.csv");
     let json = format!("{STEM}.json");
     let (of, _) = scaling(&[(&csv, CSV), (&json, STEP)]);
@@ -166,7 +166,7 @@ fn rows_are_ordered_by_size_with_their_values() {
 }
 
 #[test]
-fn what_is_damaged_beside_a_csv_is_a_finding_and_the_step_is_still_read() {
+fn a_damaged_file_next_to_a_csv_is_a_finding_and_the_step_is_still_read() {
     let csv = format!("d/{STEM}.csv");
     let json = format!("d/{STEM}.json");
     let (of, architecture) = scaling(&[(&csv, CSV), (&json, "{"), ("d/scale.json", "[1]")]);
@@ -183,7 +183,7 @@ fn what_is_damaged_beside_a_csv_is_a_finding_and_the_step_is_still_read() {
 }
 
 #[test]
-fn a_directory_whose_csvs_are_others_has_no_results() {
+fn a_directory_of_foreign_csv_files_has_no_results() {
     let files = [file("samples.csv", "x"), file("a/cells.csv", "x"), file("notes.txt", "x")];
     let error = read("dir", &files).unwrap_err();
     assert_eq!(error, ScalingError::Empty { directory: "dir".to_owned() });

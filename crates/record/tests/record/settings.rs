@@ -34,7 +34,7 @@ fn settings_are_of_the_kind_that_they_are_written_as() {
 }
 
 #[test]
-fn settings_that_are_none_are_refused_by_what_is_expected() {
+fn unknown_settings_are_refused_with_the_expected_ones() {
     let error = |json: &str| serde_json::from_str::<Setting>(json).unwrap_err().to_string();
     let expected = "expected a number, a text, true, false or a list of texts";
     for json in ["null", "{}"] {
@@ -72,7 +72,7 @@ fn rules_that_are_not_said_are_those_of_every_study_and_unknown_ones_are_refused
 }
 
 #[test]
-fn a_fault_of_kvm_says_what_was_tried_and_what_came() {
+fn a_kvm_fault_names_the_request_and_the_answer() {
     let fault = |fault: KvmFault| fault.to_string();
     assert_eq!(fault(KvmFault::NoDevice), "/dev/kvm does not exist");
     let error = "Permission denied".to_owned();
@@ -139,7 +139,7 @@ fn a_sample_is_disturbed_by_load_only_where_nothing_else_disturbed_it() {
 }
 
 #[test]
-fn a_quantity_stands_beside_its_value_and_says_which_way_is_better() {
+fn a_quantity_is_next_to_its_value_and_says_which_way_is_better() {
     let reading = Quantity::higher("SET rps", "1/s").at(2.5);
     let expected = json!({"metric": "SET rps", "unit": "1/s", "better": "higher", "value": 2.5});
     assert_eq!(written(&reading), expected);

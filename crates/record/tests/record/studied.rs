@@ -60,7 +60,7 @@ fn document(run: StudyRun, samples: Vec<SampleEntry>) -> StudyDocument {
 }
 
 #[test]
-fn the_first_clean_attempt_counts_or_the_first_or_where_none_is_clean_the_last() {
+fn the_first_clean_attempt_counts_or_the_last_where_none_is_clean() {
     let attempts = vec![
         disturbed(sample(0, 0, 1.0)),
         sample(0, 0, 2.0),
@@ -127,7 +127,7 @@ fn a_damaged_number_of_a_block_takes_no_time_and_no_other_block_along() {
 }
 
 #[test]
-fn entries_are_lines_that_say_what_they_are() {
+fn entries_are_lines_that_name_their_kind() {
     let applied = Applied {
         block: 1,
         treatment: 2,
@@ -168,7 +168,7 @@ fn entries_are_lines_that_say_what_they_are() {
 }
 
 #[test]
-fn a_damaged_line_is_named_by_its_number_wherever_it_stands() {
+fn a_damaged_line_is_named_by_its_number_in_any_position() {
     let run = serde_json::to_string(&run(1, false, 0)).unwrap();
     let line = |entry: &Entry| serde_json::to_string(entry).unwrap() + "\n";
     let whole = line(&Entry::Sample(sample(0, 0, 1.0)));

@@ -83,7 +83,7 @@ fn available_memory_is_free_or_can_be_freed_at_once() {
 }
 
 #[test]
-fn the_foreign_share_is_of_what_was_meant_for_the_node() {
+fn the_foreign_share_is_of_the_pages_meant_for_the_node() {
     let counters = |hit, foreign| Counters { hit, foreign, miss: 1e9, ..Counters::default() };
     assert_eq!(counters(75.0, 25.0).foreign_share(), Some(0.25));
     assert_eq!(counters(0.0, 1.0).foreign_share(), Some(1.0));
@@ -112,7 +112,7 @@ fn sizes_of_pages_add_up_each_to_its_own() {
 }
 
 #[test]
-fn a_view_says_what_it_is_and_what_could_not_be_seen() {
+fn a_view_names_itself_and_the_parts_it_could_not_read() {
     let unseen = vec![Unseen::Pageblocks, Unseen::SumsByMapping { pages: 7 }];
     let view = View::Nodes(NodesView {
         nodes: Vec::new(),

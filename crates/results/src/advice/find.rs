@@ -121,7 +121,6 @@ impl AdvisedOption {
 
 impl Advice {
     /// Advises on a program from the counts of one run on the machine.
-    #[must_use]
     pub fn of(
         command: &[String],
         program: &ProgramMemory,
@@ -156,7 +155,6 @@ impl Advice {
     }
 
     /// Lists the candidates for a program without a profile, which only trials can judge.
-    #[must_use]
     pub fn unprofiled(
         command: &[String],
         candidates: Vec<Candidate>,
@@ -174,7 +172,6 @@ impl Advice {
     }
 
     /// Returns `true` if the program waits for memory too little for any placement to matter.
-    #[must_use]
     pub fn hardly_waits(&self) -> bool {
         self.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE)
     }
@@ -198,7 +195,6 @@ impl Advice {
     }
 
     /// Converts a change of the trials' metric so that, as for a time, below 0 is better.
-    #[must_use]
     pub fn as_of_time(&self, percent: f64) -> f64 {
         match self.metric.as_ref().map(|metric| metric.better) {
             Some(Direction::HigherIsBetter) => -percent,
@@ -208,7 +204,6 @@ impl Advice {
 
     /// Returns `true` if a change exceeds the unchanged program's difference from itself; a smaller
     /// one says nothing about the candidate.
-    #[must_use]
     pub fn exceeds_own_difference(&self, measured: &Measured) -> bool {
         let own = self.trials.as_ref().and_then(Trials::own_difference_percent);
         own.is_none_or(|own| measured.change_percent.abs() > own)
@@ -217,7 +212,6 @@ impl Advice {
     /// Returns the recommended option: the one that did best in trials, or, if none helped, the
     /// most promising of those that were not or could not be tried. `None` if nothing promises a
     /// gain.
-    #[must_use]
     pub fn best(&self) -> Option<&AdvisedOption> {
         let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
         let better = tried.filter(|(_, measured)| {

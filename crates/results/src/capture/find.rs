@@ -139,7 +139,6 @@ pub enum NoLoad {
 }
 
 /// Captures a run's machine file from the quiet moments of the run.
-#[must_use]
 pub fn capture(document: &Document) -> Captured {
     let document = &quiet::quiet(document);
     let summary = Summary::of(document);

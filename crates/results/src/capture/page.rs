@@ -5,7 +5,6 @@ use numalab_page::number::{figure, size};
 use crate::capture::{Captured, NoLoad, Remark};
 
 /// Returns sentences on the figures, for the terminal and for the file's comments.
-#[must_use]
 pub fn sentences(captured: &Captured) -> Vec<String> {
     let chase = captured.chase.map(|(pattern, bytes, pages)| {
         format!("Latencies are for {pattern} access over {}, {} pages.", size(bytes), pages.name())
@@ -116,7 +115,7 @@ mod tests {
     use numalab_topology::NodeId;
 
     #[test]
-    fn what_is_left_out_is_said_with_the_reason() {
+    fn omissions_are_named_with_the_reason() {
         let node = NodeId(1);
         let remarks = vec![
             Remark::NoLoad { node, why: NoLoad::NotSaturated { most_mb_s: 12_300 } },

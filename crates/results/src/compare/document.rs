@@ -71,7 +71,6 @@ pub struct ComparedRow {
 
 impl Comparison {
     /// Returns the document, which has each row in words.
-    #[must_use]
     pub fn document(&self) -> RunComparison {
         let rows = |rows: &[ComparedCell]| rows.iter().map(ComparedRow::of).collect();
         RunComparison {

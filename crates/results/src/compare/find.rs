@@ -43,7 +43,6 @@ pub enum Compared {
 
 impl Compared {
     /// Returns the cell's name; `None` for all cells of a kind.
-    #[must_use]
     pub fn cell(&self) -> Option<&CellId> {
         match self {
             Self::Cell(cell) => Some(&cell.id),
@@ -127,19 +126,16 @@ pub struct Comparison {
 
 impl Comparison {
     /// Returns `true` if there are verdicts, which need several runs per side.
-    #[must_use]
     pub fn is_judged(&self) -> bool {
         self.baseline.len() + self.candidate.len() > 2
     }
 
     /// Returns `true` if anything is worse beyond the tolerance.
-    #[must_use]
     pub fn any_worse(&self) -> bool {
         self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 
     /// Reports whether the far end of any kind is shown to be worse beyond the tolerance.
-    #[must_use]
     pub fn any_far_end_worse(&self) -> bool {
         self.kinds.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
@@ -159,7 +155,6 @@ impl Comparison {
 /// kind has its own variance, shrunk towards that of the kind's other cells
 /// (`numalab_stats::moderate`). Kinds get half of the permitted error and cells the other half,
 /// each adjusted among themselves (Holm); if a side has one run, cells are not judged.
-#[must_use]
 pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolerance) -> Comparison {
     let sides = [cells::measured(baseline), cells::measured(candidate)];
     let matched = cells::matched(&sides);
@@ -183,7 +178,6 @@ pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolera
 }
 
 /// Returns the facts that differ between two systems.
-#[must_use]
 pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();
     differences

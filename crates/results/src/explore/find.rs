@@ -31,7 +31,6 @@ pub struct Explored {
 
 impl Explored {
     /// Applies the rules to a view.
-    #[must_use]
     pub fn of(view: View) -> Self {
         let findings = match &view {
             View::Nodes(view) => nodes::findings(view),

@@ -164,7 +164,6 @@ pub struct Analysis {
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Searches for outliers with a false discovery rate of 5 %.
-#[must_use]
 pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
     let unfinished = hosts.iter().filter(|host| host.ended < host.planned);
     let unfinished = unfinished.map(|host| Unfinished {

@@ -134,7 +134,6 @@ pub struct Health {
 
 /// Compares a machine with its baseline; `candidate` has one run, and optionally a second one that
 /// repeats what the first made suspect.
-#[must_use]
 pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> Health {
     let figures = figures::figures(baseline, candidate, limits);
     let missing = parts::missing(baseline, candidate);

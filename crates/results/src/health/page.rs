@@ -15,7 +15,6 @@ const MOST_NAMED: usize = 3;
 
 /// Returns a summary in one line, worst finding first: `node 2: bandwidth 31 % below the baseline,
 /// DIMM missing?`
-#[must_use]
 pub fn reason(health: &Health) -> String {
     if health.findings.is_empty() {
         return format!("healthy: no figure is worse than in {} runs", health.baseline.len());

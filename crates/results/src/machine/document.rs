@@ -33,7 +33,6 @@ pub struct FigurePair {
 
 impl MachineComparison {
     /// Returns the document, which has each figure in words.
-    #[must_use]
     pub fn document(&self) -> ComparedMachine {
         let pair = |pair: &super::FigurePair| FigurePair {
             what: words(&pair.what),

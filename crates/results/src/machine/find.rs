@@ -66,7 +66,6 @@ pub struct LoadedPlace {
 
 impl MachineFigure {
     /// Returns the unit of the figure.
-    #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self {
             Self::Bandwidth { .. } | Self::Peak(_) => "GB/s",
@@ -77,7 +76,6 @@ impl MachineFigure {
     }
 
     /// Returns the direction in which the figure improves; `None` if neither is better.
-    #[must_use]
     pub const fn better(&self) -> Option<Direction> {
         match self {
             Self::Bandwidth { .. } | Self::Peak(_) => Some(Direction::HigherIsBetter),
@@ -103,7 +101,6 @@ pub struct FigurePair {
 impl FigurePair {
     /// Returns `true` if the run is worse than the file by more than a margin in percent. A figure
     /// without a better direction is worse if it deviates either way.
-    #[must_use]
     pub fn is_worse(&self, margin_percent: f64) -> bool {
         self.percent.is_some_and(|percent| match self.what.better() {
             Some(Direction::LowerIsBetter) => percent > margin_percent,
@@ -124,7 +121,6 @@ pub struct MachineComparison {
 
 impl MachineComparison {
     /// Compares a run's figures with those of a file.
-    #[must_use]
     pub fn of(file: &MachineFile, result: &MachineFile, margin_percent: f64) -> Self {
         let of_file =
             |(what, value)| FigurePair { what, file: Some(value), result: None, percent: None };
@@ -291,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_lacks_is_shown_and_not_judged() {
+    fn cells_missing_on_one_side_are_shown_and_not_judged() {
         let mut file = figures_with(100, 10);
         file.memory.cache_latency_ns = vec![1.0];
         let nothing = MachineFile::default();

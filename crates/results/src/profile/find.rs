@@ -25,13 +25,11 @@ pub struct Distance {
 
 impl Distance {
     /// Returns the number of all accesses.
-    #[must_use]
     pub const fn all(&self) -> u64 {
         self.local + self.remote + self.unplaced
     }
 
     /// Returns the remote share of accesses of known distance, 0 to 1.
-    #[must_use]
     pub fn remote_share(&self) -> Option<f64> {
         let known = self.local + self.remote;
         (known > 0).then(|| self.remote as f64 / known as f64)
@@ -94,7 +92,6 @@ pub struct FarRegion<'a, 'b> {
 
 impl<'a> ProfileSummary<'a> {
     /// Summarises a profile.
-    #[must_use]
     pub fn of(profile: &'a Profile) -> Self {
         let program = &profile.program;
         let mut regions: Vec<RegionUse<'a>> =
@@ -126,7 +123,6 @@ impl<'a> ProfileSummary<'a> {
     }
 
     /// Returns the regions used from other nodes, most remote accesses first.
-    #[must_use]
     pub fn far_regions(&self) -> Vec<FarRegion<'a, '_>> {
         let all = self.distance.all().max(1) as f64;
         let is_named = |of: &&RegionUse<'_>| of.distance.remote as f64 >= NAMED_SHARE * all;
@@ -148,7 +144,6 @@ impl<'a> ProfileSummary<'a> {
     }
 
     /// Returns the mean latencies of local and of remote loads in cycles, if samples have them.
-    #[must_use]
     pub fn load_cycles(&self) -> (Option<f64>, Option<f64>) {
         let of = |remote| {
             let accesses = self.regions.iter().flat_map(|of| &of.region.accesses);

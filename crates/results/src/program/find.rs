@@ -40,7 +40,6 @@ pub struct RemoteRegion {
 
 /// Returns the innermost place of the user's code with a known source line, else the innermost
 /// function with a name. Allocators and runtimes are skipped, because nothing can be changed there.
-#[must_use]
 pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
     let own = || places.iter().filter(|place| !runtimes::is_of_runtime(place));
     let with_line = own().find(|place| place.line.is_some());
@@ -49,7 +48,6 @@ pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
 
 /// Returns the data files on disk that a program maps, with their page counts. Their pages stay on
 /// the node that read them first, possibly for another program.
-#[must_use]
 pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
     let places = program.regions.iter().flat_map(|region| {
         let touched = region.first_touches.iter().flat_map(|touches| &touches.at);
@@ -79,7 +77,6 @@ fn is_in_memory(name: &str) -> bool {
 impl RemoteCost {
     /// Computes the cost for a program that took `time_ns` over all threads, on a machine with
     /// these nodes and latencies; rows are the cpu's node.
-    #[must_use]
     pub fn of(
         program: &ProgramMemory,
         time_ns: f64,
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_costs_what_its_remote_accesses_take_beyond_local_ones() {
+    fn a_region_costs_the_extra_time_of_its_remote_accesses() {
         let program = ProgramMemory {
             regions: vec![
                 region("local", &[(0, 0, 500)]),
@@ -160,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_with_a_line_is_told_before_one_with_a_name() {
+    fn a_place_with_a_line_comes_before_one_with_only_a_name() {
         let place = |function: Option<&str>, line: Option<&str>| CodePlace {
             object: "a".to_owned(),
             offset: 1,
@@ -175,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_data_are_told_from_programs_and_libraries() {
+    fn data_files_are_distinguished_from_programs_and_libraries() {
         let pages = |name: &str, object: &str| {
             let place =
                 CodePlace { object: object.to_owned(), offset: 0, function: None, line: None };

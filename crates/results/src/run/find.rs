@@ -56,7 +56,6 @@ pub struct Progress {
 
 impl Progress {
     /// Returns the share of windows that were disturbed, 0 to 1.
-    #[must_use]
     pub fn disturbed_share(&self) -> f64 {
         // Counts of windows stay far below 2^52, so `f64` holds them exactly.
         if self.windows == 0 { 0.0 } else { self.disturbed as f64 / self.windows as f64 }
@@ -137,7 +136,6 @@ impl<'a> Summary<'a> {
     ///
     /// Failed cells, and cells that an interrupted run did not finish, have no proof of placement
     /// and give no figures.
-    #[must_use]
     pub fn of(document: &'a Document) -> Self {
         let run = &document.run;
         let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
@@ -178,7 +176,6 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns the core clock of `cpu` in GHz, if it was measured.
-    #[must_use]
     pub fn clock_ghz(&self, cpu: CpuId) -> Option<f64> {
         let core = self.cores.iter().find(|core| core.cpu == cpu)?;
         core.clock_ghz.as_ref().map(|figure| figure.median)
@@ -190,7 +187,6 @@ impl<'a> Summary<'a> {
     /// gives that number independently of the clock. If the measured clock contradicts it, the core
     /// ran at a different frequency during the sweep, so the clock is derived from the sweep's L1
     /// latency instead.
-    #[must_use]
     pub fn cycle_clock_ghz(&self, cpu: CpuId) -> Option<f64> {
         let clock = self.clock_ghz(cpu)?;
         let core = self.cores.iter().find(|core| core.cpu == cpu)?;
@@ -204,7 +200,6 @@ impl<'a> Summary<'a> {
 
     /// Returns the largest size in bytes that caches may hold: the end of the sweep's last cache,
     /// or else the largest cache that the system reports.
-    #[must_use]
     pub fn cached_bytes(&self) -> Option<f64> {
         let ends = self.curves.first().and_then(|curve| {
             let caches = curve.levels.iter().rev();
@@ -220,7 +215,6 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns the machine's host name, or else its processor model, or else "this machine".
-    #[must_use]
     pub fn machine_name(&self) -> &'a str {
         let fact = |name| self.run.environment.facts.get(name).map(String::as_str);
         fact("hostname").or_else(|| fact("cpu_model")).unwrap_or("this machine")

@@ -15,7 +15,6 @@ type Rank = (Team, numalab_record::WorkerPlan);
 ///
 /// Columns are as wide as their contents. The text is empty for a run without latency cells. Ranks
 /// measured both one at a time and all at once give two tables, one below the other.
-#[must_use]
 pub fn latency_table(document: &Document) -> String {
     let cells: Vec<CellSummary<'_>> = document.cells.iter().map(CellSummary::of).collect();
     let mut ranks: BTreeMap<Rank, BTreeMap<u64, &CellSummary<'_>>> = BTreeMap::new();

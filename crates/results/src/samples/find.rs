@@ -69,7 +69,6 @@ impl SampleComparison {
     /// Returns the improvement of the candidate's mean in percent, as commonly published: for times
     /// `mean(baseline) / mean(candidate) - 1`, for rates the inverse ratio. The interval is
     /// Fieller's; `None` if it is unbounded.
-    #[must_use]
     pub fn gain_of_means(&self) -> Option<Estimate> {
         let (below, above) = match self.direction {
             Direction::LowerIsBetter => (&self.candidate, &self.baseline),
@@ -82,19 +81,16 @@ impl SampleComparison {
     }
 
     /// Returns the percentile at which the far ends differ.
-    #[must_use]
     pub fn far_end(&self) -> Option<FarEnd> {
         FarEnd::of(&self.extremes, self.direction, self.margin)
     }
 
     /// Reports whether the candidate's far end is shown to be worse.
-    #[must_use]
     pub fn is_far_end_worse(&self) -> bool {
         self.far_end().as_ref().is_some_and(FarEnd::is_shown_worse)
     }
 
     /// Returns `true` if the candidate is worse by more than the margin.
-    #[must_use]
     pub fn is_worse(&self) -> bool {
         self.found.verdict == Verdict::Worse && self.found.is_beyond_margin()
     }

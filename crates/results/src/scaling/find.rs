@@ -30,7 +30,6 @@ pub struct ScalingSummary<'a> {
 
 impl<'a> ScalingSummary<'a> {
     /// Analyses a run.
-    #[must_use]
     pub fn of(scaling: &'a Scaling) -> Self {
         Self {
             scaling,

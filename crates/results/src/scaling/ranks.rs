@@ -26,7 +26,6 @@ pub struct RanksReport<'a> {
 
 impl RanksReport<'_> {
     /// Returns what the launch did not get: cells that could not be measured, and huge pages.
-    #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
         let is_one = |finding: &&RunFinding| {
             matches!(finding.what, Oddity::Failed { .. } | Oddity::HugePagesMissing { .. })
@@ -148,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disturbed_windows_are_told_with_the_rank_that_has_most() {
+    fn disturbed_windows_are_reported_with_the_rank_that_has_most() {
         let mut table = table();
         assert_eq!(ranks_disturbed(&table), None);
         for rank in &mut table.ranks {
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_are_not_said_to_leave_out_what_is_all_they_have() {
+    fn medians_of_disturbed_windows_alone_do_not_claim_to_leave_them_out() {
         let mut table = table();
         table.ranks.truncate(1);
         table.ranks[0].windows = vec![2; 2];

@@ -12,7 +12,6 @@ const FOLLOW_PERCENT: f64 = 50.0;
 const ORDER_MARGIN: f64 = 0.05;
 
 /// Judges a check's result on this machine.
-#[must_use]
 pub fn judge(found: &CheckFound, machine: &Machine) -> CheckOutcome {
     let is_right = match found {
         CheckFound::Pins { right, wrong } => !right.is_empty() && wrong.is_empty(),
@@ -34,7 +33,6 @@ pub fn judge(found: &CheckFound, machine: &Machine) -> CheckOutcome {
 }
 
 /// Returns the pairs of a latency matrix with the machine's distances.
-#[must_use]
 pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
     let mut pairs = Vec::new();
     for &from in &by_node.rows {
@@ -49,7 +47,6 @@ pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
 }
 
 /// Returns pairs with the same cpus in which the closer memory, by distance, is the slower.
-#[must_use]
 pub fn inversions(pairs: &[NodeLatency]) -> Vec<(NodeLatency, NodeLatency)> {
     let is_inverted = |near: &NodeLatency, far: &NodeLatency| {
         near.from == far.from

@@ -112,7 +112,6 @@ pub struct Effect {
 
 impl<'a> StudySummary<'a> {
     /// Analyses all finished blocks of a study.
-    #[must_use]
     pub fn of(document: &'a StudyDocument) -> Self {
         let asked = asked(&document.run);
         let looks = looks(&document.journal);
@@ -148,7 +147,6 @@ impl<'a> StudySummary<'a> {
     }
 
     /// Returns `true` if every answer's interval extends at most `percent` to either side.
-    #[must_use]
     pub fn is_precise(&self, percent: f64) -> bool {
         let mut answers = self.answers().peekable();
         let narrow = |effect: &Effect| {
@@ -159,7 +157,6 @@ impl<'a> StudySummary<'a> {
     }
 
     /// Returns the backend's notices from before the start, without duplicates.
-    #[must_use]
     pub fn notices(&self) -> Vec<&Notice> {
         let mut notices: Vec<&Notice> = Vec::new();
         for entry in &self.document.journal {
@@ -174,7 +171,6 @@ impl<'a> StudySummary<'a> {
     }
 
     /// Returns the environment of the first session.
-    #[must_use]
     pub fn first_facts(&self) -> BTreeMap<String, String> {
         let mut began = self.document.journal.iter().filter_map(|entry| match entry {
             Entry::Began { environment, .. } => Some(environment.facts.clone()),
@@ -185,7 +181,6 @@ impl<'a> StudySummary<'a> {
 
     /// Returns the facts of the environment that differ between sessions: one value per session, by
     /// name.
-    #[must_use]
     pub fn changed_facts(&self) -> BTreeMap<String, Vec<String>> {
         let sessions: Vec<_> = self
             .document
@@ -211,7 +206,6 @@ impl<'a> StudySummary<'a> {
 
     /// Returns, for each treatment, the number of samples taken and the number of those disturbed,
     /// without warm-ups.
-    #[must_use]
     pub fn disturbed(&self) -> Vec<(usize, usize)> {
         let mut counts = vec![(0, 0); self.document.run.treatments.len()];
         let warm_ups = self.document.run.rules.warm_ups;
@@ -225,7 +219,6 @@ impl<'a> StudySummary<'a> {
     }
 
     /// Returns the medians of a workload's counters, by counter and treatment.
-    #[must_use]
     pub fn counters(&self, workload: usize) -> BTreeMap<String, Vec<Option<f64>>> {
         let treatments = self.document.run.treatments.len();
         let warm_ups = self.document.run.rules.warm_ups;
@@ -251,13 +244,11 @@ impl<'a> StudySummary<'a> {
 
 impl Subject {
     /// Returns workload and metric: `sched-pipe time-per-op`.
-    #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.name, self.quantity.metric)
     }
 
     /// Returns the median of a treatment.
-    #[must_use]
     pub fn median(&self, treatment: usize) -> Option<f64> {
         let column = self.cells.treatments.get(treatment)?;
         Sample::new(column.clone()).ok().map(|sample| sample.median())
@@ -274,7 +265,6 @@ impl Subject {
     }
 
     /// Returns the number of blocks analysed.
-    #[must_use]
     pub fn blocks(&self) -> usize {
         self.cells.blocks.len()
     }
@@ -282,7 +272,6 @@ impl Subject {
 
 impl Effect {
     /// Returns `true` if the first samples of each cell lead to another verdict.
-    #[must_use]
     pub fn verdicts_differ(&self) -> bool {
         let word = |verdict: Verdict| std::mem::discriminant(&verdict);
         self.first.as_ref().is_some_and(|first| word(first.verdict) != word(self.found.verdict))

@@ -140,7 +140,6 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
 const USEFUL_MOST_S: f64 = 900.0;
 
 /// Returns a study's duration: `about 12 min`.
-#[must_use]
 pub fn time_words(time: &StudyTime) -> String {
     match time {
         StudyTime::About { seconds } => format!("about {}", seconds_words(*seconds)),
@@ -176,7 +175,6 @@ fn decided(of: &Decisions) -> Vec<String> {
 }
 
 /// Returns a warning that the blocks are too few to show any difference.
-#[must_use]
 pub fn too_few_blocks(fewest: usize) -> String {
     format!(
         "too few blocks to show a difference unless values do not vary: this study's metrics and \

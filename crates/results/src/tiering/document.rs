@@ -28,7 +28,6 @@ pub struct TieringFinding {
 
 impl<'a> TieringDocument<'a> {
     /// Makes the document of a probe.
-    #[must_use]
     pub fn of(probed: &'a TieringProbed) -> Self {
         let findings = Contradiction::all(probed).into_iter().map(|found| match found {
             Contradiction::NotOfMemory { latency_ns, predicted_ns } => TieringFinding {

@@ -29,7 +29,6 @@ pub enum Contradiction {
 
 impl Contradiction {
     /// Returns all contradictions of a probe.
-    #[must_use]
     pub fn all(probed: &TieringProbed) -> Vec<Self> {
         let both = |one, other| probed.value(one).zip(probed.value(other));
         let time = both("latency", "predicted").filter(|(latency_ns, predicted_ns)| {
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_agree_and_those_that_are_not_there_are_none() {
+    fn consistent_and_missing_figures_are_not_findings() {
         let agree = [
             ("latency", 121.0),
             ("predicted", 118.0),

@@ -129,7 +129,7 @@ fn tried(change: f64, ends: (f64, f64), verdict: VerdictWord) -> Advice {
 }
 
 #[test]
-fn the_answer_says_what_is_best_by_how_much_and_how_that_is_known() {
+fn the_answer_names_the_best_placement_its_gain_and_the_evidence() {
     let bound = option(Candidate::Bind { node: 1 }, Some((-25.5, -32.0, -18.0)));
     let predicted = advice(TrialPlace::Guest, vec![bound]);
     assert_eq!(title(&predicted), "Bind to node 1: -25.5 % of the time, predicted");
@@ -180,7 +180,7 @@ fn said(of: &Advice, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_a_machine_cannot_have_is_said_of_this_machine_alone() {
+fn a_machines_limits_are_stated_for_that_machine_alone() {
     let mut small = advice(TrialPlace::Host, Vec::new());
     assert_eq!(said(&small, "Not here"), [""; 0]);
     small.machine.has_memory[1] = false;
@@ -280,7 +280,7 @@ fn every_candidate_has_its_words() {
 }
 
 #[test]
-fn what_the_author_must_change_is_told_in_place_of_a_command() {
+fn a_change_for_the_author_replaces_the_command() {
     let use_it = |candidate| {
         let of =
             advice(TrialPlace::Emulation, vec![option(candidate, Some((-25.0, -30.0, -20.0)))]);

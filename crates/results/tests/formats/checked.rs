@@ -112,7 +112,7 @@ fn a_self_test_is_fine_only_if_all_was_checked_and_passed() {
 }
 
 #[test]
-fn what_a_check_found_is_in_words_that_name_the_place() {
+fn the_findings_of_a_check_name_the_place() {
     let found = |of: CheckFound| {
         let page = self_test(vec![passed(Check::Pins, of)]).page();
         page.parts[0].panels[0].table.rows[0][2].clone()

@@ -92,7 +92,7 @@ fn nodes_of_one_tier_have_no_table_of_moves() {
 }
 
 #[test]
-fn counts_since_boot_of_a_node_that_has_just_come_do_not_stand_among_those_of_a_second() {
+fn counts_since_boot_of_a_new_node_are_not_mixed_with_those_of_a_second() {
     let rates = Some(Counters { hit: 7.0, ..Counters::default() });
     let moves_rates = Some(TierMoves { promoted: 3.0, ..TierMoves::default() });
     let watched = NodeView { rates, moves_rates, ..node(0, Some(4)) };
@@ -277,7 +277,7 @@ fn a_heap_of_our_own_has_its_picture_and_no_domains() {
 }
 
 #[test]
-fn what_is_not_as_expected_is_one_line_with_what_was_found_and_what_was_expected() {
+fn each_unmet_expectation_is_one_line_with_the_found_and_the_expected_value() {
     let guest = || Some("vm".to_owned());
     let nodes = NodeSet::from_iter([NodeId(0), NodeId(1)]);
     let elsewhere = |guest, share, most| Unmet::Elsewhere {

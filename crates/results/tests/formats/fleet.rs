@@ -110,7 +110,7 @@ fn outliers(claims: Vec<Claim>) -> String {
 }
 
 #[test]
-fn what_no_second_run_confirms_is_to_be_measured_again() {
+fn changes_without_a_confirming_run_are_to_be_measured_again() {
     let of = |host: &str, seen| claim(host, Scope::Host, -25.0, seen);
     let farthest = "the farthest is a (host): bandwidth 25.0 % lower than its peers'";
     let all = outliers(vec![of("a", Some(true)), of("b", Some(true))]);

@@ -75,7 +75,7 @@ fn the_kept_comparison_has_the_kept_page() {
 }
 
 #[test]
-fn the_kept_page_of_the_run_in_html_is_what_it_is_made_into_now() {
+fn the_kept_html_page_of_the_run_matches_the_present_renderer() {
     let document = run(&repository().join("docs/examples/run"));
     let page = Summary::of(&document).page().redacted().html();
     assert_same(&page, "docs/examples/run/report.html");
@@ -107,7 +107,7 @@ fn a_study_of_the_first_version_has_its_page_and_its_rows() {
 }
 
 #[test]
-fn what_is_private_in_a_kept_run_is_in_no_format_of_its_redacted_page() {
+fn private_facts_of_a_kept_run_are_in_no_format_of_its_redacted_page() {
     let mut document = run(&repository().join("docs/examples/run"));
     let facts = &mut document.run.environment.facts;
     facts.insert("hostname".to_owned(), "annas-laptop".to_owned());

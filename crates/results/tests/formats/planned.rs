@@ -92,7 +92,7 @@ fn the_order_shows_four_blocks_and_counts_the_others() {
 }
 
 #[test]
-fn a_plan_that_stands_in_nobodys_way_says_how_much_it_is_and_no_more() {
+fn a_plan_without_obstacles_prints_only_its_size() {
     let of = PlannedStudy {
         note: None,
         cannot_run: None,
@@ -112,7 +112,7 @@ fn a_plan_that_stands_in_nobodys_way_says_how_much_it_is_and_no_more() {
 }
 
 #[test]
-fn what_it_can_decide_is_a_table_of_blocks_by_spread() {
+fn decidable_effects_are_a_table_of_blocks_by_spread() {
     let found = lines(&plan(), "Detectable changes");
     assert_eq!(found[0], "The least change in memory.rate that four of five studies detect,");
     assert_eq!(found[2], "  blocks       1 %     2.5 %");

@@ -82,7 +82,7 @@ fn a_process_with_every_kind_of_problem_is_as_it_was_in_every_format() {
 }
 
 #[test]
-fn a_redacted_process_says_neither_its_arguments_nor_where_its_files_lie() {
+fn a_redacted_process_shows_neither_arguments_nor_paths() {
     let mut view = process();
     view.command =
         "./solver --token=a-secret-of-anna --input rates --steps 1000 --name of-bob".into();

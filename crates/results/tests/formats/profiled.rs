@@ -211,7 +211,7 @@ fn a_profile_of_a_machine_that_is_emulated_is_as_it_was_in_every_format() {
 }
 
 #[test]
-fn each_source_says_how_it_looked_and_of_what_its_figures_are() {
+fn each_source_describes_its_method_and_the_unit_of_its_figures() {
     let sources = [
         ProfileSource::Samples {
             unit: SamplingUnit::Ibs,

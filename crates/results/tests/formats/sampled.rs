@@ -54,7 +54,7 @@ fn an_answer_that_is_open_says_how_many_values_would_do() {
 }
 
 #[test]
-fn samples_that_drift_are_not_decided_and_the_way_is_told() {
+fn drifting_samples_are_undecided_and_the_remedy_is_given() {
     let rising: Vec<f64> = (0..40).map(|at| 100.0 + f64::from(at)).collect();
     let falling: Vec<f64> = rising.iter().rev().copied().collect();
     let found = compared([rising, falling], Direction::LowerIsBetter);
@@ -128,7 +128,7 @@ fn machine() -> MachineComparison {
 }
 
 #[test]
-fn a_machine_file_beside_a_run_is_as_it_was_in_every_format() {
+fn the_machine_file_of_a_run_is_unchanged_in_every_format() {
     whole::compare("machine", &machine().document());
 }
 

@@ -24,7 +24,7 @@ fn latency_ns(figures: &MachineFile, from: u32, to: u32) -> f64 {
 }
 
 #[test]
-fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
+fn a_machine_file_has_the_measured_figures_and_names_the_missing_ones() {
     let captured = capture(&runs::two_nodes());
     let figures = &captured.figures;
     for (from, to, ns) in [(0, 0, 86.4), (0, 1, 140.1), (1, 0, 140.1), (1, 1, 86.4)] {
@@ -93,7 +93,7 @@ fn read_by_two(together_gb_per_s: f64) -> Captured {
 }
 
 #[test]
-fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long() {
+fn memory_that_gives_more_cores_no_more_is_saturated_even_without_long_waits() {
     let full = read_by_two(25.0);
     let curve =
         &full.figures.memory.load.first().expect("24.4 GB/s by one are all that there is").curves
@@ -143,7 +143,7 @@ fn a_walk_that_takes_longer_than_its_access_has_a_time_beyond_it() {
 }
 
 #[test]
-fn what_one_core_writes_past_its_caches_is_so_many_lines_at_a_time() {
+fn a_cores_non_temporal_stores_are_limited_to_a_number_of_lines_at_a_time() {
     let core = capture(&runs::one_node()).figures.memory.core.expect("a core");
     let lines = f64::from(core.writes.expect("write-nt by one core"));
     let reads = f64::from(core.misses + core.prefetch.expect("some are prefetched"));

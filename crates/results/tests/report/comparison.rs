@@ -68,7 +68,7 @@ fn a_fifth_more_bandwidth_is_better() {
 }
 
 #[test]
-fn a_change_within_the_tolerance_is_no_change_however_sure() {
+fn a_change_within_the_tolerance_is_not_reported_even_if_certain() {
     let comparison = compared("", 1.015);
     assert!(!comparison.any_worse());
     assert_eq!(with(&comparison, Verdict::Better), [""; 0]);
@@ -117,7 +117,7 @@ fn a_cell_that_leaves_its_kind_in_one_run_was_seen_once() {
 }
 
 #[test]
-fn what_was_measured_in_one_run_only_is_listed_and_not_judged() {
+fn cells_of_only_one_run_are_listed_and_not_judged() {
     let mut candidate = runs::two_nodes();
     let reason = "no memory".to_owned();
     candidate.cells[7].ended = Some(Outcome::Failed { reason });
@@ -154,7 +154,7 @@ fn a_comparison_reads_as_it_did() {
 }
 
 #[test]
-fn the_json_of_a_comparison_says_what_was_found() {
+fn the_json_of_a_comparison_has_its_findings() {
     let json = compared("latency/cpu1/node1", 1.2).document().json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/comparison-2");

@@ -37,7 +37,7 @@ fn read(report: &Value) -> MemoryReport {
 }
 
 #[test]
-fn the_terminal_text_says_who_accessed_which_node_and_what_it_cost() {
+fn the_terminal_text_shows_which_thread_accessed_which_node_at_which_cost() {
     let text = read(&report()).page().terminal(Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("memory-terminal", text);

@@ -164,7 +164,7 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
 }
 
 #[test]
-fn a_disturbed_step_is_told_before_what_rests_on_it() {
+fn a_disturbed_step_is_reported_before_the_claims_that_use_it() {
     let mut scaling = with_contention();
     assert_eq!(says(&scaling, "disturbance"), Vec::<String>::new());
     scaling.steps[0].disturbed = Some(0.04);
@@ -224,7 +224,7 @@ fn a_cache_as_slow_as_memory_is_not_said_to_hold_anything() {
 }
 
 #[test]
-fn what_ranks_of_a_ccd_cost_each_other_is_laid_to_the_ccd() {
+fn the_slowdown_among_ranks_of_a_ccd_is_attributed_to_the_ccd() {
     let scaling = scaling(&|ccd, _, _| 100.0 + 20.0 * ccd as f64);
     let found = says(&scaling, "CCD");
     assert!(
@@ -237,7 +237,7 @@ fn what_ranks_of_a_ccd_cost_each_other_is_laid_to_the_ccd() {
 }
 
 #[test]
-fn what_the_memory_controllers_cost_is_not_laid_to_the_ccd() {
+fn the_cost_of_memory_controllers_is_not_attributed_to_the_ccd() {
     let scaling = scaling(&|_, node, _| 100.0 + 20.0 * node as f64);
     let found = says(&scaling, "CCD");
     assert!(found[0].contains("makes no difference beyond the spread"), "{found:?}");

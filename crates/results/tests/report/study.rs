@@ -106,7 +106,7 @@ fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
 }
 
 #[test]
-fn a_word_that_levels_fill_in_is_explained_beside_the_command() {
+fn a_placeholder_filled_in_by_levels_is_explained_next_to_the_command() {
     let mut document = studies::two_by_two();
     for (index, value) in [(0, "off"), (1, "on"), (2, "off"), (3, "on")] {
         let settings = &mut document.run.treatments[index].settings;
@@ -141,7 +141,7 @@ fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
 }
 
 #[test]
-fn on_a_shared_machine_no_interval_is_narrower_than_what_the_baseline_shows_against_itself() {
+fn on_a_shared_machine_no_interval_is_narrower_than_that_of_the_baseline_against_itself() {
     let shared = |document: &mut StudyDocument| {
         for entry in &mut document.journal {
             let Entry::Sample(sample) = entry else { continue };
@@ -372,7 +372,7 @@ fn facts_are_shown_and_not_tested() {
 }
 
 #[test]
-fn six_blocks_decide_a_metric_beside_which_there_are_only_facts() {
+fn six_blocks_decide_a_metric_when_the_others_are_facts() {
     let metrics =
         vec![("copy", Quantity::lower("time", "s")), ("copy", Quantity::higher("local", "%"))];
     let factors = vec![studies::choice("alloc", &["blind", "numa"])];
@@ -442,7 +442,7 @@ fn on_one_node(blocks: usize) -> StudyDocument {
 }
 
 #[test]
-fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
+fn a_treatment_without_effect_here_is_the_first_sentence_with_its_largest_cost() {
     let document = on_one_node(10);
     let summary = StudySummary::of(&document);
     let asked = effect(&summary, "a time", "numa_balancing 0 → 1");
@@ -462,7 +462,7 @@ fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
 }
 
 #[test]
-fn a_baseline_of_too_few_blocks_reassures_nobody() {
+fn too_few_baseline_blocks_give_no_assurance() {
     let document = on_one_node(2);
     let text = StudySummary::of(&document).page().markdown();
     let expected = "Too few blocks to tell (2; at least 6 are needed); the baseline differed from itself \
@@ -519,7 +519,7 @@ fn a_page_opens_with_the_answer_and_its_picture_and_ends_with_the_method() {
 }
 
 #[test]
-fn where_no_number_of_blocks_decides_the_page_says_what_would() {
+fn where_no_number_of_blocks_decides_the_page_names_a_better_way() {
     let said = |spread: f64| {
         let metrics = vec![("shell", Quantity::lower("time", "s"))];
         let factors = vec![studies::choice("command", &["A", "B"])];

@@ -75,7 +75,7 @@ fn the_matrix_says_how_much_of_it_is_the_page_walk_where_that_is_much() {
 }
 
 #[test]
-fn a_remote_access_costs_what_the_matrix_says() {
+fn a_remote_access_costs_the_time_of_the_matrix() {
     let document = runs::two_nodes();
     let summary = Summary::of(&document);
     let Remote::Measured(cost) = &summary.remote else {
@@ -126,7 +126,7 @@ fn an_interrupted_run_says_all_that_went_wrong_with_it() {
 }
 
 #[test]
-fn disturbed_windows_are_left_out_of_the_figure_and_kept_beside_it() {
+fn disturbed_windows_are_kept_but_left_out_of_the_figure() {
     let document = runs::interrupted();
     let summary = Summary::of(&document);
     let figures = &summary.cells[5].figures[0];
@@ -149,7 +149,7 @@ fn a_clock_that_is_not_invariant_and_much_disturbance_are_odd() {
 }
 
 #[test]
-fn memory_on_another_node_or_without_proof_is_what_casts_most_doubt() {
+fn memory_on_another_node_or_without_proof_is_the_first_doubt() {
     let mut document = runs::two_nodes();
     let placement = &mut document.cells[40].placements[0];
     let pages = placement.pages_per_node.clone();
@@ -214,7 +214,7 @@ fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
 }
 
 #[test]
-fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
+fn a_guest_with_huge_pages_that_are_small_on_the_host_is_warned() {
     let mut document = runs::one_node();
     let fact = ("hypervisor".to_owned(), "KVM".to_owned());
     document.run.environment.facts.extend([fact]);
@@ -233,7 +233,7 @@ fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
 }
 
 #[test]
-fn what_the_tlb_holds_is_on_the_page_and_in_json() {
+fn the_reach_of_the_tlb_is_on_the_page_and_in_json() {
     let document = runs::one_node();
     let summary = Summary::of(&document);
     let page = summary.page().terminal(numalab_page::Style::Plain);
@@ -290,7 +290,7 @@ fn the_latency_of_a_single_cell_is_printed() {
 }
 
 #[test]
-fn what_caches_hold_is_never_called_memory() {
+fn sizes_within_caches_are_never_called_memory() {
     let mut document = runs::two_nodes();
     document.cells.retain(|cell| cell.cell.id.0.contains("536870912"));
     for cell in &mut document.cells {
@@ -381,7 +381,7 @@ fn cycles_of_an_l1_hit_are_whole_though_the_clock_was_taken_at_another_frequency
 }
 
 #[test]
-fn cells_of_a_kind_without_a_part_of_its_own_are_on_the_page_and_others_not_twice() {
+fn cells_of_a_kind_without_a_section_are_on_the_page_and_no_cell_is_there_twice() {
     let page = |document: &Document| Summary::of(document).page().markdown();
     let frames = page(&runs::frames());
     let rows = ["2 cpus, 1G each | elapsed | s | 2.5", "2 cpus, 1G each | local-share | x | 1.0"];

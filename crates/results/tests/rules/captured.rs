@@ -76,7 +76,7 @@ fn a_run_that_measured_nothing_says_of_everything_that_it_is_left_out() {
 }
 
 #[test]
-fn what_is_true_of_a_moment_is_no_part_of_a_machine() {
+fn momentary_facts_are_not_part_of_a_machine() {
     let mut of = document(Vec::new());
     of.run.machine.nodes[0].free_bytes = Some(7);
     of.run.machine.nodes[1].huge_pages =
@@ -108,7 +108,7 @@ fn latencies_that_were_measured_are_taken_over_and_the_others_named() {
 }
 
 #[test]
-fn caches_have_what_a_hit_takes_and_sizes_far_off_are_those_that_were_found() {
+fn caches_have_hit_times_and_implausible_sizes_are_replaced_by_measured_ones() {
     let caches = [
         cache(1, CacheKind::Instruction, 64 << 10),
         cache(1, CacheKind::Data, 32 << 10),
@@ -275,7 +275,7 @@ fn a_saturated_curve_becomes_one_of_rising_traffic_and_latency() {
 }
 
 #[test]
-fn why_a_node_has_no_curve_is_told() {
+fn a_node_without_a_curve_has_a_reason() {
     let why = |cells| {
         let captured = capture(&document(cells));
         match remarks(&captured, |remark| matches!(remark, Remark::NoLoad { .. }))[0] {

@@ -46,7 +46,7 @@ fn answers(rows: &[ComparedCell]) -> Vec<Answer> {
 const NOISE: [f64; 4] = [0.997, 1.0, 1.002, 1.004];
 
 #[test]
-fn what_every_cell_of_a_kind_loses_is_worse_for_the_kind_and_for_cells() {
+fn a_loss_in_every_cell_of_a_kind_is_reported_for_the_kind_and_the_cells() {
     let found = compared(&runs(&NOISE, 1.0), &runs(&NOISE, 1.1));
     let [kind] = &found.kinds[..] else { panic!("{:?}", found.kinds) };
     assert_eq!(kind.of, Compared::Kind { kind: "latency", cells: 4 });
@@ -186,7 +186,7 @@ fn cells_that_a_side_or_a_run_lacks_are_listed() {
 }
 
 #[test]
-fn what_is_not_above_0_has_no_ratio_and_is_not_compared() {
+fn values_not_above_0_have_no_ratio_and_are_not_compared() {
     let of = |ns: f64| run(vec![sized(1, ns), sized(2, 200.0)]);
     let found = compared(&[of(0.0)], &[of(100.0)]);
     assert_eq!(found.rows.len(), 1);

@@ -102,7 +102,7 @@ fn memory_on_a_node_without_cpus_is_moved_to_the_guest() {
 }
 
 #[test]
-fn a_guest_that_takes_commands_is_pinned_each_virtual_cpu_to_the_memory_of_its_own_node() {
+fn a_guest_that_takes_commands_has_each_vcpu_pinned_near_the_memory_of_its_node() {
     let memory = |guest_node, on: u32| GuestMemory {
         guest_node: Some(guest_node),
         bytes_by_node: bytes(&[(on, 50)]),
@@ -179,7 +179,7 @@ fn a_pinned_guest_is_expected_on_one_node_and_no_more_than_a_twentieth_remote() 
 }
 
 #[test]
-fn what_has_no_memory_of_anyone_meets_no_expectation() {
+fn a_subject_without_memory_fails_every_expectation() {
     let heap = HeapView { source: HeapSource::Frames, nodes: Vec::new(), xen: None, picture: None };
     let expected = [Expectation::Pinned, Expectation::Local { least: 0.5 }];
     assert_eq!(unmet(&View::Heap(heap), &expected), [Unmet::NotOfThis, Unmet::NotOfThis]);

@@ -47,7 +47,7 @@ fn a_heaps_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
 }
 
 #[test]
-fn a_heap_is_scattered_if_half_of_what_is_free_is_in_small_pieces() {
+fn a_heap_is_fragmented_if_half_of_its_free_memory_is_in_small_pieces() {
     let scattered = HeapProblem::HeapScattered { node: NodeId(0), share: 0.5 };
     assert_eq!(problems(vec![node(0, 500, Some(250))]), [scattered]);
     assert_eq!(problems(vec![node(0, 500, Some(251))]), []);

@@ -67,7 +67,7 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
 }
 
 #[test]
-fn what_the_kernel_can_free_at_once_is_room() {
+fn memory_that_the_kernel_can_free_at_once_is_available() {
     let cached = NodeView { page_cache_bytes: 2 * MIB, ..node(0, 37) };
     assert_eq!(problems(vec![cached.clone(), node(1, 900)]).len(), 1);
     let slab = NodeView { slab_reclaimable_bytes: MIB, slab_bytes: 700 * MIB, ..cached };
@@ -107,7 +107,7 @@ fn pool(page_bytes: u64, total: u64, free: u64) -> HugePagePool {
 }
 
 #[test]
-fn reserved_pages_that_nobody_uses_are_what_mends_allocations_elsewhere() {
+fn unused_reserved_pages_are_the_remedy_for_allocations_elsewhere() {
     let pages = |huge_pages| NodeView { huge_pages, ..with_rates(100.0, 900.0) };
     let used = found(vec![pages(vec![pool(2 * MIB, 8, 0)])]);
     assert_eq!(used[0].what.remedy, Some(Remedy::ReclaimOnNode));
@@ -194,7 +194,7 @@ fn every_size_of_reserved_pages_is_looked_at_by_itself() {
 }
 
 #[test]
-fn a_view_keeps_what_was_seen_beside_what_is_wrong() {
+fn a_view_keeps_its_observations_next_to_its_findings() {
     let view = view(vec![node(3, 10), node(5, 900)]);
     let explored = Explored::of(View::Nodes(view.clone()));
     assert_eq!(explored.view, View::Nodes(view));

@@ -148,7 +148,7 @@ fn threads_on_several_nodes_have_their_memory_spread_and_balancing_is_named_if_i
 }
 
 #[test]
-fn what_threads_were_seen_to_touch_goes_before_where_the_process_has_its_memory() {
+fn the_observed_accesses_of_threads_come_before_the_memory_of_the_process() {
     let seen = ThreadView { touched_pages: bytes(&[(0, 1), (1, 3)]), ..thread(1, 0, "0-3", 0.75) };
     let found = found(process(vec![seen, thread(2, 1, "0-3", 1.0)]));
     let problems: Vec<&Problem> = found.iter().map(|of| &of.what.problem).collect();
@@ -286,7 +286,7 @@ fn a_process_is_swapped_out_from_a_twentieth_and_1_mib_on() {
 }
 
 #[test]
-fn expectations_of_a_process_are_of_its_own_memory_and_what_it_touches() {
+fn expectations_of_a_process_concern_its_memory_and_its_accesses() {
     let view = ProcessView {
         own_bytes_by_node: bytes(&[(0, 75), (1, 25)]),
         remote_share: Some(0.25),

@@ -151,7 +151,7 @@ fn judged(found: CheckFound) -> CheckOutcome {
 }
 
 #[test]
-fn pins_are_right_only_if_some_are_and_none_is_wrong() {
+fn pins_are_right_only_if_there_are_some_and_all_are_right() {
     let cpus = |list: &str| -> CpuSet { list.parse().unwrap() };
     let pins = |right: &str, wrong: &str| {
         let wrong = if wrong.is_empty() { CpuSet::new() } else { cpus(wrong) };

@@ -216,7 +216,7 @@ fn local_bandwidth_has_one_row_for_each_kernel_and_order_sequential_ones_first()
 }
 
 #[test]
-fn round_trips_are_sorted_by_how_near_the_cpus_are_and_by_where_the_line_lies() {
+fn round_trips_are_sorted_by_distance_of_the_cpus_and_node_of_the_line() {
     let mut of = document(vec![
         c2c(0, 1, 0, 40.0),
         c2c(0, 2, 0, 200.0),
@@ -237,7 +237,7 @@ fn round_trips_are_sorted_by_how_near_the_cpus_are_and_by_where_the_line_lies() 
 }
 
 #[test]
-fn cpus_of_a_core_a_node_and_a_package_are_told_apart() {
+fn cpus_of_a_core_a_node_and_a_package_are_distinguished() {
     let mut of = document((1..4).map(|to| c2c(0, to, 0, f64::from(to))).collect());
     let cpus = &mut of.run.machine.cpus;
     cpus[1].core = Some(0);
@@ -251,7 +251,7 @@ fn cpus_of_a_core_a_node_and_a_package_are_told_apart() {
 }
 
 #[test]
-fn a_walk_costs_what_random_order_takes_beyond_page_local_at_the_largest_common_size() {
+fn a_walk_costs_random_minus_page_local_order_at_the_largest_common_size() {
     let at =
         |pattern, size_bytes, ns| latency(LatencyCell { pattern, size_bytes, ..chase(0, 0) }, ns);
     let (random, local) = (AccessPattern::Random, AccessPattern::PageLocal);
@@ -278,7 +278,7 @@ fn a_walk_costs_what_random_order_takes_beyond_page_local_at_the_largest_common_
 }
 
 #[test]
-fn what_modules_move_at_most_is_shared_out_over_nodes_and_caches_do_not_count() {
+fn the_peak_of_the_modules_is_divided_over_nodes_without_caches() {
     let with = |cells| {
         let mut of = with_fact(document(cells), "memory_peak_mb_s", "100000");
         of.run.machine.caches = vec![Cache { size_bytes: Some(32 * MIB), ..l1() }];

@@ -51,7 +51,7 @@ fn cores_that_do_not_get_so_far_saturate_nothing() {
 }
 
 #[test]
-fn memory_is_saturated_where_more_cores_bring_less_than_a_quarter_of_what_they_would() {
+fn memory_is_saturated_where_more_cores_add_less_than_a_quarter_of_their_share() {
     let with = |gb_per_s: f64| {
         let more = bandwidth(stream(vec![worker(0, 0), worker(1, 0)]), gb_per_s);
         let of = document([curve(&[(0, 150.0, 12.0)]), vec![more]].concat());
@@ -65,7 +65,7 @@ fn memory_is_saturated_where_more_cores_bring_less_than_a_quarter_of_what_they_w
 }
 
 #[test]
-fn a_curve_whose_idle_point_was_disturbed_or_slower_than_loaded_ones_is_in_doubt() {
+fn a_curve_with_a_disturbed_or_slow_idle_point_is_in_doubt() {
     let mut cells = curve(&SATURATED);
     let disturb = |cells: &mut Vec<CellResult>, windows: usize| {
         let samples = cells[0].samples.iter_mut().take(windows);
@@ -97,7 +97,7 @@ fn stores_move_the_lines_that_they_read_first() {
 }
 
 #[test]
-fn kernels_are_curves_of_their_own_and_of_one_family() {
+fn kernels_are_separate_curves_of_one_family() {
     let write = |delay| LoadedCell { kernel: StreamKernel::WriteNt, ..loaded(delay) };
     let of_write = |delay: Option<u32>, ns, gb: f64| {
         let mut of = cell(Experiment::Loaded(write(delay)), Metric::Latency, ns);
@@ -125,7 +125,7 @@ fn kernels_are_curves_of_their_own_and_of_one_family() {
 }
 
 #[test]
-fn a_cell_under_load_without_its_bandwidth_is_no_point() {
+fn a_loaded_cell_without_bandwidth_is_not_a_point() {
     let of = document(vec![under_load(None, 100.0, None), under_load(Some(0), 300.0, None)]);
     let summary = Summary::of(&of);
     assert_eq!((only(&summary).points.len(), only(&summary).peak), (1, None));
@@ -166,7 +166,7 @@ fn named(caches: &[(u8, u64)]) -> (Vec<LevelName>, Vec<(u8, u64)>) {
 }
 
 #[test]
-fn plateaus_are_named_after_the_reported_caches_and_what_is_not_found_is_listed() {
+fn plateaus_are_named_after_the_reported_caches_and_missing_ones_are_listed() {
     use LevelName::{Cache, Memory, Unexplained};
     let (names, lost) = named(&[(1, 32 << 10), (2, MIB)]);
     assert_eq!((&names[..], &lost[..]), (&[Cache(1), Cache(2), Memory][..], &[][..]));
@@ -183,7 +183,7 @@ fn plateaus_are_named_after_the_reported_caches_and_what_is_not_found_is_listed(
 }
 
 #[test]
-fn what_caches_hold_is_where_the_last_one_ends_or_else_what_is_reported() {
+fn the_caches_hold_up_to_the_measured_end_of_the_last_or_the_reported_size() {
     let cached = |cells: Vec<CellResult>, bytes: u64| {
         let mut of = document(cells);
         of.run.machine.caches = vec![reported(1, 32 << 10), reported(2, bytes)];
@@ -196,7 +196,7 @@ fn what_caches_hold_is_where_the_last_one_ends_or_else_what_is_reported() {
 }
 
 #[test]
-fn two_sizes_are_no_curve_and_one_line_of_each_page_is_none() {
+fn two_sizes_are_not_a_curve_and_neither_is_one_line_of_each_page() {
     let two: Vec<CellResult> = sweep().into_iter().take(2).collect();
     assert!(Summary::of(&document(two)).curves.is_empty());
     let lines = (0..4).map(|at: u64| {

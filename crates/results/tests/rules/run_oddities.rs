@@ -33,7 +33,7 @@ fn a_run_in_which_all_is_as_it_should_be_has_no_findings() {
 }
 
 #[test]
-fn workers_that_were_not_pinned_or_whose_pages_were_elsewhere_are_misplaced() {
+fn workers_that_were_not_pinned_or_had_pages_elsewhere_are_misplaced() {
     let mut cells = matrix([100.0; 2], [200.0; 2]);
     cells[0].placements[0].affinity = CpuSet::from_iter([CpuId(0), CpuId(1)]);
     cells[1].placements[0].pages_per_node.insert(NodeId(0), 1);

@@ -34,7 +34,7 @@ fn a_slower_candidate_is_worse_and_a_lower_rate_too() {
 }
 
 #[test]
-fn what_is_shown_to_be_worse_within_the_margin_is_not_called_worse() {
+fn a_loss_within_the_margin_is_not_called_worse() {
     let [fast, slow] = [values(60, 100.0, 0, 1.0), values(60, 101.5, 0, 1.0)];
     let within = compared([fast.clone(), slow.clone()], Direction::LowerIsBetter, 5.0);
     assert!(!within.is_worse(), "{:?}", within.found);
@@ -54,7 +54,7 @@ fn the_gain_of_means_of_times_is_the_baseline_over_the_candidate() {
 }
 
 #[test]
-fn values_that_are_no_numbers_and_margins_that_are_none_are_refused() {
+fn values_and_margins_that_are_not_numbers_are_refused() {
     let of = |values: [Vec<f64>; 2], margin| {
         let names = ["a", "b"].map(str::to_owned);
         SampleComparison::of(names, values, String::new(), Direction::LowerIsBetter, margin)

@@ -39,7 +39,7 @@ fn efficiency_is_the_part_of_speed_that_is_left_of_the_fewest_ranks_in_the_serie
 }
 
 #[test]
-fn steps_that_differ_in_more_than_ranks_are_series_of_their_own() {
+fn steps_that_differ_in_more_than_ranks_are_separate_series() {
     let other: [fn(ScalingStep) -> ScalingStep; 4] = [
         |step| ScalingStep { mode: Mode::Interleaved, ..step },
         |step| ScalingStep { domains: vec![1], ..step },

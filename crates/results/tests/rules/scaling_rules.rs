@@ -28,7 +28,7 @@ fn of<T>(findings: &[ScalingFinding], pick: impl Fn(&ScalingObservation) -> Opti
 }
 
 #[test]
-fn sizes_are_told_by_the_smallest_cache_that_holds_them_and_those_just_beyond_one_are_left_out() {
+fn sizes_are_named_by_the_smallest_cache_that_holds_them_and_those_just_beyond_are_left_out() {
     let figures = [
         (0.03125, 1.2),
         (0.0625, 2.0),
@@ -65,7 +65,7 @@ fn sizes_are_told_by_the_smallest_cache_that_holds_them_and_those_just_beyond_on
 }
 
 #[test]
-fn without_a_machine_only_flat_stretches_are_told() {
+fn without_a_machine_only_flat_stretches_are_reported() {
     let figures: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
         .into_iter()
         .map(|mib| {
@@ -95,7 +95,7 @@ fn without_a_machine_only_flat_stretches_are_told() {
 }
 
 #[test]
-fn one_size_is_no_curve() {
+fn one_size_is_not_a_curve() {
     let findings = found(vec![placed("one", &[90.0], &[(0, 0)])]);
     assert_eq!(findings, [], "a placed rank at one size shows nothing");
 }
@@ -129,7 +129,7 @@ fn an_l3_that_several_ranks_share_shows_at_the_first_size_that_fits_alone_and_no
 }
 
 #[test]
-fn ranks_with_remote_memory_are_set_beside_those_with_local_memory_of_the_same_step() {
+fn ranks_with_remote_memory_are_compared_with_local_ones_of_the_same_step() {
     let local = [(0, 0), (1, 0), (2, 0), (3, 0)];
     let remote = [(4, 1), (5, 1), (6, 1), (7, 1)];
     let values = [100.0, 101.0, 99.0, 100.0, 180.0, 181.0, 179.0, 180.0];
@@ -185,7 +185,7 @@ fn packed_and_spread(dense_ns: f64, loose_ns: f64) -> Vec<ScalingFinding> {
 }
 
 #[test]
-fn as_many_ranks_packed_more_densely_tell_what_a_ccd_costs() {
+fn equal_ranks_packed_more_densely_show_the_cost_of_a_ccd() {
     let of_ccd = |findings: &[ScalingFinding]| {
         of(findings, |what| match what {
             ScalingObservation::Ccd { .. } => Some(what.clone()),
@@ -221,7 +221,7 @@ fn contention(findings: &[ScalingFinding]) -> Vec<(usize, usize, bool, Option<Ca
 }
 
 #[test]
-fn a_slowdown_is_laid_to_what_alone_carries_more() {
+fn a_slowdown_is_attributed_to_the_only_busier_resource() {
     let one = placed("one", &[100.0], &[(0, 0)]);
     let of = |values: &[f64], places: &[(u32, u32)]| {
         contention(&found(vec![one.clone(), placed("many", values, places)]))
@@ -239,7 +239,7 @@ fn a_slowdown_is_laid_to_what_alone_carries_more() {
 }
 
 #[test]
-fn what_only_a_nodes_memory_carries_more_of_is_told_once_as_its_controllers() {
+fn a_slowdown_of_a_nodes_memory_alone_is_reported_once_as_its_controllers() {
     let one = placed("one", &[100.0], &[(0, 0)]);
     let two = placed("two", &[150.0, 151.0], &[(0, 0), (4, 0)]);
     let findings = found(vec![one.clone(), two]);
@@ -256,7 +256,7 @@ fn what_only_a_nodes_memory_carries_more_of_is_told_once_as_its_controllers() {
 }
 
 #[test]
-fn ranks_at_once_are_set_beside_the_same_ranks_one_after_the_other() {
+fn concurrent_ranks_are_compared_with_the_same_ranks_in_turn() {
     let serial = ScalingStep { serial: true, ..step("turns", &[100.0, 101.0]) };
     let at_once = step("at once", &[140.0, 141.0]);
     let findings = found(vec![serial.clone(), at_once]);

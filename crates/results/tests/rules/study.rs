@@ -111,7 +111,7 @@ fn the_primary_metric_comes_first_and_facts_are_shown_and_not_tested() {
 }
 
 #[test]
-fn a_study_says_what_keeps_it_from_an_answer() {
+fn a_study_names_the_obstacle_to_an_answer() {
     let first = |of: &StudyDocument| StudySummary::of(of).findings()[0].what.clone();
     let mut of = with_rate(simple(1.2));
     assert_eq!(first(&of), StudyObservation::NoPrimary);
@@ -180,7 +180,7 @@ fn of_a_rate_the_best_treatment_is_the_highest() {
 }
 
 #[test]
-fn the_baseline_against_itself_tells_what_the_machine_can_show() {
+fn the_baseline_against_itself_gives_the_smallest_visible_effect() {
     let mut study = run(vec![choice("v", &["a", "b"])], 12);
     study.rules.aa = true;
     let of = document(study, |_, treatment| 1.0 + 0.2 * treatment as f64);
@@ -310,7 +310,7 @@ fn far_ends_of_two_runs_differ_where_medians_do_not_if_each_has_several_sessions
 }
 
 #[test]
-fn runs_without_a_treatment_or_metric_in_common_are_no_pair() {
+fn runs_without_a_common_treatment_or_metric_are_not_a_pair() {
     let old = sessions(2, 1.0);
     let mut other = sessions(2, 1.0);
     other.run.treatments.iter_mut().for_each(|of| of.name.push('!'));
@@ -324,7 +324,7 @@ fn runs_without_a_treatment_or_metric_in_common_are_no_pair() {
 }
 
 #[test]
-fn the_kept_study_still_finds_what_its_report_says() {
+fn the_kept_study_still_has_the_findings_of_its_report() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/study");
     let read = |name: &str| std::fs::read_to_string(format!("{directory}/{name}")).expect(name);
     let of = StudyDocument::from_files(&read("run.json"), &read("journal.jsonl")).expect("kept");

@@ -84,7 +84,6 @@ impl From<BackendError> for PrepareError {
 
 impl PrepareError {
     /// Restores a backend that failed while it was being prepared.
-    #[must_use]
     pub fn restoring(cause: BackendError, backend: Box<dyn Prepared>) -> Self {
         Self { cause, restore: backend.restore().err().map(Box::new) }
     }
@@ -163,13 +162,11 @@ pub enum BackendError {
 
 impl BackendError {
     /// Returns the error for an action that failed.
-    #[must_use]
     pub fn failed(doing: impl Into<String>, reason: impl ToString) -> Self {
         Self::Failed { doing: doing.into(), reason: reason.to_string() }
     }
 
     /// Returns the error for a workload's missing program, with the remedy.
-    #[must_use]
     pub fn missing(workload: &Workload, program: &str) -> Self {
         let tool = workload.tools.iter().find(|tool| tool.program == program);
         Self::Lacking {
@@ -179,7 +176,6 @@ impl BackendError {
     }
 
     /// Returns the class of the error.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Lacking { .. } => ErrorClass::Lacking,

@@ -19,7 +19,6 @@ impl Backends {
     pub const NONE: Self = Self(&[]);
 
     /// Creates the list of these backends.
-    #[must_use]
     pub const fn new(list: &'static [(&'static BackendKind, OpenBackend)]) -> Self {
         Self(list)
     }

@@ -72,7 +72,6 @@ const RENAMED: [(&str, &str); 4] = [
 
 impl SettingKind {
     /// Describes the accepted values.
-    #[must_use]
     pub fn expected(&self) -> String {
         match self {
             Self::Flag => "true or false".to_owned(),
@@ -101,7 +100,6 @@ impl SettingKind {
     }
 
     /// Returns the value of a word of the command line, if it is valid.
-    #[must_use]
     pub fn value_of(&self, word: &str) -> Option<Value> {
         let value = match self {
             Self::Flag => word.parse().map(Value::Bool).ok()?,
@@ -128,7 +126,6 @@ impl BackendKind {
     };
 
     /// Returns the setting of this name in the backend's table.
-    #[must_use]
     pub fn setting(&self, name: &str) -> Option<&'static SettingSpec> {
         self.settings.iter().find(|spec| spec.name == name)
     }
@@ -170,14 +167,12 @@ impl BackendKind {
     }
 
     /// Returns true if levels may set this, in addition to knobs and settings used by commands.
-    #[must_use]
     pub fn has_level(&self, name: &str) -> bool {
         self.levels.iter().any(|spec| spec.name == name)
     }
 
     /// Returns the error for a level with a setting that is neither the backend's, nor a knob, nor
     /// used by a command.
-    #[must_use]
     pub fn no_such_level(&self, name: &str) -> BackendError {
         let names = names(self.levels);
         let meant = nearest_setting(name, &names).map(|meant| format!("; did you mean `{meant}`?"));

@@ -30,7 +30,6 @@ impl Repository {
     }
 
     /// Returns the directory into which commits are checked out.
-    #[must_use]
     pub fn worktree(&self) -> &Path {
         &self.worktree
     }

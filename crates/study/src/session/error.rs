@@ -36,7 +36,6 @@ fn after(cause: Option<&SessionError>) -> String {
 
 impl SessionError {
     /// Returns the class of the error, which decides the exit code.
-    #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Backend(error) => error.class(),

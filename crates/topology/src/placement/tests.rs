@@ -39,7 +39,7 @@ fn settings_are_read_and_written_in_one_form() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_with_what_is() {
+fn missing_subjects_are_refused_with_the_present_ones() {
     for (settings, words) in [
         (&[("cpus", "9")][..], "cpus: 9: expected some of 0-7"),
         (&[("nodes", "x")], "nodes: x: expected some of 0-3"),

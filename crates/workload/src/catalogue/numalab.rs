@@ -116,7 +116,6 @@ fn readings_of(document: &Document, measured: Measured) -> Vec<Reading> {
 
 /// Returns the places of the pages of a probe of memory tiers, from its output; empty for any other
 /// output.
-#[must_use]
 pub fn tier_looks(stdout: &str) -> Vec<TierLook> {
     let document = json::document(stdout).ok();
     let document = document.filter(|value| value["schema"] == Kind::Tiering.schema());

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_is_listed_with_what_it_may_be_and_its_default() {
+    fn every_setting_is_listed_with_its_values_and_default() {
         let text = listed(BACKENDS.kinds()).page().terminal(Style::Plain);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for spec in BACKENDS.kinds().flat_map(|kind| kind.settings.iter().chain(kind.levels)) {

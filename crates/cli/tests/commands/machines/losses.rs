@@ -142,7 +142,7 @@ fn every_machine_comes_back_from_toml_and_json_as_it_was() {
 }
 
 #[test]
-fn what_comes_back_is_the_machine_without_what_the_note_says() {
+fn the_machine_comes_back_except_for_the_noted_losses() {
     for (carried, write, read) in READ {
         let mut written = 0;
         for (name, machine) in all() {
@@ -159,7 +159,7 @@ fn what_comes_back_is_the_machine_without_what_the_note_says() {
 }
 
 #[test]
-fn what_a_note_says_is_lost_changes_nothing_of_the_text() {
+fn losses_in_the_note_change_nothing_of_the_text() {
     for (carried, write) in WRITTEN {
         let mut written = 0;
         for (name, machine) in all() {
@@ -182,7 +182,7 @@ fn what_a_note_says_is_lost_changes_nothing_of_the_text() {
 }
 
 #[test]
-fn what_no_note_speaks_of_is_in_the_text() {
+fn everything_without_a_note_is_in_the_text() {
     let formats = READ.map(|(carried, write, _)| (carried, write)).into_iter().chain(WRITTEN);
     for (carried, write) in formats {
         for &feature in carried.features {
@@ -199,7 +199,7 @@ fn what_no_note_speaks_of_is_in_the_text() {
 }
 
 #[test]
-fn offline_cpus_are_told_from_those_that_are_online() {
+fn offline_cpus_are_distinguished_from_online_ones() {
     let (_, rich) = all().iter().find(|(name, _)| name == "something of everything").expect("ours");
     let text = write_xml(rich, XmlVersion::V2).expect("a tree");
     let online: CpuSet = read_xml(&text).expect("our own").value.online_cpus();

@@ -166,7 +166,7 @@ fn survives(name: &str, machine: &Machine) -> Result<(), TableError> {
 }
 
 #[test]
-fn every_machine_comes_back_from_its_tables_without_what_the_note_says() {
+fn every_machine_comes_back_from_its_tables_except_for_the_noted_losses() {
     let (mut whole, mut refused) = (0, Vec::new());
     for (name, machine) in all() {
         for (teller, told) in as_told(machine) {

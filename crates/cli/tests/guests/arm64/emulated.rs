@@ -81,7 +81,7 @@ fn found() -> Option<&'static Found> {
 }
 
 #[test]
-fn what_a_device_tree_does_not_tell_reaches_an_aarch64_guest_through_its_firmware() {
+fn facts_missing_from_a_device_tree_reach_an_aarch64_guest_through_its_firmware() {
     let Some(Found { topology, .. }) = found() else { return };
     let access = topology["machine"]["access"].as_array().expect("accesses");
     let from_0 = access.iter().find(|access| access["initiator"] == 0 && access["target"] == 0);
@@ -91,7 +91,7 @@ fn what_a_device_tree_does_not_tell_reaches_an_aarch64_guest_through_its_firmwar
 }
 
 #[test]
-fn latencies_in_an_aarch64_guest_are_what_the_emulator_charges_and_it_counts_them_by_phase() {
+fn latencies_in_an_aarch64_guest_are_those_charged_and_are_counted_by_phase() {
     let Some(Found { run, report, .. }) = found() else { return };
     let failed = |check: &&Value| check["passed"] != true;
     let checks = report["self_test"].as_array().expect("checks");
@@ -109,7 +109,7 @@ fn latencies_in_an_aarch64_guest_are_what_the_emulator_charges_and_it_counts_the
 
 /// This includes balancing: the pages of a migrated thread follow it, and its loads become local.
 #[test]
-fn what_numalab_checks_on_several_nodes_holds_in_an_aarch64_guest() {
+fn the_checks_for_several_nodes_pass_in_an_aarch64_guest() {
     let Some(Found { self_test, .. }) = found() else { return };
     assert_eq!(self_test["environment"]["cpu_model"], "Neoverse-N1", "{self_test}");
     let checks = self_test["checks"].as_array().expect("checks");

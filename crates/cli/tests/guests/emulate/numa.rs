@@ -4,7 +4,7 @@ use super::{MACHINE, block_accesses, of_nodes};
 use crate::programs::lab::lab;
 
 #[test]
-fn libnuma_sees_the_machine_and_its_pages_lie_where_it_says() {
+fn libnuma_sees_the_machine_and_its_pages_are_where_it_asks() {
     let Some(lab) = lab() else { return };
     let output = lab.run(&MACHINE, &[&lab.program("libnuma")]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

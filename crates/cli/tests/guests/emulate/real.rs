@@ -26,7 +26,7 @@ impl Lab {
 }
 
 #[test]
-fn a_compiler_a_database_and_a_compressor_of_two_threads_do_what_they_do() {
+fn a_compiler_a_database_and_a_compressor_of_two_threads_work() {
     let Some(lab) = lab() else { return };
     lab.as_ever(&["gcc", "-O1", "-S", "-o", "-", &lab.file("small.c")]);
     lab.as_ever(&["sqlite3", ":memory:", &format!(".read {}", lab.file("rows.sql"))]);
@@ -34,7 +34,7 @@ fn a_compiler_a_database_and_a_compressor_of_two_threads_do_what_they_do() {
 }
 
 #[test]
-fn threads_processes_and_signals_do_what_they_do() {
+fn threads_processes_and_signals_work_as_on_the_machine() {
     let Some(lab) = lab() else { return };
     assert_eq!(lab.as_ever(&[&lab.program("children")]).status.code(), Some(3));
     let script = "import threading, multiprocessing\n\
@@ -46,7 +46,7 @@ fn threads_processes_and_signals_do_what_they_do() {
 }
 
 #[test]
-fn a_program_is_told_the_cpus_of_the_machine_and_openmp_uses_them() {
+fn a_program_sees_the_cpus_of_the_machine_and_openmp_uses_them() {
     let Some(lab) = lab() else { return };
     let output = lab.run(&MACHINE, &[&lab.program("cpus")]);
     let told = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\nin time\n";

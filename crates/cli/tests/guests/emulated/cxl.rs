@@ -65,7 +65,7 @@ fn linux_makes_a_node_of_the_cxl_device_and_a_tier_of_the_node() {
 }
 
 #[test]
-fn cxl_memory_costs_what_it_was_said_to_and_hot_pages_leave_it() {
+fn cxl_memory_has_the_requested_cost_and_hot_pages_leave_it() {
     let Some(answer) = booted() else { return };
     let (pages, ns) = &rounds(&answer.part("cxl"))[0];
     assert_eq!(pages.keys().copied().collect::<Vec<_>>(), [1]);

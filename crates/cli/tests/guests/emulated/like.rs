@@ -118,7 +118,7 @@ parts = [
 ";
 
 #[test]
-fn a_page_walk_costs_what_the_node_of_its_tables_is_away() {
+fn a_page_walk_costs_the_distance_to_the_node_of_its_tables() {
     if !is_long_or_not_run("page walks in a guest") {
         return;
     }

@@ -57,7 +57,7 @@ fn machine_with_latencies() -> String {
 }
 
 #[test]
-fn eight_nodes_one_without_cpus_cost_what_the_firmware_says_of_latency_and_bandwidth() {
+fn eight_nodes_one_without_cpus_cost_the_latency_and_bandwidth_of_the_firmware() {
     let lab = Lab::open();
     let file = lab.path("machine.toml");
     fs::write(&file, machine_with_latencies()).expect("written");

@@ -9,7 +9,7 @@ fn from_node_0(node: usize) -> f64 {
 }
 
 #[test]
-fn latency_finds_what_the_distances_charge_between_every_two_nodes() {
+fn latency_finds_the_charged_distance_between_every_two_nodes() {
     let Some(booted) = booted() else { return };
     let medians = booted.answer.medians("matrix 1");
     assert_eq!(medians.len(), 16, "{medians:?}");
@@ -35,7 +35,7 @@ fn two_runs_of_the_same_plan_give_the_same_medians() {
 }
 
 #[test]
-fn numactl_binds_memory_where_it_costs_what_its_distance_says() {
+fn numactl_binds_memory_to_the_node_and_its_cost() {
     let Some(booted) = booted() else { return };
     for node in 0..4 {
         let found = rounds(&booted.answer.part(&format!("numactl {node}")));
@@ -111,7 +111,7 @@ fn numa_balancing_brings_memory_to_its_user_and_without_it_memory_stays() {
 }
 
 #[test]
-fn zone_reclaim_drops_what_was_read_of_a_disk_before_memory_of_another_node_is_taken() {
+fn zone_reclaim_drops_page_cache_before_taking_memory_of_another_node() {
     let Some(booted) = booted() else { return };
     // Cached file pages fill node 3: memory comes from the next node unless they are reclaimed. A
     // little is free in either case.

@@ -42,7 +42,7 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
 }
 
 #[test]
-fn a_marked_program_is_a_phase_of_its_own() {
+fn a_marked_program_is_a_separate_phase() {
     let Some(booted) = booted() else { return };
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     let phases = report["phases"].as_array().expect("phases");
@@ -63,7 +63,7 @@ fn a_module_that_the_kernel_lacks_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_emulated_is_refused_before_anything_starts() {
+fn machines_that_cannot_be_emulated_are_refused_before_anything_starts() {
     let lab = Lab::open();
     let refused = |arguments: &[&str], words: &str| {
         let all = [&["guest", "run", "--dry-run"], arguments].concat();

@@ -171,12 +171,12 @@ fn every_point_is_on_the_surface(kernels: &[&str]) {
 }
 
 #[test]
-fn half_reads_and_half_stores_past_the_caches_lie_on_the_surface() {
+fn half_reads_and_half_non_temporal_stores_are_on_the_surface() {
     every_point_is_on_the_surface(&["copy-nt"]);
 }
 
 #[test]
-fn every_kernel_lies_on_the_surface() {
+fn every_kernel_is_on_the_surface() {
     if !is_long_or_not_run("the surface of five more kernels") {
         return;
     }
@@ -184,7 +184,7 @@ fn every_kernel_lies_on_the_surface() {
 }
 
 #[test]
-fn a_surface_is_its_curves_and_what_lies_between_them() {
+fn a_surface_is_its_curves_and_the_points_between_them() {
     let curve = |writes_percent, peak| Curve {
         writes_percent,
         points: vec![(0.0, 100.0), (peak / 2.0, 120.0), (peak, 300.0)],

@@ -88,7 +88,7 @@ fn linux_makes_the_tiers_that_numalab_foretells() {
 }
 
 #[test]
-fn memory_of_the_slow_tier_costs_what_it_was_said_to() {
+fn memory_of_the_slow_tier_has_the_requested_cost() {
     let Some(answer) = booted() else { return };
     let (pages, ns) = &rounds(&answer.part("slow"))[0];
     assert_eq!(pages.keys().copied().collect::<Vec<_>>(), [1]);
@@ -151,7 +151,7 @@ fn damon_moves_hot_memory_to_the_fast_tier_which_the_kernel_does_not_call_promot
 }
 
 #[test]
-fn damon_moves_memory_that_is_not_used_away_from_the_fast_tier_and_leaves_what_is() {
+fn damon_moves_unused_memory_from_the_fast_tier_and_leaves_used_memory() {
     let Some(answer) = booted() else { return };
     let attempt = |part: &str| -> serde_json::Value {
         serde_json::from_str(&answer.part(part).join("\n")).expect("JSON")

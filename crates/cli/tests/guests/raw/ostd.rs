@@ -71,7 +71,7 @@ fn an_ostd_kernel_boots_on_any_machine_and_finds_its_nodes() {
 }
 
 #[test]
-fn frames_of_an_ostd_kernel_lie_where_its_word_says_and_cost_what_is_charged() {
+fn frames_of_an_ostd_kernel_are_on_the_requested_node_and_cost_the_charged_time() {
     let (Some(lab), Some(elf)) = (Lab::open(), kernel()) else { return };
     let machine = ["--emulate", "2", "--cpus", "2", "--memory", "4G", "--distances"];
     let machine = [&machine[..], &["10,20;20,10", "--emulate-latency", "100"]].concat();
@@ -86,7 +86,7 @@ fn frames_of_an_ostd_kernel_lie_where_its_word_says_and_cost_what_is_charged() {
 }
 
 #[test]
-fn an_ostd_kernel_on_our_frames_is_not_refused_what_is_free() {
+fn an_ostd_kernel_on_our_frames_gets_any_free_frame() {
     let (Some(lab), Some(elf)) = (Lab::open(), kernel()) else { return };
     let machine = ["--emulate", "1", "--cpus", "2", "--memory", "4G"];
     let refused = |word: &str| {
@@ -98,7 +98,7 @@ fn an_ostd_kernel_on_our_frames_is_not_refused_what_is_free() {
 }
 
 #[test]
-fn what_a_free_costs_on_our_frames_does_not_grow_with_what_is_free() {
+fn the_cost_of_a_free_on_our_frames_does_not_grow_with_free_memory() {
     let (Some(lab), Some(elf)) = (Lab::open(), kernel()) else { return };
     let machine = ["--emulate", "1", "--cpus", "2", "--memory", "4G"];
     let each_ns = |word: &str| {

@@ -22,7 +22,7 @@ fn kernel() -> String {
 }
 
 #[test]
-fn pages_that_the_x86_64_crate_maps_lie_on_the_node_of_the_cpu_they_are_for() {
+fn pages_that_the_x86_64_crate_maps_are_on_the_node_of_their_cpu() {
     let Some(lab) = Lab::open() else { return };
     let raw = ["guest", "run", "--raw", "--accel", "tcg", "--quiet", "--timeout", "60s"];
     let ends = ["--expect", "^numalab-x86_64: done", "--fail", "FAILED"];

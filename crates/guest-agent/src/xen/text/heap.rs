@@ -58,7 +58,6 @@ pub struct XenDump {
 impl XenDump {
     /// Parses a console: the last output of each key counts, and other lines in between are
     /// skipped.
-    #[must_use]
     pub fn read(text: &str) -> Self {
         let mut dump = Self::default();
         for line in text.lines() {
@@ -77,7 +76,6 @@ impl XenDump {
     /// Reads a console that may have several outputs of the key `u`, as before and after guests
     /// were destroyed. Returns the last one that lists guests, or else the last; its position; and
     /// the number of outputs.
-    #[must_use]
     pub fn read_with_guests(text: &str) -> (Self, usize, usize) {
         let begins = |line: &&str| line.contains("dumping numa info");
         let lists = text.lines().filter(begins).count();
@@ -98,14 +96,12 @@ impl XenDump {
     }
 
     /// Returns the pages of a domain by node; `None` for one that is not listed.
-    #[must_use]
     pub fn pages_of(&self, domain: u32) -> Option<&BTreeMap<NodeId, u64>> {
         let known = self.domains.iter().find(|known| known.domain == domain);
         known.map(|known| &known.pages_by_node)
     }
 
     /// Returns true if there was no output of any key.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty() && self.domains.is_empty() && self.zones.is_empty()
     }

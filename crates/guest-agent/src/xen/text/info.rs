@@ -19,7 +19,6 @@ pub struct XenInfo {
 }
 
 /// Parses the output of `xl info -n`.
-#[must_use]
 pub fn xen_info(text: &str) -> XenInfo {
     let mut info = XenInfo::default();
     let mut table = "";

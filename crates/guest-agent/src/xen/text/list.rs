@@ -30,7 +30,6 @@ pub struct ListedVcpu {
 }
 
 /// Parses `xl list -n`; other lines are skipped.
-#[must_use]
 pub fn read_list(text: &str) -> Vec<ListedDomain> {
     text.lines().filter_map(listed_domain).collect()
 }
@@ -52,7 +51,6 @@ fn listed_domain(line: &str) -> Option<ListedDomain> {
 }
 
 /// Parses `xl vcpu-list`; other lines are skipped.
-#[must_use]
 pub fn read_vcpus(text: &str) -> Vec<ListedVcpu> {
     text.lines().filter_map(listed_vcpu).collect()
 }
@@ -74,7 +72,6 @@ fn listed_vcpu(line: &str) -> Option<ListedVcpu> {
 }
 
 /// Parses `xl cpupool-list -c`: the name and the cpus of each pool, below a title.
-#[must_use]
 pub fn cpupools(text: &str) -> Vec<(String, String)> {
     let pools = text.lines().skip(1).filter_map(|line| {
         let (name, cpus) = line.trim().split_once(char::is_whitespace)?;

@@ -16,7 +16,6 @@ pub struct FrameCount {
 }
 
 /// Counts the frames of a dump by the node of their address.
-#[must_use]
 pub fn count_frames(dump: &str, ranges: &[NodeRange]) -> FrameCount {
     let mut count = FrameCount::default();
     for line in dump.lines() {

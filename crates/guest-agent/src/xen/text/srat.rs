@@ -3,7 +3,6 @@
 use crate::xen::NodeRange;
 
 /// Parses the memory ranges of a log's lines `SRAT: Node 0 PXM 0 [START, LAST]`.
-#[must_use]
 pub fn srat_ranges(log: &[String]) -> Vec<NodeRange> {
     log.iter().filter_map(|line| range(line)).collect()
 }

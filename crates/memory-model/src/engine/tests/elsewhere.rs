@@ -81,7 +81,7 @@ fn threads_bound_to_the_one_node_with_cpus_have_its_shared_caches_as_now() {
 }
 
 #[test]
-fn what_would_be_waited_elsewhere_is_what_is_waited_there() {
+fn the_predicted_wait_of_a_placement_is_the_wait_there() {
     let (own, other) = (MIB, 65 * MIB);
     for (kind, code) in [(Kind::Store, STORE), (Kind::Load, READ), (Kind::Load, FOLLOW)] {
         let (here, longer) = waits(kind, code, own, 1);
@@ -104,7 +104,7 @@ fn nothing_is_kept_where_nothing_is_asked_or_no_core_is_modelled() {
 }
 
 #[test]
-fn a_core_that_is_bound_with_all_finds_its_memory_and_what_others_wrote_near() {
+fn a_core_bound_with_all_others_finds_memory_and_others_writes_near() {
     let mut followed = Followed::new(CORE, "bind.1");
     let load = |address| access(Kind::Load, address, 0);
     for line in 0..5 {
@@ -122,7 +122,7 @@ fn a_core_that_is_bound_with_all_finds_its_memory_and_what_others_wrote_near() {
 }
 
 #[test]
-fn neighbours_that_are_packed_find_near_what_the_other_wrote_or_read() {
+fn packed_neighbours_find_each_others_lines_near() {
     let mut followed = Followed::new(
         "cpus=0.1.0.1,memory=64M.64M,latency=100.250/250.100,mode=count,stages=core+owners,\
          caches=1:4K:4:64:cpu:1+2:64K:4:64:group:10",
@@ -164,7 +164,7 @@ fn waits_for_pages(frames: u64) -> (u64, i64) {
 }
 
 #[test]
-fn what_huge_pages_would_save_is_what_they_do() {
+fn huge_pages_save_the_predicted_time() {
     let (small, longer) = waits_for_pages(4096);
     let (huge, same) = waits_for_pages(2 * MIB);
     let saved = huge.cast_signed() - small.cast_signed();

@@ -26,7 +26,7 @@ fn plain_of(word: u32) -> (Registers, Registers) {
 }
 
 #[test]
-fn branches_are_known_by_what_decides_them() {
+fn branches_are_known_by_the_values_that_decide_them() {
     let ends = |word: u32| {
         let known = decode(&word.to_le_bytes());
         (known.ends, known.reads)
@@ -42,7 +42,7 @@ fn branches_are_known_by_what_decides_them() {
 }
 
 #[test]
-fn loads_and_stores_tell_address_from_value() {
+fn loads_and_stores_distinguish_address_from_value() {
     assert_eq!(of(0xf869_782a), (x(&[1, 9]), NONE, x(&[10])), "ldr x10, [x1, x9, lsl #3]");
     assert_eq!(of(0xf900_098a), (x(&[12]), x(&[10]), NONE), "str x10, [x12, #16]");
     assert_eq!(of(0xa941_0fe2), (NONE, NONE, x(&[2, 3])), "ldp x2, x3, [sp, #16]");
@@ -68,7 +68,7 @@ fn stores_past_the_caches_are_known_with_their_size() {
 }
 
 #[test]
-fn a_base_that_an_access_advances_is_none_of_what_it_loads() {
+fn a_base_advanced_by_an_access_does_not_depend_on_the_load() {
     assert_eq!(of(0xf840_8420), (x(&[1]), NONE, x(&[0])), "ldr x0, [x1], #8");
 }
 
@@ -99,7 +99,7 @@ fn arithmetic_joins_its_operands() {
 }
 
 #[test]
-fn what_orders_memory_is_known() {
+fn instructions_that_order_memory_are_known() {
     let order = |word: u32| decode(&word.to_le_bytes()).order;
     assert_eq!(order(0xd503_3bbf), Order::Fence, "dmb ish");
     assert_eq!(order(0xd503_3abf), Order::Free, "dmb ishst");

@@ -87,7 +87,7 @@ fn vectors_are_followed_from_memory_to_addresses() {
 }
 
 #[test]
-fn branches_are_known_by_what_decides_them() {
+fn branches_are_known_by_the_values_that_decide_them() {
     let ends = |bytes: &[u8]| (decode(bytes).ends, decode(bytes).reads);
     assert_eq!(ends(&[0x75, 0xf6]), (Ends::Conditional, FLAGS), "jne");
     assert_eq!(ends(&[0x0f, 0x84, 0, 1, 0, 0]), (Ends::Conditional, FLAGS), "je");
@@ -151,7 +151,7 @@ fn branches_that_jump_and_wide_divisions_are_known() {
 }
 
 #[test]
-fn what_orders_memory_is_known() {
+fn instructions_that_order_memory_are_known() {
     let order = |bytes: &[u8]| decode(bytes).order;
     assert_eq!(order(&[0x0f, 0xae, 0xe8]), Order::Fence, "lfence");
     assert_eq!(order(&[0x0f, 0xae, 0xf0]), Order::Fence, "mfence");

@@ -29,7 +29,7 @@ fn a_dot_has_the_colour_of_its_kind_and_is_hollow_where_it_was_disturbed() {
 }
 
 #[test]
-fn dots_go_from_left_to_right_and_a_larger_value_stands_higher() {
+fn dots_go_from_left_to_right_and_a_larger_value_is_higher() {
     let drawing = drawn(vec![dot(1.0, 0, false), dot(2.0, 0, false), dot(1.5, 0, false)]);
     let places = |name: &str| -> Vec<f64> {
         let dots = drawing.split("<circle class=\"f0\"").skip(1);

@@ -89,7 +89,7 @@ fn guests_of_qemu_take_their_own_memory_and_those_of_xen_that_of_their_machine()
 }
 
 #[test]
-fn notices_say_what_the_figures_of_guests_do_not_show() {
+fn notices_name_the_limits_of_guest_figures() {
     use numalab_record::study::Notice;
     let told = |settings: Value, treatment: &[(&str, Setting)]| {
         let inputs = inputs(settings);

@@ -91,7 +91,7 @@ fn pages_that_processes_on_several_nodes_read_are_the_same_ones_and_shared() {
 }
 
 #[test]
-fn what_others_than_the_one_who_made_it_store_makes_shared_pages_written() {
+fn stores_of_threads_other_than_the_first_make_pages_written_shared() {
     let stores = |first: u32| {
         let mut processes = vec![process(1, 0, [9; 4]), process(2, 1, [9; 4])];
         let made = FirstTouches { thread: 0, cpu_node: 0, pages: 4, at: Vec::new() };

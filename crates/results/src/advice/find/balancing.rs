@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_nodes_use_is_not_moved() {
+    fn memory_used_by_many_nodes_is_not_moved() {
         let mut shared = program(100);
         shared.regions[0].pages[0].sharing = Sharing::Written;
         let found = balanced_ns(&BTreeMap::from([(0, 0.0)]), &shared);

@@ -97,7 +97,6 @@ pub enum Candidate {
 
 impl Candidate {
     /// Returns `true` if it changes how the program is run, rather than the program.
-    #[must_use]
     pub fn is_by_command(&self) -> bool {
         match self {
             Self::BindRegion { .. }
@@ -119,7 +118,6 @@ impl Candidate {
 
     /// Returns the candidates that follow from the machine alone and that the emulator can simulate
     /// in any run: interleaving, packing, binding to one node, and huge pages.
-    #[must_use]
     pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
         let huge = (machine.walks && !machine.kernel.huge_always).then_some(Self::HugePages);
         let [near, all] = [false, true].map(|with_slow| machine.memory_nodes(with_slow));
@@ -134,7 +132,6 @@ impl Candidate {
     }
 
     /// Returns the placement, if that is all that the candidate changes.
-    #[must_use]
     pub fn placement(&self) -> Option<Placement> {
         let nodes = |nodes: &[u32]| nodes.iter().copied().map(NodeId).collect::<NodeSet>();
         match self {
@@ -153,7 +150,6 @@ impl Candidate {
     }
 
     /// Returns where it places pages that the program does not bind, if that is the same for all.
-    #[must_use]
     pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
         match self {
             Self::Bind { node } => machine.position(*node).map(Placed::Bound),
@@ -187,7 +183,6 @@ impl Candidate {
     }
 
     /// Returns the positions of the nodes over which it interleaves all pages.
-    #[must_use]
     pub fn turns(&self, machine: &MachineCosts) -> Option<Vec<usize>> {
         match self {
             Self::Interleave { nodes } => {

@@ -13,7 +13,6 @@ use crate::program::{is_runtimes_own, mapped_files, told};
 const NAMED_SHARE: f64 = 0.02;
 
 /// Returns the candidates for a program on a machine.
-#[must_use]
 pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let mut found = Candidate::of_machine(machine);
     found.retain(|of| *of != Candidate::Pack || can_pack(program, machine));
@@ -31,7 +30,6 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
 }
 
 /// Returns the candidates for a program without a profile.
-#[must_use]
 pub fn candidates_unprofiled(machine: &MachineCosts, threads: Option<usize>) -> Vec<Candidate> {
     let mut found = Candidate::of_machine(machine);
     found.extend(on_cpus(machine, threads));

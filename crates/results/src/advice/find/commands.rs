@@ -19,7 +19,6 @@ pub struct ToolCommand {
 
 /// Returns every command line that runs a program with a candidate; empty for a change of the
 /// program's source.
-#[must_use]
 pub fn commands(
     candidate: &Candidate,
     machine: &MachineCosts,
@@ -175,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn options_of_ranks_stand_behind_the_name_of_srun() {
+    fn options_of_ranks_follow_the_name_of_srun() {
         let options = vec!["--distribution=block:cyclic".to_owned()];
         let found = lines(&Candidate::Ranks { options });
         assert_eq!(found, ["srun --distribution=block:cyclic -n4 './a b'"]);
     }
 
     #[test]
-    fn what_its_author_must_change_has_no_command() {
+    fn a_change_for_the_author_has_no_command() {
         assert_eq!(lines(&Candidate::FirstTouch { line: None, region: String::new() }), [""; 0]);
     }
 }

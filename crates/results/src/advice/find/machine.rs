@@ -95,7 +95,6 @@ impl MachineCosts {
     }
 
     /// Returns the nodes with memory, including those without cpus on request.
-    #[must_use]
     pub fn memory_nodes(&self, without_cpus: bool) -> Vec<u32> {
         let all = self.nodes.iter().zip(&self.cpus).zip(&self.has_memory);
         let wanted = all.filter(|((_, cpus), memory)| **memory && (without_cpus || **cpus > 0));
@@ -103,20 +102,17 @@ impl MachineCosts {
     }
 
     /// Returns `true` if some memory is on nodes without cpus, a slower tier.
-    #[must_use]
     pub fn has_tiers(&self) -> bool {
         let near = self.memory_nodes(false).len();
         near > 0 && near < self.memory_nodes(true).len()
     }
 
     /// Returns the position of a node.
-    #[must_use]
     pub fn position(&self, node: u32) -> Option<usize> {
         self.nodes.iter().position(|id| *id == node)
     }
 
     /// Returns the cpus of a node; empty if unknown.
-    #[must_use]
     pub fn cpus_of(&self, node: u32) -> CpuSet {
         let of_node = self.places.iter().filter(|place| place.node == node);
         of_node.map(|place| CpuId(place.cpu)).collect()
@@ -139,13 +135,11 @@ impl MachineCosts {
     }
 
     /// Returns the number of L3 groups.
-    #[must_use]
     pub fn groups(&self) -> usize {
         self.places.iter().map(|place| place.group).collect::<BTreeSet<_>>().len()
     }
 
     /// Returns `true` if cores have several cpus.
-    #[must_use]
     pub fn has_siblings(&self) -> bool {
         let cores: BTreeSet<u32> = self.places.iter().map(|place| place.core).collect();
         cores.len() < self.places.len()
@@ -153,13 +147,11 @@ impl MachineCosts {
 }
 
 /// Formats nodes in list format.
-#[must_use]
 pub fn node_list(nodes: &[u32]) -> String {
     nodes.iter().map(|node| NodeId(*node)).collect::<NodeSet>().to_string()
 }
 
 /// Formats cpus in list format.
-#[must_use]
 pub fn cpu_list(cpus: &[u32]) -> String {
     cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>().to_string()
 }

@@ -33,13 +33,11 @@ pub struct Prediction {
 
 impl Prediction {
     /// Returns `true` if the change is worthwhile and its whole interval is a gain.
-    #[must_use]
     pub fn is_gain(self) -> bool {
         self.is_likely_gain() && self.interval_percent.1 < 0.0
     }
 
     /// Returns `true` if the predicted change is worthwhile, whatever its interval.
-    #[must_use]
     pub fn is_likely_gain(self) -> bool {
         self.change_percent < -100.0 * WORTH_SHARE
     }
@@ -49,7 +47,6 @@ impl Prediction {
 ///
 /// Returns `None` where one run cannot tell: when threads share caches and cores differently,
 /// contend for lines with more than one other, or depend on the kernel's behaviour over time.
-#[must_use]
 pub fn predict(
     candidate: &Candidate,
     program: &ProgramMemory,

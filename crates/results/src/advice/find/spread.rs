@@ -23,7 +23,6 @@ pub enum Spread {
 
 impl Spread {
     /// Returns the OpenMP settings for places and thread binding.
-    #[must_use]
     pub fn openmp(self) -> &'static str {
         match self {
             Self::Cores => "OMP_PLACES=cores OMP_PROC_BIND=spread",
@@ -34,7 +33,6 @@ impl Spread {
     }
 
     /// Returns `true` if the rule differs in its use of SMT siblings.
-    #[must_use]
     pub fn is_of_siblings(self) -> bool {
         matches!(self, Self::Cores | Self::Siblings)
     }
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_spread_over_what_there_is_and_packed_into_as_little_as_holds_them() {
+    fn threads_are_spread_over_all_nodes_and_packed_into_the_fewest() {
         let expected = [
             (Spread::Cores, vec![0, 1, 2, 3, 4, 5, 6, 7]),
             (Spread::Siblings, vec![0, 1, 8, 9]),
@@ -133,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_makes_no_difference_is_left_out() {
+    fn absent_or_indifferent_parts_are_left_out() {
         assert_eq!(spreads(&machine(1), Some(8)), [], "every core has its thread");
         assert_eq!(spreads(&machine(1), Some(1)), []);
         assert_eq!(spreads(&machine(1), None), []);

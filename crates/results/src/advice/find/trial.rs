@@ -40,7 +40,6 @@ pub struct Trials {
 
 impl Trials {
     /// Returns the largest difference of the unchanged program from itself, in percent.
-    #[must_use]
     pub fn own_difference_percent(&self) -> Option<f64> {
         self.again_percent.map(|(low, high)| low.abs().max(high.abs()))
     }
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_smaller_than_what_the_program_differs_from_itself_is_none() {
+    fn a_gain_smaller_than_the_programs_own_variation_does_not_count() {
         assert_eq!(best_percent((-2.0, 1.5)), Some(-6.3));
         assert_eq!(best_percent((-3.0, 28.0)), None);
         assert_eq!(best_percent((-28.0, 1.0)), None);

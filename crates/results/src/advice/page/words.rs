@@ -18,7 +18,6 @@ pub(super) fn signed(percent: f64) -> String {
 }
 
 /// Returns an option in a few words.
-#[must_use]
 pub fn what(candidate: &Candidate) -> String {
     let at = |line: &Option<String>| {
         line.as_ref().map_or_else(String::new, |line| format!(" ({})", file_and_line(line)))

@@ -58,7 +58,6 @@ pub struct CurveFamily {
 }
 
 /// Returns all families of curves of a run, as Mess stores them.
-#[must_use]
 pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
     let machine = &summary.run.machine;
     let family = |family: &[LoadedCurve<'_>]| {

@@ -28,7 +28,6 @@ pub enum AnswerWord {
 
 impl AnswerWord {
     /// Returns the answer's name, which is stable across versions.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Better => "better",

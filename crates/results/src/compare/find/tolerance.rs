@@ -16,13 +16,11 @@ impl Tolerance {
     }
 
     /// Returns the tolerance as an equivalence margin.
-    #[must_use]
     pub fn margin(self) -> Margin {
         self.0
     }
 
     /// Returns the tolerance in percent.
-    #[must_use]
     pub fn as_percent(self) -> f64 {
         self.0.as_percent()
     }

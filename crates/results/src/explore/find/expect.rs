@@ -68,7 +68,6 @@ pub enum Unmet {
 }
 
 /// Returns the expectations that a view does not meet.
-#[must_use]
 pub fn unmet(view: &View, expected: &[Expectation]) -> Vec<Unmet> {
     match view {
         View::Process(view) => expected.iter().filter_map(|one| of_process(view, one)).collect(),
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_on_nodes_is_compared_and_where_most_lies_is_named() {
+    fn shares_on_nodes_are_compared_and_the_largest_is_named() {
         let on = |node, least| Expectation::OnNodes { nodes: NodeSet::from_iter([node]), least };
         let view = guests(cpus([0, 1]), 0.0);
         assert_eq!(unmet(&view, &[on(NodeId(0), 0.9)]), []);

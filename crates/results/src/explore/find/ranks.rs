@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_whose_memory_is_mostly_remote_is_wrong() {
+    fn a_rank_with_mostly_remote_memory_is_a_finding() {
         let found = kinds(vec![rank(3, vec![thread(10, 0, "0", 5)], 0.9)]);
         let problem = RanksProblem::RankRemote { rank: 3, home: NodeId(1), share: 0.9 };
         assert_eq!(found, [Problem::Ranks(problem)]);

@@ -5,7 +5,6 @@ use numalab_page::number::figure;
 use crate::explore::Unmet;
 
 /// Returns one line with the owner of the memory, its share, and the expectation.
-#[must_use]
 pub fn unmet_words(found: &Unmet) -> String {
     match found {
         Unmet::Elsewhere { guest, nodes, share, least, most } => {

@@ -31,7 +31,6 @@ pub struct Phase {
 
 impl Phase {
     /// Returns its regions, most used first.
-    #[must_use]
     pub fn most_used(&self) -> Vec<(usize, u64)> {
         let mut regions: Vec<(usize, u64)> =
             self.regions.iter().map(|(region, count)| (*region, *count)).collect();
@@ -88,7 +87,6 @@ impl Phase {
 
 /// Returns the phases of a timeline in order; spans too short for one join the more similar
 /// neighbour.
-#[must_use]
 pub fn phases(timeline: &[Stretch]) -> Vec<Phase> {
     let mut begin_ns = 0;
     let mut phases: Vec<Phase> = Vec::new();
@@ -160,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_and_short_bursts_are_no_phases_of_their_own() {
+    fn pauses_and_short_bursts_are_not_phases() {
         let mut timeline: Vec<Stretch> =
             (1..=60).map(|at| stretch(at * 10, &[(0, 100, 0)])).collect();
         timeline[20].regions.clear();

@@ -63,7 +63,7 @@ fn the_region_that_other_nodes_use_most_is_found_with_both_nodes() {
 }
 
 #[test]
-fn accesses_of_nobody_count_and_their_distance_is_not_known() {
+fn accesses_without_a_thread_count_with_unknown_distance() {
     let part = RegionPart { end: 4096, accesses: 70, ..RegionPart::default() };
     let used = Region { parts: vec![part], ..region("used", Vec::new()) };
     let profile = profile(vec![used], &[]);
@@ -97,7 +97,7 @@ fn pages_are_those_that_are_there_or_else_those_that_were_seen() {
 }
 
 #[test]
-fn latencies_of_loads_are_told_by_distance() {
+fn load_latencies_are_reported_by_distance() {
     let load = |memory_node, loads, latency_cycles| RegionAccesses {
         loads,
         latency_cycles,

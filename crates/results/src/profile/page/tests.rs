@@ -95,7 +95,7 @@ fn joined(text: &str) -> String {
 }
 
 #[test]
-fn the_lead_says_which_region_is_used_from_afar_who_touched_it_and_what_the_source_is() {
+fn the_lead_names_the_remote_region_its_first_toucher_and_the_source() {
     let text = joined(&profile().page().terminal(Style::Plain));
     for expected in [
         "70 % of the page faults are remote: to memory on a node other than the cpu's.",
@@ -136,7 +136,7 @@ fn a_machine_of_one_node_has_no_columns_of_nodes_and_nothing_remote() {
 }
 
 #[test]
-fn what_is_known_of_no_thread_is_a_column_of_its_own() {
+fn accesses_of_unknown_threads_have_a_separate_column() {
     let mut profile = profile();
     profile.source =
         ProfileSource::Referenced { rounds: 4, interval_ns: 250_000_000, soft_dirty: true };
@@ -152,7 +152,7 @@ fn what_is_known_of_no_thread_is_a_column_of_its_own() {
 }
 
 #[test]
-fn how_a_command_failed_and_what_it_left_come_first() {
+fn the_failure_of_a_command_and_its_leftovers_come_first() {
     let profile =
         Profile { ended: Ended::Signalled(11), left: vec!["sleep (12)".to_owned()], ..profile() };
     let text = joined(&profile.page().terminal(Style::Plain));

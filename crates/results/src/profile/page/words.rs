@@ -134,7 +134,6 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
 }
 
 /// Returns the reason why a source was not usable, and the fix.
-#[must_use]
 pub fn hindrance_words(of: &Hindrance) -> String {
     match of {
         Hindrance::NoPmu => "the kernel shows no performance monitoring unit, as in most virtual \

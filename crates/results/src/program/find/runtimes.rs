@@ -129,7 +129,6 @@ pub(super) fn is_of_runtime(place: &CodePlace) -> bool {
 
 /// Returns `true` if a language runtime allocated a region for objects that it places, collects or
 /// counts itself, so that no line of the program could bind or copy them.
-#[must_use]
 pub fn is_runtimes_own(region: &Region) -> bool {
     let places = || {
         let touched = region.first_touches.iter().flat_map(|touches| &touches.at);

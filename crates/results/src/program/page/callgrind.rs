@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_regions_is_in_the_calls_that_made_them() {
+    fn waits_for_regions_are_in_the_calls_that_allocated_them() {
         insta::assert_snapshot!(callgrind(&program()));
     }
 

@@ -30,7 +30,6 @@ impl NodeAccess {
     /// equals), read bandwidths from in-order reads by the most cpus of each node, and write
     /// bandwidths from non-temporal stores, or else from ordinary ones. Each pair gets the median
     /// over its cpus.
-    #[must_use]
     pub fn of(document: &Document) -> Self {
         let machine = &document.run.machine;
         let cells: Vec<CellSummary<'_>> = document.cells.iter().map(CellSummary::of).collect();

@@ -45,7 +45,6 @@ pub struct MeasuredWeight {
 
 impl<'a> Bandwidths<'a> {
     /// Collects the bandwidth figures of a run.
-    #[must_use]
     pub fn of(cells: &[CellSummary<'a>], machine: &Machine) -> Self {
         let rows = cells
             .iter()
@@ -65,7 +64,6 @@ impl<'a> Bandwidths<'a> {
     }
 
     /// Returns the largest number of workers of any local cell.
-    #[must_use]
     pub fn most_workers(&self) -> usize {
         let local = self.rows.iter().filter(|row| row.is_local);
         local.map(|row| row.cell.workers.len()).max().unwrap_or(0)
@@ -73,7 +71,6 @@ impl<'a> Bandwidths<'a> {
 
     /// Returns one local cell per kernel and order with exactly `workers` workers, in the usual
     /// order of kernels.
-    #[must_use]
     pub fn local_with(&self, workers: usize) -> Vec<&BandwidthRow<'a>> {
         let mut found: BTreeMap<(AccessPattern, StreamKernel), &BandwidthRow<'a>> = BTreeMap::new();
         for row in &self.rows {

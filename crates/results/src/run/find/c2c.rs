@@ -25,7 +25,6 @@ pub enum Home {
 
 impl Home {
     /// Returns the location in words.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Sender => "line on the sender's node",
@@ -59,7 +58,6 @@ pub enum Nearness {
 
 impl Nearness {
     /// Returns what the cpus share, in words.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::SameCore => "same core",
@@ -117,7 +115,6 @@ pub struct CoreToCore {
 
 impl CoreToCore {
     /// Collects the core-to-core figures of a run.
-    #[must_use]
     pub fn of(cells: &[CellSummary<'_>], machine: &Machine) -> Self {
         let mut by_home: BTreeMap<Home, Vec<Value>> = BTreeMap::new();
         let mut by_nearness: BTreeMap<Nearness, Vec<f64>> = BTreeMap::new();

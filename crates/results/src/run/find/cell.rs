@@ -25,7 +25,6 @@ pub struct Figure {
 
 impl Figure {
     /// Computes the figure of finite values given in time order; `None` if there are none.
-    #[must_use]
     pub fn of(values: Vec<f64>) -> Option<Self> {
         let sample = Sample::new(values).ok()?;
         let found = stopped_interval(&sample, Confidence::P95).ok();
@@ -61,7 +60,6 @@ pub struct MetricFigures {
 
 impl MetricFigures {
     /// Returns the figure to report: without disturbed windows, or with them if too few remain.
-    #[must_use]
     pub fn best(&self) -> Option<&Figure> {
         let all = all_windows_count(self.windows - self.disturbed, self.disturbed);
         if all { self.all.as_ref() } else { self.kept.as_ref() }
@@ -96,7 +94,6 @@ pub struct CellSummary<'a> {
 
 impl<'a> CellSummary<'a> {
     /// Computes the figures of one cell.
-    #[must_use]
     pub fn of(result: &'a CellResult) -> Self {
         Self {
             cell: &result.cell,
@@ -115,13 +112,11 @@ impl<'a> CellSummary<'a> {
     }
 
     /// Returns `true` if the figures count: the cell ended, and its placement was proven.
-    #[must_use]
     pub fn counts(&self) -> bool {
         matches!(self.state, State::Precise | State::BudgetSpent)
     }
 
     /// Returns the figure to report for `metric`; `None` if the cell does not count.
-    #[must_use]
     pub fn figure(&self, metric: Metric) -> Option<&Figure> {
         if !self.counts() {
             return None;
@@ -130,26 +125,22 @@ impl<'a> CellSummary<'a> {
     }
 
     /// Returns the share of the windows of `metric` that other load disturbed, 0 to 1.
-    #[must_use]
     pub fn disturbed_share(&self, metric: Metric) -> f64 {
         let figures = self.figures.iter().find(|figures| figures.metric == metric);
         figures.map_or(0.0, |found| found.disturbed as f64 / found.windows.max(1) as f64)
     }
 
     /// Returns the parameters of a latency cell.
-    #[must_use]
     pub fn latency(&self) -> Option<&'a LatencyCell> {
         self.cell.experiment.cell()
     }
 
     /// Returns the parameters of a bandwidth cell.
-    #[must_use]
     pub fn bandwidth(&self) -> Option<&'a BandwidthCell> {
         self.cell.experiment.cell()
     }
 
     /// Returns the parameters of a loaded-latency cell.
-    #[must_use]
     pub fn loaded(&self) -> Option<&'a LoadedCell> {
         self.cell.experiment.cell()
     }

@@ -37,7 +37,6 @@ pub struct LoadedPoint {
 
 impl LoadedPoint {
     /// Returns the bandwidth of the load workers in GB/s, 0 without load.
-    #[must_use]
     pub fn bandwidth_gb_per_s(&self) -> f64 {
         self.bandwidth.as_ref().map_or(0.0, |figure| figure.median)
     }
@@ -79,7 +78,6 @@ pub struct LoadedCurve<'a> {
 
 impl LoadedCurve<'_> {
     /// Returns `true` if two curves differ only in kernel, which makes them one family.
-    #[must_use]
     pub fn is_of_family(&self, other: &Self) -> bool {
         is_same_but_kernel(self.cell, other.cell)
     }
@@ -160,7 +158,6 @@ const NEAR_PEAK: f64 = 0.95;
 const LEAST_GAIN: f64 = 0.25;
 
 /// Returns all loaded-latency curves of a run.
-#[must_use]
 pub fn loaded_curves<'a>(
     cells: &[CellSummary<'a>],
     bandwidths: &Bandwidths<'_>,

@@ -22,7 +22,6 @@ pub enum Axis {
 
 impl Axis {
     /// Returns the singular word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -72,7 +71,6 @@ pub struct Matrix {
 
 impl Matrix {
     /// Builds a matrix; an entry with several values gets their median and range.
-    #[must_use]
     pub fn of(unit: Unit, rows_are: Axis, columns_are: Axis, values: Vec<Value>) -> Self {
         let unique = |numbers: BTreeSet<u32>| numbers.into_iter().collect::<Vec<u32>>();
         let rows = unique(values.iter().map(|value| value.row).collect());
@@ -92,7 +90,6 @@ impl Matrix {
     }
 
     /// Returns the entry at a row and column number.
-    #[must_use]
     pub fn get(&self, row: u32, column: u32) -> Option<&MatrixEntry> {
         let row = self.rows.binary_search(&row).ok()?;
         let column = self.columns.binary_search(&column).ok()?;
@@ -100,7 +97,6 @@ impl Matrix {
     }
 
     /// Returns the smallest and largest value.
-    #[must_use]
     pub fn range(&self) -> Option<Interval> {
         let values = self.entries.iter().flatten().flatten();
         values.map(|entry| entry.value).fold(None, |range, value| {
@@ -110,7 +106,6 @@ impl Matrix {
     }
 
     /// Returns `true` if there is nothing to compare: fewer than two entries.
-    #[must_use]
     pub fn is_trivial(&self) -> bool {
         self.entries.iter().flatten().flatten().count() < 2
     }
@@ -129,7 +124,6 @@ pub struct Value {
 
 impl Value {
     /// Returns the figure of `metric` of a cell times `factor`; `None` if the cell has none.
-    #[must_use]
     pub fn of(cell: &CellSummary<'_>, metric: Metric, row: u32, column: u32) -> Option<Self> {
         let figure = cell.figure(metric)?;
         let entry = MatrixEntry {
@@ -175,7 +169,6 @@ type Chase = (AccessPattern, u64, Pages);
 
 /// Returns one matrix per team, from the largest group of latency cells that differ only in worker;
 /// of equal groups, from the one with the largest buffer.
-#[must_use]
 pub fn latency_matrices(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<LatencyMatrix> {
     [Team::Serial, Team::Concurrent]
         .into_iter()

@@ -33,7 +33,6 @@ pub struct Proof {
 
 impl Proof {
     /// Counts the proofs of a run.
-    #[must_use]
     pub fn of(cells: &[CellSummary<'_>]) -> Self {
         let mut proof = Self::default();
         for cell in cells.iter().filter(|cell| cell.counts()) {
@@ -56,7 +55,6 @@ impl Proof {
     }
 
     /// Returns the number of workers that, themselves or with their memory, were misplaced.
-    #[must_use]
     pub fn misplaced(&self) -> usize {
         self.workers - self.pinned.min(self.on_node)
     }
@@ -75,7 +73,6 @@ impl Proof {
 }
 
 /// Returns `true` if every sampled page was on the intended node.
-#[must_use]
 pub fn is_on_node(placement: &Placement) -> bool {
     let mut nodes = placement.pages_per_node.iter();
     nodes.all(|(&node, &pages)| node == placement.memory_node || pages == 0)

@@ -19,7 +19,6 @@ pub enum Remote {
 
 impl Remote {
     /// Returns all measured pairs of different nodes.
-    #[must_use]
     pub fn pairs(&self) -> &[RemotePair] {
         match self {
             Self::Measured(cost) => &cost.pairs,
@@ -39,7 +38,6 @@ pub struct RemoteCost {
 
 impl RemoteCost {
     /// Returns the pairs with the smallest and the largest ratio.
-    #[must_use]
     pub fn extremes(&self) -> Option<(&RemotePair, &RemotePair)> {
         self.pairs.first().zip(self.pairs.last())
     }
@@ -63,7 +61,6 @@ pub struct RemotePair {
 }
 
 /// Compares remote with local latency, in the serial matrix if there is one.
-#[must_use]
 pub fn remote(matrices: &[LatencyMatrix], machine: &Machine) -> Remote {
     if let Some(cost) = matrices.first().and_then(|found| cost(&found.by_node, machine)) {
         return Remote::Measured(cost);

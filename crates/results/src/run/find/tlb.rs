@@ -42,7 +42,6 @@ pub struct TlbPoint {
 
 impl TlbPoint {
     /// Returns the cost of translating the address, in nanoseconds.
-    #[must_use]
     pub fn cost_ns(&self) -> f64 {
         (self.figure.median - self.cached_ns).max(0.0)
     }
@@ -93,7 +92,6 @@ pub struct Tlb {
 impl Tlb {
     /// Returns `true` if there is one line per page. Transparent huge pages are as large as the
     /// machine's page tables make them: 2 MiB, or 512 MiB with base pages of 64 KiB.
-    #[must_use]
     pub fn is_of_pages(&self) -> bool {
         match self.pages {
             Pages::Transparent => !Pages::Sized(self.apart_bytes).is_small(),
@@ -102,7 +100,6 @@ impl Tlb {
     }
 
     /// Returns the point with the most pages.
-    #[must_use]
     pub fn last(&self) -> Option<&TlbPoint> {
         self.points.last()
     }

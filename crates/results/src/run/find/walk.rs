@@ -37,7 +37,6 @@ const MATTERS: f64 = 0.05;
 impl LatencyMatrix {
     /// Returns the walk over this matrix's pages if its cost is a noticeable share of the
     /// latencies. In random order it is part of every load, in page-local order of none.
-    #[must_use]
     pub fn walk_beside<'a>(&self, walks: &'a [PageWalk]) -> Option<&'a PageWalk> {
         let least_ns = MATTERS * self.by_cpu.range()?.lo;
         walks.iter().find(|walk| walk.pages == self.pages && walk.cost_ns >= least_ns)
@@ -46,7 +45,6 @@ impl LatencyMatrix {
 
 /// Returns the walk of every worker and page size, at the largest buffer size measured in both
 /// orders.
-#[must_use]
 pub fn page_walks(cells: &[CellSummary<'_>]) -> Vec<PageWalk> {
     let mut walks: Vec<PageWalk> = Vec::new();
     for cell in cells {

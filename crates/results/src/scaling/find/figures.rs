@@ -85,13 +85,11 @@ pub fn baseline<'a>(
 }
 
 /// Returns the mean of the finite values; `None` if there are none.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     Sample::new(values).ok().map(|sample| sample.mean())
 }
 
 /// Returns the statistics of every step and size.
-#[must_use]
 pub fn all(scaling: &Scaling) -> Vec<StepFigures> {
     let each = scaling
         .steps

@@ -63,7 +63,6 @@ pub fn cpu_node(place: RankPlace, machine: Option<&Machine>) -> Option<NodeId> {
 }
 
 /// Returns all groups of the fullest step of each series.
-#[must_use]
 pub fn all(scaling: &Scaling) -> Vec<Group> {
     let steps = series(scaling).into_iter().filter_map(|first| fullest(scaling, first));
     steps.flat_map(|step| of_step(scaling, step)).collect()

@@ -9,7 +9,6 @@ use crate::scaling::{
 };
 
 /// Returns the name of the rule behind a finding.
-#[must_use]
 pub fn name(finding: &ScalingFinding) -> &'static str {
     match finding.what {
         Seen::Disturbance { .. } => "disturbance",
@@ -26,7 +25,6 @@ pub fn name(finding: &ScalingFinding) -> &'static str {
 }
 
 /// Returns a finding as a sentence without its full stop.
-#[must_use]
 pub fn sentence(finding: &ScalingFinding) -> String {
     match &finding.what {
         Seen::Disturbance { steps } => disturbance(finding.evidence.len(), *steps),

@@ -86,7 +86,6 @@ pub struct OwnAnswer {
 
 impl StudyPair<'_> {
     /// Returns the document, with what each run found by itself.
-    #[must_use]
     pub fn document(&self) -> StudyComparison {
         let value = |row: &PairRow| PairedValue {
             metric: row.metric.clone(),

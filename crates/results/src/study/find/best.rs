@@ -35,7 +35,6 @@ pub struct BestTreatment {
 
 impl StudySummary<'_> {
     /// Returns the metric that answers the question: the primary one, or the only one tested.
-    #[must_use]
     pub fn asked(&self) -> Option<&Subject> {
         let mut tested = self.subjects.iter().filter(|subject| !subject.is_fact);
         match (tested.next(), tested.next()) {
@@ -46,7 +45,6 @@ impl StudySummary<'_> {
 
     /// Returns the best of several treatments (the first of equals), if all factors are choices and
     /// at least one block is finished.
-    #[must_use]
     pub fn best(&self) -> Option<BestTreatment> {
         let run = &self.document.run;
         let subject = self.asked().filter(|_| run.treatments.len() > 2)?;

@@ -25,7 +25,6 @@ impl EffectKind {
         [Self::Main, Self::Within, Self::Together, Self::Interaction, Self::Trend];
 
     /// Returns the kind's name, which is stable across versions.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Main => "effect",

@@ -174,7 +174,6 @@ pub enum OwnDifference {
 
 impl StudySummary<'_> {
     /// Returns all findings about the study as a whole, in the order of its report.
-    #[must_use]
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
         let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();

@@ -17,7 +17,6 @@ pub struct GuestMap {
 
 impl StudySummary<'_> {
     /// Returns one map per treatment with guests.
-    #[must_use]
     pub fn guest_maps(&self) -> Vec<GuestMap> {
         let mut maps: BTreeMap<usize, GuestMap> = BTreeMap::new();
         for sample in self.document.samples() {

@@ -52,7 +52,6 @@ pub struct PairRow {
 
 impl<'a> StudyPair<'a> {
     /// Compares two runs by treatment and metric name; `None` if they share none.
-    #[must_use]
     pub fn of(
         before: &'a StudyDocument,
         after: &'a StudyDocument,
@@ -66,20 +65,17 @@ impl<'a> StudyPair<'a> {
     }
 
     /// Returns `true` if there are verdicts, which need several sessions per side.
-    #[must_use]
     pub fn is_judged(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
     }
 
     /// Reports whether the far end of any metric is shown to be worse in the second run.
-    #[must_use]
     pub fn any_far_end_worse(&self) -> bool {
         self.rows.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
 
     /// Returns `true` if any metric of any treatment is worse in the second run, beyond the
     /// tolerance.
-    #[must_use]
     pub fn any_worse(&self) -> bool {
         self.rows.iter().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }

@@ -8,7 +8,6 @@ use crate::Finding;
 
 impl StudySummary<'_> {
     /// Returns the notice from before the start that explains why a factor cannot act.
-    #[must_use]
     pub fn why_without_effect(&self, factor: &str) -> Option<&Notice> {
         let of_factor = |knob: &str| factor == knob || factor.ends_with(&format!(":{knob}"));
         self.notices().into_iter().find(|notice| match notice {

@@ -7,13 +7,11 @@ use crate::shape::FarEnd;
 
 impl StudySummary<'_> {
     /// Returns `true` if any answer is worse by more than the margin.
-    #[must_use]
     pub fn any_worse(&self) -> bool {
         self.worse().next().is_some()
     }
 
     /// Reports whether the far end of any answer is shown to be worse.
-    #[must_use]
     pub fn any_far_end_worse(&self) -> bool {
         let is_worse =
             |effect: &Effect| effect.far_end.as_ref().is_some_and(FarEnd::is_shown_worse);

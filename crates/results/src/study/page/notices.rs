@@ -38,7 +38,6 @@ const MACHINE_OF_ONE_NODE: &str =
     "on a machine with one node numa has no effect: differences there are chance";
 
 /// Returns a notice to read before a study begins.
-#[must_use]
 pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::KnobWithoutEffect { knob, reason } => {
@@ -90,7 +89,6 @@ pub fn notice(notice: &Notice) -> String {
 }
 
 /// Returns the reason for a guest's accelerator.
-#[must_use]
 pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
     match reason {
         AcceleratorReason::Requested => "requested".to_owned(),
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_said_with_what_befell_it_or_that_it_did_not_answer() {
+    fn a_guest_is_named_with_its_failure_or_its_missing_answer() {
         let said = |reason: Option<&str>| {
             let (guest, reason) = ("g02".to_owned(), reason.map(str::to_owned));
             disturbance(&Disturbance::Guest { guest, reason })

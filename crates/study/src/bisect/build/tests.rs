@@ -82,7 +82,7 @@ fn a_build_ends_the_search_in_the_cases_of_git_bisect_run() {
 }
 
 #[test]
-fn a_build_that_names_no_file_is_refused_with_what_it_printed() {
+fn a_build_that_names_no_file_is_refused_with_its_output() {
     for (script, printed) in [("true", ""), ("echo nothing", "nothing"), ("echo .", ".")] {
         let error = Lab::new(script).run().unwrap_err();
         let message = format!(

@@ -20,7 +20,7 @@ fn text(value: &str) -> String {
 }
 
 #[test]
-fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
+fn each_message_names_the_commit_or_option_and_the_expected_form() {
     let shown: [(BisectError, &str); 9] = [
         (
             BisectError::NotBehind { good: text("aaa"), bad: text("bbb") },

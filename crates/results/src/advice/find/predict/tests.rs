@@ -81,7 +81,7 @@ fn change(candidate: &Candidate, program: &ProgramMemory) -> f64 {
 }
 
 #[test]
-fn pages_that_their_users_touch_first_cost_what_local_ones_do() {
+fn pages_first_touched_by_their_users_cost_a_local_access() {
     let program = program(1000, Sharing::OneNode, 1);
     let advice = advice(&program, machine());
     let best = advice.best().expect("a gain");
@@ -90,7 +90,7 @@ fn pages_that_their_users_touch_first_cost_what_local_ones_do() {
 }
 
 #[test]
-fn pages_that_nodes_use_alike_lie_with_any_of_their_users_whoever_waits_longer_for_them() {
+fn pages_used_equally_by_nodes_may_be_on_any_of_them() {
     let mut program = program(1000, Sharing::Read, 1);
     let touched = Candidate::FirstTouch { line: None, region: String::new() };
     // Node 0 is so close to them that the same misses wait half as long.
@@ -102,7 +102,7 @@ fn pages_that_nodes_use_alike_lie_with_any_of_their_users_whoever_waits_longer_f
 }
 
 #[test]
-fn what_is_likely_to_gain_is_worth_a_trial_and_nodes_that_are_alike_one() {
+fn a_likely_gain_is_worth_a_trial_and_equal_nodes_need_only_one() {
     let of_all = program(1000, Sharing::Read, 0);
     let mut advice = advice(&of_all, machine());
     let bind = |option: &&AdvisedOption| matches!(option.candidate, Candidate::Bind { .. });
@@ -130,7 +130,7 @@ fn a_difference_that_is_not_printed_puts_no_option_before_another() {
 }
 
 #[test]
-fn what_is_read_by_all_gains_from_copies_and_what_is_written_does_not() {
+fn memory_read_by_all_gains_from_copies_and_written_memory_does_not() {
     let copies = Candidate::Replicate { line: None, region: String::new() };
     let read = program(1000, Sharing::Read, 0);
     assert!(predict(&copies, &read, &machine()).unwrap().interval_percent.0 < -10.0);
@@ -138,7 +138,7 @@ fn what_is_read_by_all_gains_from_copies_and_what_is_written_does_not() {
 }
 
 #[test]
-fn the_best_of_a_metric_is_what_raises_or_lowers_it() {
+fn the_best_level_of_a_metric_is_by_its_direction() {
     let mut advice = advice(&program(1000, Sharing::Read, 0), machine());
     for (option, change_percent) in advice.options.iter_mut().zip([5.0, 9.0]) {
         let interval_percent = Some((change_percent, change_percent));
@@ -161,7 +161,7 @@ fn threads_that_have_no_cpu_wait_for_one() {
 }
 
 #[test]
-fn a_first_thread_that_works_among_the_others_is_none_before_them() {
+fn a_first_thread_that_works_with_the_others_is_not_a_setup_thread() {
     let mut program = program(0, Sharing::Read, 0);
     program.elapsed_ns = 1000;
     program.threads.iter_mut().for_each(|thread| thread.busy_ns = 1000);
@@ -173,7 +173,7 @@ fn a_first_thread_that_works_among_the_others_is_none_before_them() {
 }
 
 #[test]
-fn bound_threads_find_what_they_share_in_one_cache_and_lose_what_it_has_no_room_for() {
+fn bound_threads_share_one_cache_and_lose_lines_beyond_its_size() {
     let bind = Candidate::Bind { node: 1 };
     let plain = program(400, Sharing::Read, 0);
     let of = |change_accesses: fn(&mut RegionAccesses)| {
@@ -254,7 +254,7 @@ fn contended(threads: u32) -> ContendedLine {
 }
 
 #[test]
-fn one_run_does_not_tell_what_many_that_contend_for_a_line_do_elsewhere() {
+fn one_run_does_not_predict_contention_for_a_line_elsewhere() {
     let mut shared = program(400, Sharing::Written, 0);
     let told = |program: &ProgramMemory| {
         let of = |candidate: &Candidate| predict(candidate, program, &machine()).is_some();
@@ -359,7 +359,7 @@ fn pages_of_a_file_are_read_to_the_node_that_waits_for_them_and_not_bound() {
 }
 
 #[test]
-fn what_one_run_does_not_tell_is_left_to_trials_where_there_is_anything_to_gain() {
+fn questions_one_run_cannot_answer_are_left_to_trials_where_there_is_a_gain() {
     let kernel = KernelNow { balancing: Some(1), ..KernelNow::default() };
     let balanced = MachineCosts { kernel, ..machine() };
     let off = Candidate::Balancing { mode: 0 };

@@ -53,7 +53,7 @@ fn four_nodes_at_equal_distance_are_four_groups() {
 }
 
 #[test]
-fn threads_of_cores_that_are_not_told_are_no_groups() {
+fn threads_of_unknown_cores_form_no_groups() {
     let ns = |a: usize, b: usize| if a / 2 == b / 2 { 20.0 } else { 60.0 };
     assert_eq!(found(&times(16, 0.02, 3, ns)), None);
 }

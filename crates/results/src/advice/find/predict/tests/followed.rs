@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_followed_cores_would_wait_is_what_another_placement_costs() {
+fn another_placement_costs_the_waits_of_the_followed_cores() {
     let mut program = program(400, Sharing::Private, 0);
     let longer = |thread: &mut ProgramThread, longer_ns| {
         let each = [Placed::Interleaved(vec![0, 1]), Placed::Bound(1)];
@@ -22,7 +22,7 @@ fn what_followed_cores_would_wait_is_what_another_placement_costs() {
 }
 
 #[test]
-fn pages_with_their_second_users_cost_what_followed_cores_waited() {
+fn pages_with_their_second_users_cost_the_waits_of_the_followed_cores() {
     let mut program = program(1000, Sharing::Read, 1);
     let touched = Candidate::FirstTouch { line: None, region: String::new() };
     let guessed = change(&touched, &program);
@@ -35,7 +35,7 @@ fn pages_with_their_second_users_cost_what_followed_cores_waited() {
 }
 
 #[test]
-fn huge_pages_save_what_was_followed_where_walks_cost_anything() {
+fn huge_pages_save_the_counted_walks_where_walks_cost_time() {
     let mut program = program(0, Sharing::Private, 0);
     let huge = |longer_ns| Elsewhere { placed: Placed::Huge, longer_ns };
     program.threads.iter_mut().for_each(|thread| thread.elsewhere = vec![huge(-300)]);
