@@ -140,7 +140,7 @@ fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> Stri
         }
         let room = room.saturating_sub(if position > 0 { GAP.len() } else { 0 });
         let text = row.get(at).map_or("", String::as_str);
-        let text = cut(&one_line(text), widths[at].min(room));
+        let text = cut(text, widths[at].min(room));
         let width = widths[at].min(room);
         match table.columns[at].align {
             Align::Left => out.push_str(&format!("{text:<width$}")),
@@ -150,21 +150,23 @@ fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> Stri
     out.trim_end().to_owned()
 }
 
-/// Returns `text` cut to at most `width` characters, with an ellipsis if it was longer.
+/// Returns `text` on one line, cut to at most `width` characters, with an ellipsis if it was longer.
 pub fn cut(text: &str, width: usize) -> String {
+    let text = one_line(text);
     if text.chars().count() <= width {
-        return text.to_owned();
+        return text;
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
     format!("{kept}…")
 }
 
-/// Returns `text` cut to at most `width` characters, with an ellipsis in the middle if it was
-/// longer.
+/// Returns `text` on one line, cut to at most `width` characters, with an ellipsis in the middle if
+/// it was longer.
 pub fn cut_middle(text: &str, width: usize) -> String {
+    let text = one_line(text);
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= width {
-        return text.to_owned();
+        return text;
     }
     let kept = width.saturating_sub(1);
     let (head, tail) = (kept / 2, kept - kept / 2);
