@@ -147,7 +147,15 @@ pub(crate) fn print_apart(text: &str) -> Result<(), Failure> {
 
 /// Writes a file completely or not at all.
 pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
-    write_atomically(file, text).map_err(|error| Failure::at(file, error))
+    write_atomically(file, text).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                "; free some space, then run it again"
+            }
+            _ => "",
+        };
+        Failure::at(file, format!("{error}{advice}"))
+    })
 }
 
 /// Prints a result in this format.

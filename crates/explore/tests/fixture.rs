@@ -166,7 +166,10 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
         ),
         "{found:?}"
     );
-    assert!(found[0].ends_with("numactl --interleave=1,2 -- ./two"), "{found:?}");
+    assert!(
+        found[0].contains("| start it as numactl --interleave=1,2 -- ./two; with srun: "),
+        "{found:?}"
+    );
 }
 
 #[test]

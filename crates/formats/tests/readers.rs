@@ -356,7 +356,7 @@ fn damaged_numactl_lines_are_refused_with_their_number() {
     );
     assert_eq!(
         refuse("hello"),
-        "numactl --hardware: there is no node in the text, such as `node 0 cpus: 0 1 2 3`"
+        "numactl --hardware: no node in the text, such as `node 0 cpus: 0 1 2 3`"
     );
     assert!(refuse("node 0 size: 99999999999999999999 MB").contains("a size in MB"));
     assert!(refuse("node 0 cpus:\nnode 0\n 0: 300").contains("distances from 0 to 255"));

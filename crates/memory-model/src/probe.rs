@@ -1,5 +1,5 @@
-//! What a machine's model takes for what a capture measures, so that a captured figure can be
-//! solved for.
+//! Computes the times that the model of a machine gives for the probes of a capture, so that a
+//! captured figure can be solved for.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -12,7 +12,7 @@ use crate::machine::{CacheLevel, Tlb};
 
 const PAGE_BYTES: u64 = 4096;
 const LINE_BYTES: u64 = 64;
-/// Where the pages are: not at the same offset of a large page in both kinds of addresses.
+/// The addresses of the pages: at different offsets in a large page, so that none is taken for one.
 const FIRST_BYTES: u64 = 1 << 20;
 const FIRST_VIRTUAL_BYTES: u64 = (1 << 40) + PAGE_BYTES;
 

@@ -71,7 +71,7 @@ fn result_in(place: &Path) -> PathBuf {
     fs::read_dir(place).expect("results").next().expect("a run").expect("readable").path()
 }
 
-/// Returns the path of a file of so many bytes that takes no space on the disk.
+/// Returns the path of a file of this length that takes no space on the disk.
 fn sparse(place: &Path, name: &str, bytes: u64) -> String {
     let path = place.join(name);
     fs::File::create(&path).and_then(|file| file.set_len(bytes)).expect("made");

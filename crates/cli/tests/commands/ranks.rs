@@ -287,7 +287,8 @@ fn a_size_that_no_memory_is_left_for_is_named_and_the_others_are_measured() {
     let rows = fs::read_to_string(&csv).expect("written");
     assert_eq!(rows.lines().count(), 2, "a heading and one size: {rows}");
     let found = document(&only(&parent));
-    let states = found["cells"].as_array().expect("cells").iter().map(|cell| &cell["state"]);
+    let states =
+        found["cells"].as_array().expect("cells").iter().map(|cell| &cell["ended"]["outcome"]);
     assert_eq!(states.filter(|state| **state == "failed").count(), 1, "{}", found["cells"]);
 }
 

@@ -141,7 +141,7 @@ fn a_study_that_cannot_run_is_refused_with_the_reason() {
 fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = directory.path().join("one");
-    let one = "SYSTEM_NAME=\"ONE\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\nNUMA node0 CPU(s): 0\n";
+    let one = "SYSTEM_NAME=\"ONE\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\nThread(s) per core: 1\nNUMA node0 CPU(s): 0\n";
     fs::write(&arch, one).expect("written");
     let parent = directory.path().join("results");
     let flag = directory.path().join("mended");
@@ -162,7 +162,9 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
     let (_, errors) = ends(&mut numalab(&arguments), 1);
     let results = fs::read_dir(&parent).expect("made").next().expect("one").expect("readable");
     let results = results.path();
-    for words in [".log says why); 0 of 1 steps have their results", "numalab scale --resume "] {
+    for words in
+        [".log has the reason); 0 of 1 steps have their results", "numalab scale --resume "]
+    {
         assert!(errors.contains(words), "no `{words}` in {errors}");
     }
     assert!(results.to_str().expect("UTF-8").ends_with("_x"), "{}", results.display());

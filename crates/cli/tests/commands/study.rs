@@ -201,16 +201,16 @@ fn with_far_blocks(results: &Path, name: &str, sessions: usize, far: f64) -> Str
     let journal = fs::read_to_string(results.join("journal.jsonl")).expect("a journal");
     let began = journal.lines().next().expect("a session");
     let mut sample = samples(&journal).into_iter().next().expect("a sample");
-    sample["arm"] = "main".into();
     sample["attempt"] = 0.into();
     sample.as_object_mut().expect("fields").remove("disturbances");
     let mut lines = Vec::new();
     for block in 0..150 * sessions {
         lines.extend((block % 150 == 0).then(|| began.to_owned()));
-        for (treatment, value) in [(0, 10.0), (1, 12.0)] {
+        for (treatment, arm, value) in [(0, "main", 10.0), (0, "again", 10.0), (1, "main", 12.0)] {
             let value = if block % 50 == 7 { value * far } else { value };
             sample["block"] = block.into();
             sample["treatment"] = treatment.into();
+            sample["arm"] = arm.into();
             sample["readings"][0]["value"] = value.into();
             lines.push(sample.to_string());
         }
@@ -376,7 +376,7 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     let question = fs::read_to_string(&study).expect("a study");
     fs::write(&study, question.replace("echo", "echo -n")).expect("written");
     let (_, err) = place.ends(&["study", "resume", directory], 2);
-    assert!(err.contains("was changed since"), "{err}");
+    assert!(err.contains("it has changed since"), "{err}");
 }
 
 #[test]

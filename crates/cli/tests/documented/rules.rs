@@ -102,6 +102,8 @@ pub const RULES: &[Rule] = &[
     rule("numalab study settings", Runs, &["[backend.", "guests"]),
     rule("numalab study plan", Runs, STUDY),
     rule("numalab study run", Plans, STUDY),
+    // A debug build of numalab makes the image too large for guests of the usual size.
+    rule("numalab study run guest-scaling", Needs("and its content"), STUDY),
     rule(
         "numalab study run mine.toml --blocks 6",
         Runs,
@@ -151,7 +153,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab fleet report /scratch/fleet --format csv", Runs, &["host,scope,family"]),
     rule(
         "numalab bind --numa=auto --policy weighted",
-        Needs("does not tell the bandwidth"),
+        Needs("does not report the bandwidth"),
         &["interleave_weight_node0="],
     ),
     rule("numalab bind", NODES, &["[Rank 0] Binding to NUMA domain"]),

@@ -171,7 +171,7 @@ fn indecisive_trial_counts_and_texts_that_are_not_numbers_are_refused() {
         ),
         (["--better", "higher"], "--metric <PATTERN>"),
         (["--with", "numactl"], "--with: expected --try-on guest as well"),
-        (["--try-on", "host"], "--try-on host: expected this machine"),
+        (["--try-on", "host"], "--try-on host: candidates run on this machine"),
     ] {
         let (code, text) = advise(lab, &options, &["true"]);
         assert_eq!(code, Some(2), "{text}");

@@ -507,7 +507,7 @@ fn bad_input_is_refused_with_the_expected_form_and_125_where_a_command_is_run() 
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         assert!(message.contains(word), "{arguments:?}: no `{word}` in {message}");
     };
-    refuses(&["run"], "expected one behind --");
+    refuses(&["run"], "expected one after --");
     refuses(&["run", "--pages", "4m", "--", "true"], "expected normal, 2m, 1g or memfd");
     refuses(&["run", "--pin", "0=", "--", "true"], "such as 0-3,8");
     refuses(&["run", "--kernel", "/no/such", "--", "true"], "expected linux, backports");

@@ -227,7 +227,7 @@ fn options_that_the_kernel_lacks_are_refused_before_it_boots() {
     bad(&with(&[]), 3, "NUMALAB_KERNEL=/no/such/kernel: no such file");
     bad(&with(&[]), 3, "rustup target add x86_64-unknown-none");
     bad(&["run", "--format", "json", "--", "true"], 125, "only with --kernel numalab");
-    bad(&["run"], 125, "no command: expected one behind --");
+    bad(&["run"], 125, "no command: expected one after --");
     bad(&["shell", "--kernel", "numalab"], 2, "expected `numalab guest run`");
 }
 

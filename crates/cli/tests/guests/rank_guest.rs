@@ -11,6 +11,7 @@ const ARCHITECTURE: &str = "\
 SYSTEM_NAME=\"GUEST\"
 PARTITION=\"FOUR\"
 CCDS_PER_NUMA=1
+Thread(s) per core: 1
 NUMA node0 CPU(s): 0,1
 NUMA node1 CPU(s): 2,3
 NUMA node2 CPU(s): 4,5

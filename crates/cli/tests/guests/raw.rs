@@ -60,14 +60,7 @@ fn the_end_of_a_kernel_is_reported_and_becomes_the_exit_code() {
             "no line of the console: the guest wrote 7",
         ),
         (&faults, &[], 125, "on the way\n", "the guest ended with a triple fault"),
-        (
-            &silent,
-            &short,
-            125,
-            "",
-            "did not end within 1s; nothing came from its first serial \
-             port",
-        ),
+        (&silent, &short, 125, "", "did not end within 1s; its first serial port printed nothing"),
         (&silent, &["--expect", "x", "--timeout", "1s"], 4, "", "--expect matches no line"),
         (&prompt, &["--expect", "^login:$"], 0, "login: ", "the expected line: login:"),
         (&firmware, &[], 0, "reset vector\n", "boots as firmware"),
@@ -124,7 +117,7 @@ fn an_iso_starts_by_itself_and_by_firmware_of_the_users_own() {
     assert!(text(&by_firmware, 16).contains("\n@numalab-end "), "{}", errors(&by_firmware));
     let refused = boots(&lab, &iso, &["--", "words"]);
     assert_eq!(refused.status.code(), Some(125));
-    assert!(errors(&refused).contains("an ISO image takes none"), "{}", errors(&refused));
+    assert!(errors(&refused).contains("an ISO image does not take them"), "{}", errors(&refused));
 }
 
 #[test]
@@ -250,8 +243,8 @@ fn images_that_no_pc_boots_and_options_of_other_guests_are_refused() {
     let cases: [(&[&str], &str); 5] = [
         (&["--kernel", &script], "not bootable, expected a Linux bzImage"),
         (&["--kernel", &kernel, "--disk", "/no/such"], "/no/such: No such file"),
-        (&["--kernel", &kernel, "--with", "perf"], "nothing of numalab is in this guest"),
-        (&["--kernel", "numalab"], "--raw: expected the file that boots as --kernel FILE"),
+        (&["--kernel", &kernel, "--with", "perf"], "this guest does not contain numalab"),
+        (&["--kernel", "numalab"], "--raw: expected --kernel FILE, the file to boot"),
         (&["--kernel", &kernel, "--expect", "("], "unclosed group"),
     ];
     for (options, words) in cases {

@@ -271,7 +271,8 @@ fn a_setting_that_is_not_a_hypervisor_or_cannot_be_chosen_is_refused_with_its_li
 #[test]
 fn a_plan_identifies_each_build_by_the_content_of_its_file() {
     let lab = Lab::open();
-    fs::write(lab.path("s.toml"), of_builds("", "debian", "./xen")).expect("written");
+    let memory = "guest-memory-mib = 256\n";
+    fs::write(lab.path("s.toml"), of_builds(memory, "debian", "./xen")).expect("written");
     let said = |end: &[u8]| {
         fs::write(lab.path("xen"), like_xen(end)).expect("written");
         let output = lab.run(&["study", "run", "s.toml", "--dry-run"]);

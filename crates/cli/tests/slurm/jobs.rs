@@ -65,7 +65,7 @@ fn is_csv_of(ranks: usize, text: &str) -> bool {
 fn architecture(directory: &Path, cpus: &str, ccds: u32) -> String {
     let path = directory.join(format!("arch-{cpus}-{ccds}"));
     let text = format!(
-        "SYSTEM_NAME=\"LAB\"\nPARTITION=\"LAB\"\nCCDS_PER_NUMA={ccds}\nNUMA node0 CPU(s): {cpus}\n"
+        "SYSTEM_NAME=\"LAB\"\nPARTITION=\"LAB\"\nCCDS_PER_NUMA={ccds}\nThread(s) per core: 1\nNUMA node0 CPU(s): {cpus}\n"
     );
     fs::write(&path, text).expect("written");
     path.to_str().expect("UTF-8").to_owned()

@@ -56,7 +56,8 @@ impl Lab {
         // from those of others.
         static LABS: AtomicU32 = AtomicU32::new(0);
         let lab = LABS.fetch_add(1, Ordering::Relaxed);
-        let port = 36_000 + std::process::id() % 1_000 * 20 + lab % 4 * 5;
+        // Below the ports that Linux gives to outgoing connections, from 32768.
+        let port = 10_000 + std::process::id() % 1_000 * 20 + lab % 4 * 5;
         let mut supervisor = Command::new(script)
             .arg(&directory)
             .arg(port.to_string())

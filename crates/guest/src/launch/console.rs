@@ -122,7 +122,7 @@ impl Console {
     pub fn finish(&mut self) {
         // While our own writer is open, the thread never sees the end of the pipe.
         self.opened();
-        // Nobody reads the copy while this waits.
+        // The copy has no reader while this waits.
         self.copy.iter().for_each(SerialWriter::is_last);
         if let Some(thread) = self.thread.take() {
             // The thread does not panic; if it did, the lines read so far are still here.

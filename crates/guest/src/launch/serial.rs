@@ -6,8 +6,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that wait to be shown at most: so many that virtual time does not depend on how busy the
-/// host is, as that of a guest that waits for its port would.
+/// Maximum number of bytes that wait to be shown. It is large so that a guest never waits for its
+/// port, and its virtual time does not depend on the host's load.
 pub const MOST_BYTES: usize = 4 << 20;
 
 /// Returns both ends of a queue.

@@ -83,7 +83,7 @@ fn walked(context: &MeasureContext, source: MemorySource) -> Result<Option<Buffe
     bytes.map(|bytes| Buffer::touched(context, bytes, base_pages(), source)).transpose()
 }
 
-/// What a sample times.
+/// The loops that a sample times.
 struct Loops<'a> {
     context: &'a MeasureContext,
     walk: Walk<'a>,

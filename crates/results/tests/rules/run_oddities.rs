@@ -153,12 +153,12 @@ fn huge_pages_are_missing_where_less_than_nine_tenths_of_a_buffer_has_them() {
 
 #[test]
 fn a_buffer_smaller_than_a_huge_page_cannot_have_one() {
-    let small = numalab_record::LatencyCell {
-        pages: Pages::Transparent,
-        size_bytes: (2 << 20) - 4096,
-        ..chase(0, 0)
-    };
-    assert_eq!(whats(&document(vec![latency(small, 10.0)])), []);
+    let size_bytes = (2 << 20) - 4096;
+    let small =
+        numalab_record::LatencyCell { pages: Pages::Transparent, size_bytes, ..chase(0, 0) };
+    let mut cell = latency(small, 10.0);
+    cell.placements[0].bytes_per_page_size = [(4096, size_bytes)].into();
+    assert_eq!(whats(&document(vec![cell])), []);
 }
 
 #[test]

@@ -97,9 +97,11 @@ trap 'stop; exit 0' TERM INT HUP
 
 for i in $(seq 150); do
   [ "$(sinfo -h -o %T 2>/dev/null | sort -u)" = idle ] && break
+  # Without a controller, each sinfo takes ten seconds.
+  kill -0 "$controller" 2>/dev/null || break
   sleep 0.1
 done
-if [ "$(sinfo -h -o %T 2>/dev/null | sort -u)" = idle ]; then
+if kill -0 "$controller" 2>/dev/null && [ "$(sinfo -h -o %T 2>/dev/null | sort -u)" = idle ]; then
   echo ready
   cat >/dev/null
 else
