@@ -112,8 +112,7 @@ impl fmt::Display for Remark {
                 let micros = took.as_micros();
                 write!(
                     f,
-                    "{program} ends after {micros} us, so the results mainly describe its \
-                           start"
+                    "{program} ends after {micros} us, so the results mainly describe its start"
                 )
             }
             Self::Trying { candidates, blocks, about } => {

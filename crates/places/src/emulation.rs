@@ -50,9 +50,8 @@ impl<Run: Fn(&EmulatedProgram) -> Result<Observation, BackendError> + Sync> Emul
         });
         let program = |name: &String| {
             let found = self.placements.iter().find(|(placement, _)| placement == name);
-            let (_, program) =
-                found.ok_or_else(|| BackendError::failed("a trial", "no such placement"))?;
-            Ok(program)
+            let program = found.map(|(_, program)| program);
+            program.ok_or_else(|| BackendError::failed("a trial", "no such placement"))
         };
         let programs = names.iter().map(program).collect::<Result<Vec<_>, BackendError>>()?;
         let run = &self.run;
@@ -138,13 +137,10 @@ where
         if let Some(known) = repeated(&self.ran, &name) {
             return Ok(known);
         }
-        let mut ended = self.ahead.remove(&name).unwrap_or_default();
-        if ended.is_empty() {
+        if self.ahead.get(&name).is_none_or(Vec::is_empty) {
             self.run_ahead(&name)?;
-            ended = self.ahead.remove(&name).unwrap_or_default();
         }
-        let observation = ended.remove(0)?;
-        self.ahead.insert(name.clone(), ended);
+        let observation = self.ahead.entry(name.clone()).or_default().remove(0)?;
         self.ran.entry(name).or_default().push(observation.clone());
         Ok(observation)
     }

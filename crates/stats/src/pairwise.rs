@@ -6,6 +6,10 @@
 //! t on both sides of where interpolation expects it, until the few sums left are sorted. The result
 //! is exact, because rounding is monotone.
 
+mod range;
+
+use range::Range;
+
 use crate::whole;
 
 /// The sums over two sorted lists, seen from a limit.
@@ -25,8 +29,6 @@ impl Staircase {
 
 /// Part of the sums by which the first guess of the range reaches to either side.
 const MARGIN: f64 = 0.05;
-/// Guesses were right if the range that they leave is at most this number of margins wide.
-const HIT: f64 = 4.0;
 /// Lists with more values together are first searched with one value of each stretch.
 const LARGE: usize = 1 << 16;
 /// Values of a stretch.
@@ -237,81 +239,6 @@ fn nth(mut values: Vec<f64>, k: usize) -> f64 {
     *values.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 0.0
 }
 
-/// A range of sums that includes both ends, which are sums themselves.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    low: f64,
-    high: f64,
-    /// The number of sums below `low`.
-    below: usize,
-    /// The number of sums that are at most `high`.
-    up_to: usize,
-}
-
-impl Range {
-    /// Narrows the range that holds the k-th sum until it has at most `few` sums, or finds that one.
-    fn narrowed(
-        mut self,
-        k: usize,
-        few: usize,
-        mut margin: f64,
-        walk: impl Fn(f64) -> Staircase,
-    ) -> Result<f64, Self> {
-        while self.low < self.high {
-            let begun = self;
-            if begun.left() <= few {
-                return Err(self);
-            }
-            let share = (k - begun.below) as f64 / begun.left() as f64;
-            for share in [share - margin, share + margin] {
-                let limit = begun.low + share * (begun.high - begun.low);
-                self.try_limit(k, limit, &walk);
-            }
-            // A range that is not halved is bisected: where interpolation fails, that is the bound.
-            if self.left() > begun.left() / 2 && self.low < self.high {
-                let limit = float(ordered(self.low).midpoint(ordered(self.high)));
-                self.look(k, walk(limit));
-            }
-            // The smaller the range, the more even are its sums.
-            let is_hit = self.left() as f64 <= HIT * margin * begun.left() as f64;
-            margin = if is_hit { margin * margin } else { MARGIN };
-        }
-        Ok(self.high + 0.0)
-    }
-
-    /// Walks along a limit within the range, and narrows it.
-    fn try_limit(&mut self, k: usize, limit: f64, walk: impl Fn(f64) -> Staircase) {
-        if (self.low..self.high).contains(&limit) {
-            self.look(k, walk(limit));
-        }
-    }
-
-    /// Moves the end on whose side of the k-th sum the limit is.
-    fn look(&mut self, k: usize, seen: Staircase) {
-        if seen.count >= k {
-            (self.high, self.up_to) = (seen.below, seen.count);
-        } else {
-            (self.low, self.below) = (seen.above, seen.count);
-        }
-    }
-
-    /// Returns the number of sums in the range.
-    fn left(&self) -> usize {
-        self.up_to - self.below
-    }
-}
-
-/// Maps a float to an integer with the same order.
-fn ordered(x: f64) -> u64 {
-    let bits = x.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-/// Returns the float of an [`ordered`] integer.
-fn float(ordered: u64) -> f64 {
-    f64::from_bits(if ordered >> 63 == 1 { ordered ^ (1 << 63) } else { !ordered })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,12 +335,5 @@ mod tests {
             let all = sorted([&values[..], &values].concat());
             assert_eq!(kth_difference(&one, &all, 2), values[0] - one[0], "{name}: against one");
         }
-    }
-
-    #[test]
-    fn floats_survive_the_round_trip_through_ordered_bits() {
-        let line = [-1e300, -1.0, -1e-310, -0.0, 0.0, 5e-324, 2.5, 1e300];
-        assert!(line.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
-        assert!(line.iter().all(|x| float(ordered(*x)).to_bits() == x.to_bits()));
     }
 }

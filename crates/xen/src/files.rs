@@ -145,9 +145,7 @@ impl XenFiles {
             domain_bytes,
         })
     }
-}
 
-impl XenFiles {
     /// Returns the size in bytes of the domains' image with these contents, which are in the cache.
     ///
     /// # Errors

@@ -115,10 +115,9 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
             memory @ Some(_) if is_placed => {
                 report::say_placement(outcome.pins.as_ref(), memory.as_deref());
             }
-            None if is_placed => note(
-                "the location of the memory is unknown: QEMU ended with the \
-                                       guest",
-            ),
+            None if is_placed => {
+                note("the location of the memory is unknown: QEMU ended with the guest");
+            }
             _ => {}
         }
         if let Some(text) = &outcome.memory_report {
