@@ -6,7 +6,7 @@
 use std::process::Stdio;
 
 use numalab_guest::{Qemu, QemuNeeds, Version};
-use numalab_image::{Cache, Kernel, KernelChoice};
+use numalab_image::{Architecture, Cache, Kernel, KernelChoice};
 
 const MACHINE: &str = "cpus=0.1.2.3,memory=512M.512M.512M.512M,report=/dev/null,\
      distances=10.12.20.22/12.10.22.20/20.22.10.12/22.20.12.10";
@@ -65,7 +65,7 @@ fn main() {
     };
     let mut note = |text: &str| eprintln!("{text}");
     let qemu = Qemu::find(&cache, &needs)
-        .or_else(|_| Qemu::fetch_backports(&cache, &mut note))
+        .or_else(|_| Qemu::fetch_backports(&cache, Architecture::X86_64, &mut note))
         .expect("QEMU 10");
     let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note).expect("a kernel");
     // Warm-up: the first boot reads QEMU and the kernel from disk.

@@ -4,8 +4,9 @@
 //! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
 //! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
 //! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
-//! of a power of two fall into different sets. So do a core's own caches in a guest
-//! on a host with small pages, because the frames behind the guest's pages are scattered.
+//! of a power of two fall into different sets. In a core's own caches, in a guest on a host with small
+//! pages, the frames behind the guest's pages are scattered: an address has its offset in a page
+//! in common with its frame, and lines pages apart share the few sets of their offset.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
@@ -20,10 +21,19 @@ pub struct Cache {
     sets: u64,
     /// Mask for a number of sets that is a power of two.
     set_mask: Option<u64>,
-    /// Number of bits by which a line's number is folded onto itself, in shared caches and with
-    /// scattered frames.
-    fold: Option<u32>,
+    sets_by: Sets,
     line_shift: u32,
+}
+
+/// The bits of a line's number that select its set.
+#[derive(Clone, Copy, Debug)]
+enum Sets {
+    /// The lowest ones.
+    Lowest,
+    /// All of them, folded onto this number of bits.
+    All(u32),
+    /// The lowest ones if frames of lines of 2 to the power of this number are scattered.
+    Scattered(u32),
 }
 
 impl Cache {
@@ -31,7 +41,9 @@ impl Cache {
     pub fn new(level: &CacheLevel) -> Self {
         let shift = level.line_bytes.max(1).trailing_zeros();
         let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
-        if level.scope == Scope::Group { cache.folded() } else { cache }
+        let bits = cache.sets.ilog2().max(1);
+        let sets_by = if level.scope == Scope::Group { Sets::All(bits) } else { Sets::Lowest };
+        Self { sets_by, ..cache }
     }
 
     /// Creates an empty cache with the shape of a validated level, for lines in frames of this size
@@ -39,12 +51,13 @@ impl Cache {
     pub fn scattered(level: &CacheLevel, frame_bytes: u64) -> Self {
         let cache = Self::new(level);
         let way_bytes = level.size_bytes / u64::from(level.ways.max(1));
-        if way_bytes > frame_bytes { cache.folded() } else { cache }
-    }
-
-    /// Returns the same cache with the set computed from all bits of an address.
-    fn folded(self) -> Self {
-        Self { fold: Some(self.sets.ilog2().max(1)), ..self }
+        match cache.sets_by {
+            Sets::Lowest if way_bytes > frame_bytes => {
+                let frame_lines = (frame_bytes >> cache.line_shift).max(1);
+                Self { sets_by: Sets::Scattered(frame_lines.ilog2()), ..cache }
+            }
+            _ => cache,
+        }
     }
 
     /// Creates an empty cache of `lines`, each of 2 to the power of `line_shift` addresses.
@@ -52,11 +65,11 @@ impl Cache {
         let ways = u64::from(ways.max(1));
         let sets = (lines / ways).max(1);
         Self {
-            lines: (0..sets * ways).map(|_| Figure::default()).collect(),
+            lines: Figure::zeros(usize::try_from(sets * ways).unwrap_or(usize::MAX)),
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
             sets,
             set_mask: sets.is_power_of_two().then(|| sets - 1),
-            fold: None,
+            sets_by: Sets::Lowest,
             line_shift,
         }
     }
@@ -111,7 +124,16 @@ impl Cache {
     #[inline]
     fn set_of(&self, address: u64) -> &[Figure] {
         let line = address >> self.line_shift;
-        let line = self.fold.map_or(line, |bits| line ^ line >> bits ^ line >> (2 * bits));
+        let line = match self.sets_by {
+            Sets::Lowest => line,
+            Sets::All(bits) => line ^ line >> bits ^ line >> (2 * bits),
+            Sets::Scattered(bits) => {
+                // Hashes the frame, by the golden ratio (D. Knuth, The Art of Computer
+                // Programming, 6.4), of which the highest bits are the best.
+                let frame = (line >> bits).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                frame << bits | line & ((1 << bits) - 1)
+            }
+        };
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
         let first = usize::try_from(set).unwrap_or(0) * self.ways;
         &self.lines[first..first + self.ways]
@@ -220,12 +242,28 @@ mod tests {
             assert!(hits(Scope::Group, sets, 512) > 500.0, "{sets}");
             let in_few_sets = hits(Scope::Cpu, sets, 512);
             assert!(in_few_sets < 20.0, "{in_few_sets}");
-            let scattered = Cache::scattered(&level(sets, ways), 4096);
-            (0..512).for_each(|line| _ = scattered.access(line * sets * 64));
-            let held = (0..512).filter(|line| scattered.holds(line * sets * 64)).count();
-            assert!(held > 500, "{held} of pages in scattered frames");
             let all = sets * u64::from(ways);
             assert!(hits(Scope::Group, 1, all) / all as f64 > 0.85, "{sets}");
+        }
+    }
+
+    #[test]
+    fn scattered_frames_spread_a_buffer_but_not_lines_at_one_offset_of_many_pages() {
+        // 512 KiB of 8 ways and 1.25 MiB of 10, whose lines at one offset have 16 and 32 sets.
+        for (sets, ways, of_offset) in [(1024_u64, 8_u32, 16.0), (2048, 10, 32.0)] {
+            let held = |apart: u64, lines: u64| {
+                let cache = Cache::scattered(&level(sets, ways), 4096);
+                (0..lines).for_each(|line| _ = cache.access(line * apart));
+                (0..lines).filter(|line| cache.holds(line * apart)).count() as f64
+            };
+            let half = sets * u64::from(ways) / 2;
+            assert!(held(64, half) / half as f64 > 0.9, "{sets}");
+            for apart in [4096, 16_384, 64 << 10] {
+                let most = of_offset * f64::from(ways);
+                let found = held(apart, 1024);
+                assert!(found <= most && found > 0.7 * most, "{found} of {most}, {apart} apart");
+            }
+            assert!(held(64 * sets, u64::from(ways) * 2) > f64::from(ways), "not in one set");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Each vCPU's counters are written only by the thread that runs it; others may read them.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use spin::Once;
@@ -13,6 +14,11 @@ use crate::marker::PHASES;
 pub struct Figure(AtomicU64);
 
 impl Figure {
+    /// Returns figures that are 0, in memory that the host provides when they are used.
+    pub fn zeros(count: usize) -> Vec<Self> {
+        vec![0; count].into_iter().map(|zero| Self(AtomicU64::new(zero))).collect()
+    }
+
     /// Adds to the counter. Not atomic against another writer: there is none.
     #[inline]
     pub fn add(&self, more: u64) {

@@ -3,6 +3,9 @@
 //! so that one run shows the effect of every placement, including the parts of a latency that are
 //! hidden now or would be.
 //!
+//! A long thread is followed in a random sample of stretches ([`Stretches`]); at the start of each,
+//! every alternative core has in flight what the actual one has.
+//!
 //! If all cores would be bound to one node, lines are found in shared caches as on that node, and
 //! lines of remote cores count as local. A core with huge pages has separate TLBs.
 
@@ -11,8 +14,10 @@ use alloc::vec::Vec;
 use crate::arguments::Beside;
 use crate::machine::Machine;
 use crate::pipeline::flow::Flow;
-use crate::pipeline::{Act, Pipeline, Times};
+use crate::pipeline::{Act, Miss, Pipeline, Times};
+use crate::predictor::Prediction;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
+use crate::stretches::Stretches;
 use crate::tlb::{Tlbs, Translation, is_huge};
 
 /// A program's thread under alternative placements, next to the vCPU that runs it.
@@ -21,18 +26,44 @@ pub struct Shadow {
     pub(crate) thread: usize,
     /// One core for each alternative placement.
     pub(crate) cores: Vec<Elsewhere>,
+    pub(crate) stretches: Stretches,
 }
 
 impl Shadow {
+    /// Returns true if the thread is followed under no alternative placement at all.
+    pub fn is_empty(&self) -> bool {
+        self.cores.is_empty()
+    }
+
     /// Returns the additional wait of the thread under each alternative placement, in ps; empty
     /// without a model of cores.
     pub fn later_ps(&self) -> Vec<i64> {
-        self.cores.iter().map(|core| core.later_ps).collect()
+        let weight = self.stretches.weight();
+        self.cores.iter().map(|core| core.before_ps + core.later_ps * weight).collect()
     }
 
-    /// Records that the branch before the next block was mispredicted.
-    pub(crate) fn mispredicts(&mut self) {
-        self.cores.iter_mut().for_each(|core| core.pipeline.mispredicts());
+    /// Ends a stretch, of this weight; in the next one, the alternative cores begin with what the
+    /// actual one has in flight, if it is followed.
+    pub(crate) fn begins_stretch(&mut self, weight: i64, pipeline: Option<&Pipeline>) {
+        for core in &mut self.cores {
+            core.before_ps += core.later_ps * weight;
+            core.later_ps = 0;
+            if let Some(pipeline) = pipeline.filter(|_| self.stretches.is_followed()) {
+                core.pipeline.clone_from(pipeline);
+            }
+        }
+    }
+
+    /// Looks up a translation in the TLBs of placements that have their own.
+    pub(crate) fn translate(&self, page: u64, frame: u64, elsewhere: &[There]) {
+        for (core, there) in self.cores.iter().zip(elsewhere) {
+            core.translate(page, frame, *there);
+        }
+    }
+
+    /// Records how the branch before the next block was predicted.
+    pub(crate) fn predicts(&mut self, prediction: Prediction) {
+        self.cores.iter_mut().for_each(|core| core.pipeline.predicts(prediction));
     }
 
     /// Begins a block that the actual core reached at `now_ps`, after a wait of `waited_ps`.
@@ -55,8 +86,10 @@ pub(crate) struct Elsewhere {
     cores: Cores,
     /// Present if the placement uses huge pages.
     tlbs: Option<Tlbs>,
-    /// Lag behind the actual core's time, in ps.
+    /// Lag behind the actual core's time in the present stretch, in ps.
     later_ps: i64,
+    /// Lag in the earlier stretches and those that they stand for.
+    before_ps: i64,
 }
 
 /// The placement of cores.
@@ -96,8 +129,10 @@ impl There {
 pub(crate) struct Went {
     /// The accessing instruction.
     pub act: Act,
-    /// Number of its line.
+    /// Number of its line, and the position of the instruction with that number as prefetchers see
+    /// it.
     pub line: u64,
+    pub streamed: (u32, u64),
     /// Time at which the instruction could be issued, and its wait.
     pub reached_ps: u64,
     pub waited_ps: u64,
@@ -122,8 +157,8 @@ pub(crate) enum Line {
     Core { after_ps: u64, takes_ps: u64 },
     /// The nearest cache.
     Nearest,
-    /// Another cache, or memory.
-    Farther { takes_ps: u64 },
+    /// Another cache, or memory, and whether that is none of the core's own caches.
+    Farther { takes_ps: u64, is_far: bool },
 }
 
 /// The effect of a store past the caches.
@@ -146,7 +181,7 @@ impl Elsewhere {
             Beside::Placed(_) | Beside::Huge | Beside::Users => Cores::Stay,
         };
         let tlb = machine.tlb.as_ref().filter(|_| *beside == Beside::Huge);
-        Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0 })
+        Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0, before_ps: 0 })
     }
 
     /// Translates a page that would be huge but is not; returns `None` for other pages, which cost
@@ -192,10 +227,11 @@ impl Elsewhere {
             (Line::Nearest, _) | (_, Some(_)) => {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
-            (Line::Farther { takes_ps }, None) => {
-                begin_ps = pipeline.room_ps(went.act.kind, begin_ps);
+            (Line::Farther { takes_ps, is_far }, None) => {
+                begin_ps = pipeline.room_ps(Miss { kind: went.act.kind, is_far }, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
-                let left_ps = pipeline.left_ps(went.line, begin_ps, takes_ps, nearest_ps);
+                let takes = (takes_ps, nearest_ps);
+                let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);
                 let times = (begin_ps, begin_ps + left_ps);
                 pipeline.fill(went.line, times, went.act.instruction);
                 left_ps
@@ -225,7 +261,7 @@ impl Elsewhere {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
         let came_ps = self.pipeline.comes_ps(went.act.instruction, reached_ps);
         let issue_ps = self.pipeline.issue_ps(went.act.position, came_ps);
-        let begin_ps = self.pipeline.translated_ps(issue_ps, went.walk_ps);
+        let begin_ps = self.pipeline.translated_ps(went.streamed, issue_ps, went.walk_ps);
         Came { reached_ps, came_ps, issue_ps, begin_ps }
     }
 

@@ -32,6 +32,7 @@ mod seats;
 mod short;
 mod sleep;
 pub mod space;
+mod stretches;
 mod tlb;
 mod turn;
 mod vcpu;

@@ -5,6 +5,7 @@
 //! inclusive directories do. The caches of a vCPU decide whether it still has a line that the
 //! directory attributes to it.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -66,7 +67,9 @@ impl Owners {
     /// Creates a directory for caches of this number of lines.
     pub fn new(lines: u64) -> Self {
         let places = (PLACES_PER_LINE * lines).clamp(1, MOST_PLACES).next_power_of_two();
-        let figures = || (0..places).map(|_| AtomicU64::new(0)).collect();
+        // A zeroed block of memory, of which the host provides what is used.
+        let count = usize::try_from(places).unwrap_or(usize::MAX);
+        let figures = || vec![0; count].into_iter().map(AtomicU64::new).collect();
         Self { entries: figures(), written_ps: figures() }
     }
 

@@ -17,7 +17,7 @@
 //! memory, from recent stores to loads of the same bytes ([`stores`]). After a mispredicted branch,
 //! instructions are issued only when its operands are known and the core has restarted. Stores past
 //! the caches wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can
-//! be prefetched (`streams`).
+//! be prefetched (`streams`), and lines at the distances of an instruction (`strides`).
 
 pub mod aarch64;
 mod act;
@@ -27,10 +27,12 @@ mod fills;
 pub mod flow;
 mod late;
 pub mod operands;
+mod prefetch;
 pub(crate) mod schedulers;
 pub mod speeds;
 pub mod stores;
 mod streams;
+mod strides;
 pub mod value;
 mod walkers;
 mod window;
@@ -39,11 +41,13 @@ pub mod x86;
 pub use act::{Act, Times};
 use combining::{Combining, Piece};
 use fills::Fills;
+pub use fills::Miss;
 use flow::{Accessor, Flow};
 use late::Late;
 use schedulers::Schedulers;
 use stores::Stores;
 use streams::Streams;
+use strides::Strides;
 use value::LOADS;
 use walkers::Walkers;
 pub use window::Came;
@@ -51,7 +55,8 @@ use window::Window;
 
 use crate::cost::ps;
 use crate::counters::Kind;
-use crate::machine::{Core, Tlb};
+use crate::machine::{Core, Family, Tlb};
+use crate::predictor::Prediction;
 
 /// Maximum time by which a core runs ahead of an access that waits for its address. Waiting
 /// instructions occupy a scheduler, which fills up; a limit in time, of a few memory latencies,
@@ -59,7 +64,7 @@ use crate::machine::{Core, Tlb};
 const AHEAD_PS: u64 = 1_000_000;
 
 /// The accesses and results that a core has in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pipeline {
     core: Core,
     flow: Option<&'static Flow>,
@@ -85,15 +90,18 @@ pub struct Pipeline {
     combining: Combining,
     /// Recent stores that forward data to loads.
     stores: Stores,
-    /// The prefetcher.
+    /// The prefetchers of lines in a row, and of lines at the distances of instructions.
     streams: Option<Streams>,
+    strides: Option<Strides>,
     walkers: Walkers,
     /// Extra time of an atomic read-modify-write over a load.
     atomic_ps: Option<u64>,
     /// Time to restart after a mispredicted branch is resolved.
     branch_ps: u64,
-    /// True if the branch at the block's end was mispredicted.
-    mispredicted: bool,
+    /// Time lost to a prediction that comes late.
+    late_ps: u64,
+    /// The prediction of the branch at the block's end.
+    prediction: Prediction,
     /// Position of the atomic instruction whose load was the last access that stopped the core.
     atomic_load: Option<u32>,
 }
@@ -113,14 +121,16 @@ impl Pipeline {
             latest_ps: 0,
             window: Window::new(core.instructions),
             schedulers: core.schedulers(),
-            fills: Fills::new(core.line_ns().map(ps)),
+            fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
             combining: Combining::new(core.misses),
-            stores: Stores::new(core.instructions, ps(core.blocked_ns())),
-            streams: core.prefetch.map(Streams::new),
+            stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
+            streams: core.prefetch.map(|lines| Streams::new(lines, core.prefetches_strides())),
+            strides: core.prefetches_strides().then(Strides::default),
             walkers: Walkers::of(tlb),
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
-            mispredicted: false,
+            late_ps: ps(core.late_ns()),
+            prediction: Prediction::Known,
             atomic_load: None,
         }
     }
@@ -161,7 +171,10 @@ impl Pipeline {
         instruction: u64,
     ) -> Option<u64> {
         let is_free = flow.is_some_and(|flow| !flow.fence && !flow.drains);
-        if self.mispredicted || !is_free || self.window.keeps_for_access(instruction) {
+        if self.prediction != Prediction::Known
+            || !is_free
+            || self.window.keeps_for_access(instruction)
+        {
             return None;
         }
         let further = self.flow.map_or(0, |flow| flow.instructions);
@@ -173,24 +186,32 @@ impl Pipeline {
         Some(self.begin_ps)
     }
 
-    /// Records that the branch at the block's end was mispredicted.
-    pub fn mispredicts(&mut self) {
-        self.mispredicted = true;
+    /// Returns the family of the core, if known.
+    pub(crate) fn family(&self) -> Option<Family> {
+        self.core.timing.map(|timing| timing.family)
     }
 
-    /// Reports whether that branch was mispredicted, until the next block begins.
-    pub fn is_mispredicted(&self) -> bool {
-        self.mispredicted
+    /// Records how the branch at the block's end was predicted.
+    pub(crate) fn predicts(&mut self, prediction: Prediction) {
+        self.prediction = prediction;
+    }
+
+    /// Returns how that branch was predicted, until the next block begins.
+    pub(crate) fn prediction(&self) -> Prediction {
+        self.prediction
     }
 
     /// Returns the time at which a core that has reached the block's end at `now_ps` continues
     /// after its branch.
     fn restarts_ps(&mut self, now_ps: u64) -> u64 {
-        if !core::mem::take(&mut self.mispredicted) {
-            return now_ps;
+        match core::mem::take(&mut self.prediction) {
+            Prediction::Known => now_ps,
+            Prediction::Late => now_ps + self.late_ps,
+            Prediction::Wrong => {
+                let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
+                now_ps.max(decided_ps) + self.branch_ps
+            }
         }
-        let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
-        now_ps.max(decided_ps) + self.branch_ps
     }
 
     /// Switches to another block, beginning with instruction `instruction`, once the previous one
@@ -267,8 +288,8 @@ impl Pipeline {
     }
 
     /// Returns the time at which a miss that could begin at `issue_ps` gets a fill buffer.
-    pub fn room_ps(&mut self, kind: Kind, issue_ps: u64) -> u64 {
-        let of = (self.core.misses, &mut self.combining, kind);
+    pub fn room_ps(&mut self, miss: Miss, issue_ps: u64) -> u64 {
+        let of = (self.core.misses, &mut self.combining, miss);
         self.fills.room_ps(of, (self.begin_ps, issue_ps))
     }
 
@@ -277,22 +298,8 @@ impl Pipeline {
     pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
         let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
-        self.fills.room_ps((most, &mut self.combining, Kind::Load), (self.begin_ps, issue_ps))
-    }
-
-    /// Returns the remaining time of a miss that begins at `now_ps` and takes `takes_ps` in all:
-    /// its line may have been prefetched. It is never less than a hit in the nearest cache.
-    #[inline]
-    pub fn left_ps(&mut self, line: u64, now_ps: u64, takes_ps: u64, nearest_ps: u64) -> u64 {
-        let Some(streams) = &mut self.streams else { return takes_ps };
-        let ahead_ps = now_ps.saturating_sub(streams.asked_ps(line, now_ps));
-        takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
-    }
-
-    /// Returns the end of a translation that could begin at `issue_ps` and takes this long.
-    #[inline]
-    pub fn translated_ps(&mut self, issue_ps: u64, takes_ps: u64) -> u64 {
-        self.walkers.translated_ps((self.begin_ps, issue_ps), takes_ps)
+        let miss = Miss { kind: Kind::Load, is_far: false };
+        self.fills.room_ps((most, &mut self.combining, miss), (self.begin_ps, issue_ps))
     }
 
     /// Adds a line in flight, requested by an instruction.

@@ -254,7 +254,6 @@ mod tests {
             upper_entries,
             walkers: 1,
             walk_ns: 0.0,
-            walk_each_ns: 0.0,
             tables_node: None,
             host_page_bytes: None,
         })

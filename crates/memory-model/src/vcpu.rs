@@ -8,7 +8,7 @@ use crate::machine::{Core, Tlb};
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::operands::Ends;
-use crate::predictor::Predictor;
+use crate::predictor::{Prediction, Predictor};
 use crate::sleep::Debt;
 use crate::tlb::Tlbs;
 use alloc::vec::Vec;
@@ -50,8 +50,8 @@ pub(crate) struct VcpuState {
     pub tlbs: Option<Tlbs>,
     /// Its accesses in flight, if misses overlap.
     pub pipeline: Option<Pipeline>,
-    /// Its branch predictor, if misses overlap.
-    pub predictor: Option<Predictor>,
+    /// Its branch predictor, if misses overlap, from the first branch on: most of a large machine's vCPUs never run.
+    predictor: Option<Predictor>,
     /// The previous block.
     before: Option<(Place, Ends)>,
     /// The instructions that hide a miss, if misses do not overlap.
@@ -76,7 +76,7 @@ impl Vcpu {
         let state = VcpuState {
             tlbs: tlb.map(Tlbs::new),
             pipeline: core.map(|core| Pipeline::new(core, tlb)),
-            predictor: core.map(|_| Predictor::default()),
+            predictor: None,
             before: None,
             overlap: Overlap::default(),
             instructions: 0,
@@ -106,17 +106,22 @@ impl VcpuState {
         self.taken_ps += takes_ps;
     }
 
-    /// Moves to a block; returns whether the branch before it was mispredicted.
+    /// Moves to a block; returns how the branch before it was predicted.
     #[inline]
-    pub fn comes_to(&mut self, place: Place, flow: Option<&Flow>) -> bool {
+    pub fn comes_to(&mut self, place: Place, flow: Option<&Flow>) -> Prediction {
         let before = self.before.replace((place, flow.map_or(Ends::Known, |flow| flow.ends)));
-        let (Some((from, ends)), Some(predictor)) = (before, &mut self.predictor) else {
-            return false;
+        let before = before.filter(|(_, ends)| *ends != Ends::Known);
+        let (Some((from, ends)), Some(pipeline)) = (before, &self.pipeline) else {
+            return Prediction::Known;
         };
+        let predictor = self.predictor.get_or_insert_with(|| Predictor::new(pipeline.family()));
         match ends {
-            Ends::Known => false,
-            Ends::Conditional => predictor.misses(from.end, place.address != from.end),
-            Ends::Indirect => predictor.misses_target(from.end, place.address),
+            Ends::Known => Prediction::Known,
+            Ends::Conditional if predictor.misses(from.end, place.address != from.end) => {
+                Prediction::Wrong
+            }
+            Ends::Conditional => Prediction::Known,
+            Ends::Indirect => predictor.target(from.end, place.address),
         }
     }
 

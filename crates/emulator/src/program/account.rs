@@ -5,8 +5,9 @@ use numalab_memory_model::outcome::{Outcome, Source};
 
 use super::page_use::PageUse;
 
-/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight.
-const RECENT: usize = 32;
+/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight, and
+/// a bit of a word for each.
+const RECENT: usize = u32::BITS as usize;
 /// Resolution of an access's share of waiting for bandwidth.
 const PARTS: u64 = 1 << 10;
 
@@ -61,12 +62,15 @@ struct Recent {
 #[derive(Debug, Default)]
 struct Latest {
     all: [Recent; RECENT],
+    /// Their times, which are searched at every wait; 0 for none.
+    done_ps: [u64; RECENT],
     count: usize,
 }
 
 impl Latest {
     fn add(&mut self, recent: Recent) {
         self.all[self.count % RECENT] = recent;
+        self.done_ps[self.count % RECENT] = recent.done_ps;
         self.count += 1;
     }
 
@@ -77,8 +81,12 @@ impl Latest {
     /// Returns the earliest access that completes at a time: a line in flight is requested several
     /// times, and the first request decides where it comes from.
     fn done_at(&self, done_ps: u64) -> Option<Recent> {
-        let from = self.count.saturating_sub(RECENT);
-        (from..self.count).map(|at| self.all[at % RECENT]).find(|of| of.done_ps == done_ps)
+        let times = self.done_ps.iter().enumerate();
+        let found = times.fold(0_u32, |all, (at, ps)| all | u32::from(*ps == done_ps) << at);
+        // The oldest one is where the next one will be.
+        let from = self.count % RECENT;
+        let first = found.rotate_right(u32::try_from(from).unwrap_or(0)).trailing_zeros() as usize;
+        (found != 0 && done_ps != 0).then(|| self.all[(from + first) % RECENT])
     }
 }
 

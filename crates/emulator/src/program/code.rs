@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 
 use numalab_memory_model::counters::Kind;
@@ -13,7 +13,7 @@ use numalab_record::CodePlace;
 use super::lock;
 
 /// A translated block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The number of instructions.
     pub instructions: u64,
@@ -24,8 +24,15 @@ pub struct Block {
     pub pauses: bool,
 }
 
+impl Hash for Block {
+    /// Hashes its place, as those with other contents are few.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place.hash(state);
+    }
+}
+
 /// An instruction of a translated block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Instruction {
     /// Its position in its block, from 0.
@@ -38,6 +45,13 @@ pub struct Instruction {
 }
 
 const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
+
+impl Hash for Instruction {
+    /// Hashes its place, as those with other contents are few.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.address, self.position).hash(state);
+    }
+}
 
 /// An instruction's effect on the thread's call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

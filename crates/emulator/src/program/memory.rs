@@ -53,6 +53,11 @@ impl Pages {
         known.filter(|known| known.number == number)
     }
 
+    /// Returns the page with a number, if cached, for a thread that still caches a line of it.
+    pub fn held(&self, number: u64) -> Option<&Remembered> {
+        self.known[place(number)].as_ref().filter(|known| known.number == number)
+    }
+
     /// Caches a page.
     pub fn remember(&mut self, page: Remembered, generation: u32) {
         if self.generation != generation {

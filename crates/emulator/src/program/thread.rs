@@ -71,7 +71,7 @@ impl Thread {
         Self {
             active: None,
             index: 0,
-            is_followed: !shadow.later_ps().is_empty(),
+            is_followed: !shadow.is_empty(),
             shadow,
             account: Account::default(),
             calls: Calls::default(),
@@ -132,8 +132,9 @@ impl Thread {
         let Some(active) = &mut self.active else { return Goes::Over };
         let spins = block.pauses && active.spins();
         active.branches(block.place, block.flow);
-        if self.is_followed || !active.begin_quickly(block.instructions, block.flow) {
-            self.begins(block);
+        let is_followed = self.is_followed && active.follows(&mut self.shadow, block.instructions);
+        if is_followed || !active.begin_quickly(block.instructions, block.flow) {
+            self.begins(block, is_followed);
         }
         match self.came_to_ps() >= self.until_ps {
             _ if spins => Goes::Spins,
@@ -144,9 +145,9 @@ impl Thread {
 
     /// Enters a block that may have to wait for operands.
     #[inline(never)]
-    fn begins(&mut self, block: &'static Block) {
+    fn begins(&mut self, block: &'static Block, is_followed: bool) {
         let Some(active) = &mut self.active else { return };
-        let shadow = self.is_followed.then_some(&mut self.shadow);
+        let shadow = is_followed.then_some(&mut self.shadow);
         let begun = active.begin(block.instructions, block.flow, shadow);
         if begun.waited_ps > 0 {
             self.account.waits(begun.resumed_ps, begun.waited_ps);
@@ -170,17 +171,22 @@ impl Thread {
         let Some(active) = &mut self.active else { return false };
         let Some(recent) = self.lines.of(address, active.knows_owners()) else { return false };
         let in_memory = recent.frame + address % PAGE_BYTES;
+        let page = address / PAGE_BYTES;
+        let moves = page != self.last_page;
         if recent.line != self.last_line {
-            let page = address / PAGE_BYTES;
-            if page != self.last_page && !active.translates(&recent.known)
-                || !active.finds(in_memory)
-            {
+            if moves && !active.translates(&recent.known) || !active.finds(in_memory) {
                 return false;
             }
             (self.last_line, self.last_page) = (recent.line, page);
         }
         let piece = (in_memory, bytes);
         let Some(hit) = active.again(&recent.known, piece, kind, &by.by) else { return false };
+        if self.is_followed {
+            let moved = moves.then(|| self.pages.held(page)).flatten();
+            let moved = moved.map(|of| (address, of.elsewhere.as_slice()));
+            let made = (kind, by.position, &by.by);
+            active.again_beside(hit, piece, made, moved, &mut self.shadow);
+        }
         if hit.waited_ps > 0 {
             self.account.waits(hit.resumed_ps, hit.waited_ps);
         }

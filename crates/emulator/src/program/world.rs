@@ -147,8 +147,7 @@ impl World {
             let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
         }
-        let is_quick = !*is_followed && active.has_quick_way();
-        let known = outcome.known.filter(|_| is_quick);
+        let known = outcome.known.filter(|_| active.has_quick_way());
         let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
         lines.remember(virtual_address, found, known, &mut counts);
         (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);

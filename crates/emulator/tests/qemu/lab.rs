@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use numalab_guest::{Qemu, QemuError, QemuNeeds, Version};
-use numalab_image::Cache;
+use numalab_image::{Architecture, Cache};
 use serde_json::Value;
 
 /// Memory of each of the two nodes.
@@ -29,8 +29,10 @@ pub fn qemus() -> Vec<Qemu> {
             least_version: Some(Version::new(10, 0, 0)),
             ..QemuNeeds::default()
         };
-        let newer = Qemu::find(&cache, &newer)
-            .or_else(|_| Qemu::fetch_backports(&cache, &mut |note| eprintln!("{note}")))?;
+        let newer = Qemu::find(&cache, &newer).or_else(|_| {
+            let note = &mut |note: &str| eprintln!("{note}");
+            Qemu::fetch_backports(&cache, Architecture::X86_64, note)
+        })?;
         Ok([Qemu::installed()?, newer])
     });
     match found {

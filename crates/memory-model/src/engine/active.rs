@@ -9,6 +9,7 @@ use crate::elsewhere::{Shadow, There};
 use crate::outcome::Outcome;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
+use crate::predictor::Prediction;
 use crate::vcpu::{Place, VcpuState};
 
 /// The effect of a vCPU's block on QEMU.
@@ -173,10 +174,11 @@ impl Active<'_> {
     #[inline]
     pub fn branches(&mut self, place: Place, flow: Option<&'static Flow>) {
         let state = &mut *self.state;
-        if state.comes_to(place, flow)
+        let prediction = state.comes_to(place, flow);
+        if prediction != Prediction::Known
             && let Some(pipeline) = &mut state.pipeline
         {
-            pipeline.mispredicts();
+            pipeline.predicts(prediction);
         }
     }
 
@@ -194,15 +196,13 @@ impl Active<'_> {
         let mut begun = Begun { waited_ps: 0, resumed_ps: time_ps };
         if let Some(pipeline) = &mut state.pipeline {
             let number = state.instructions + 1;
-            let mispredicted = pipeline.is_mispredicted();
+            let prediction = pipeline.prediction();
             let came = pipeline.begin(flow, time_ps, number);
             begun.resumed_ps = came.at_ps;
             let waited_ps = begun.resumed_ps - time_ps;
             begun.waited_ps = if came.for_access { waited_ps } else { 0 };
             if let Some(shadow) = shadow {
-                if mispredicted {
-                    shadow.mispredicts();
-                }
+                shadow.predicts(prediction);
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
             if waited_ps > 0 {

@@ -7,7 +7,7 @@ use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went};
 use crate::outcome::{Effect, Known, NOT_WRITTEN, Outcome, Source};
 use crate::pipeline::stores::Bytes;
-use crate::pipeline::{Act, Times};
+use crate::pipeline::{Act, Miss, Times};
 use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 
@@ -119,16 +119,14 @@ impl Active<'_> {
         let line = access.address >> engine.line_shift;
         let Some(reached) = self.reaches(access) else { return Outcome::default() };
         let Reached { instruction, reached_ps, came_ps, mut issue_ps, walk_ps, .. } = reached;
+        let translation_ps = reached.begin_ps - issue_ps;
         let mut begin_ps = reached.begin_ps;
-        let translation_ps = begin_ps - issue_ps;
         let (found, transfer) = self.looked_up(access, begin_ps);
-        let nearest_ps = self.nearest_ps;
-        let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - begin_ps);
+        let (nearest_ps, kind) = (self.nearest_ps, access.kind);
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
-        let act = Act { position, instruction, kind: access.kind, bytes };
-        let mut missed = false;
+        let (act, mut missed) = (Act { position, instruction, kind, bytes }, false);
         let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
@@ -139,23 +137,25 @@ impl Active<'_> {
             }
             (None, _, level) => {
                 missed = level.is_none();
-                begin_ps = pipeline.room_ps(access.kind, begin_ps);
+                begin_ps = pipeline.room_ps(Miss::new(kind, level, self.caches.len()), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
-                let pipeline = self.state.pipeline.as_mut();
-                let left_ps = pipeline
-                    .map_or(takes_ps, |of| of.left_ps(line, begin_ps, takes_ps, nearest_ps));
+                let (of, takes) = (self.streamed(&access), (takes_ps, nearest_ps));
+                let pipe = self.state.pipeline.as_mut();
+                let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(of, begin_ps, takes));
                 self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
                 (left_ps, queue_ps)
             }
         };
         let done_ps = begin_ps + cost_ps;
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
-        let (taken, times) = (transfer.is_some(), Times { came_ps, issue_ps, done_ps });
-        let goes_on_ps = pipeline.goes_on_ps(act, taken, times);
+        let times = Times { came_ps, issue_ps, done_ps };
+        let goes_on_ps = pipeline.goes_on_ps(act, transfer.is_some(), times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
-            let went = Went { act, line, reached_ps, waited_ps, walk_ps };
+            let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
+            let streamed = self.streamed(&access);
+            let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
             self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
@@ -199,8 +199,16 @@ impl Active<'_> {
         let came_ps = pipeline.comes_ps(instruction, reached_ps);
         let issue_ps = pipeline.issue_ps(position, came_ps);
         let (walk_ps, translated) = self.translation_ps(access, issue_ps);
-        let begin_ps = self.state.pipeline.as_mut()?.translated_ps(issue_ps, walk_ps);
+        let of = self.streamed(&access);
+        let begin_ps = self.state.pipeline.as_mut()?.translated_ps(of, issue_ps, walk_ps);
         Some(Reached { instruction, reached_ps, came_ps, issue_ps, walk_ps, translated, begin_ps })
+    }
+
+    /// Returns the position of an access's instruction, and the number of its line as prefetchers
+    /// of the nearest cache see it, by virtual address.
+    #[inline]
+    pub(super) fn streamed(&self, access: &Access) -> (u32, u64) {
+        (access.position, access.virtual_address >> self.engine.line_shift)
     }
 
     fn fills(&mut self, line: u64, times: (u64, u64), instruction: u64) {

@@ -37,7 +37,8 @@ impl Active<'_> {
             let (kind, line) = (access.kind, piece.line);
             let bytes = Bytes::new(access.address, access.bytes);
             let act = Act { position, instruction, kind, bytes };
-            let went = Went { act, line, reached_ps, waited_ps, walk_ps };
+            let streamed = self.streamed(&access);
+            let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
             let queue_ps = begins_line.then_some(queue_ps);
             self.written_beside(access, went, queue_ps, (shadow, there));
         }
@@ -97,6 +98,9 @@ impl Active<'_> {
         queue_ps: Option<u64>,
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
+        if !shadow.stretches.is_followed() {
+            return shadow.translate(access.virtual_address, access.address, elsewhere);
+        }
         let engine = self.engine;
         let thread = shadow.thread;
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {

@@ -22,6 +22,8 @@ pub struct By {
 /// An access that the nearest cache served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
+    /// Time at which its instruction was reached.
+    pub reached_ps: u64,
     /// Time that the vCPU waited for earlier accesses.
     pub waited_ps: u64,
     /// Time at which it then continued.
@@ -30,7 +32,7 @@ pub struct Hit {
 
 impl Active<'_> {
     /// Begins a block like [`Self::begin`] if it waits for nothing in earlier blocks, for a thread
-    /// that is followed under no other placement; returns whether it did.
+    /// that is not followed under other placements at present; returns whether it did.
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
         let state = &mut *self.state;
@@ -181,7 +183,7 @@ impl Active<'_> {
             self.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);
         }
-        Some(Hit { waited_ps, resumed_ps: issue_ps })
+        Some(Hit { reached_ps, waited_ps, resumed_ps: issue_ps })
     }
 }
 

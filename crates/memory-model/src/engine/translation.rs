@@ -130,7 +130,6 @@ mod tests {
             upper_entries: 16,
             walkers: 2,
             walk_ns: 0.0,
-            walk_each_ns: 0.0,
             host_page_bytes: None,
             tables_node: None,
         }

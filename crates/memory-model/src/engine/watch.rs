@@ -2,11 +2,16 @@
 
 use super::charge::InCaches;
 use super::coherence::Transfer;
+use super::quick::{By, Hit};
 use super::{Access, Active, Engine};
 use crate::arguments::Beside;
+use crate::counters::Kind;
 use crate::elsewhere::{Cores, Elsewhere, Line, Shadow, There, Went};
+use crate::pipeline::Act;
+use crate::pipeline::stores::Bytes;
 use crate::regrouped::Regrouped;
 use crate::seats::Seats;
+use crate::stretches::Stretches;
 use crate::tlb::Translation;
 
 impl Engine {
@@ -32,7 +37,8 @@ impl Engine {
     pub fn shadow(&self, thread: usize) -> Shadow {
         let Self { arguments, .. } = self;
         let of = |beside: &Beside| Elsewhere::new(&arguments.machine, beside);
-        Shadow { thread, cores: arguments.beside.iter().filter_map(of).collect() }
+        let cores = arguments.beside.iter().filter_map(of).collect();
+        Shadow { thread, cores, stretches: Stretches::of(thread) }
     }
 
     /// Returns the node of this thread if threads fill node after node; `None` if that is not
@@ -90,6 +96,48 @@ impl Engine {
 }
 
 impl Active<'_> {
+    /// Comes to a block of this number of instructions; returns true if the thread is followed
+    /// under alternative placements from there on.
+    #[inline]
+    pub fn follows(&self, shadow: &mut Shadow, instructions: u64) -> bool {
+        let weight = shadow.stretches.weight();
+        if shadow.stretches.pass(instructions) {
+            shadow.begins_stretch(weight, self.state.pipeline.as_ref());
+        }
+        shadow.stretches.is_followed()
+    }
+
+    /// Repeats an access that took the fast path ([`Self::again`]); `moved` is the access's virtual
+    /// address and the locations of its page, if it is on another page than the one before it.
+    pub fn again_beside(
+        &self,
+        hit: Hit,
+        (address, bytes): (u64, u8),
+        (kind, position, by): (Kind, u32, &By),
+        moved: Option<(u64, &[There])>,
+        shadow: &mut Shadow,
+    ) {
+        if !shadow.stretches.is_followed() {
+            if let Some((page, elsewhere)) = moved {
+                shadow.translate(page, address, elsewhere);
+            }
+            return;
+        }
+        let instruction = self.state.instructions - u64::from(by.behind);
+        let act = Act { position, instruction, kind, bytes: Bytes::new(address, bytes) };
+        let line = address >> self.engine.line_shift;
+        let Hit { reached_ps, waited_ps, .. } = hit;
+        let virtual_line = moved.map_or(line, |(page, _)| page >> self.engine.line_shift);
+        let streamed = (position, virtual_line);
+        let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps: 0 };
+        for (at, core) in shadow.cores.iter_mut().enumerate() {
+            let translation =
+                moved.and_then(|(page, there)| core.translate(page, address, there[at]));
+            let walk_ps = translation.map_or(0, |of| self.engine.translated_ps(self.vcpu, of));
+            core.access(Went { walk_ps, ..went }, Line::Nearest, self.nearest_ps);
+        }
+    }
+
     /// Returns the node of a thread under an alternative placement.
     pub(super) fn home_by(&self, cores: Cores, thread: usize) -> usize {
         match cores {
@@ -109,6 +157,9 @@ impl Active<'_> {
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
         let engine = self.engine;
+        if !shadow.stretches.is_followed() {
+            return shadow.translate(access.virtual_address, access.address, elsewhere);
+        }
         let nearest_ps = self.nearest_ps;
         let thread = shadow.thread;
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
@@ -120,10 +171,13 @@ impl Active<'_> {
                     Line::Core { after_ps, takes_ps }
                 }
                 (None, Some(0)) => Line::Nearest,
-                (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level] },
+                (None, Some(level)) => {
+                    let is_far = level >= self.caches.len();
+                    Line::Farther { takes_ps: engine.hit_ps[level], is_far }
+                }
                 (None, None) => {
                     let memory_ps = engine.costs.memory_ps(initiator, there.node(), access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps) }
+                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), is_far: true }
                 }
             };
             let walk_ps = core.translate(access.virtual_address, access.address, *there);

@@ -71,7 +71,6 @@ impl Machine {
         count("arrays of the TLB", tlb.parts.len(), 16)?;
         count("walkers", tlb.walkers as usize, 64)?;
         latency("tlb walk_ns", tlb.walk_ns)?;
-        latency("tlb walk_each_ns", tlb.walk_each_ns)?;
         if let Some(bytes) = tlb.host_page_bytes.filter(|&bytes| page_size(bytes).is_none()) {
             return Err(MachineError::HostPages { bytes });
         }

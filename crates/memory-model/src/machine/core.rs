@@ -27,8 +27,8 @@ pub struct Core {
     /// Extra time of an atomic read-modify-write over a load of the same line, in ns, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_ns: Option<f64>,
-    /// Time to restart after a mispredicted branch is resolved, in ns; by default 17 cycles, of two
-    /// instructions each without `timing`.
+    /// Time to restart after a mispredicted branch is resolved, in ns; by default the
+    /// family's, or 17 cycles of two instructions each without `timing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_ns: Option<f64>,
     /// Time of instructions by class; without it each takes `ns_per_instruction`, and results are
@@ -37,15 +37,10 @@ pub struct Core {
     pub timing: Option<Timing>,
 }
 
-/// Cycles from the resolution of a mispredicted branch to the first instruction after it: a core's
-/// pipeline from fetch to execution. 17 on Golden Cove, 18 on Zen 4 and 16 on Skylake (A. Fog, "The
-/// microarchitecture of Intel, AMD, and VIA CPUs", agner.org/optimize, "branch misprediction
-/// penalty").
+/// Cycles to restart after a mispredicted branch on a core of no known family.
 const BRANCH_CYCLES: f64 = 17.0;
 
-/// Extra cycles over a hit for a load that recent stores cover only in part, from the time their
-/// data are known: it waits until they are in the cache. Measured on Emerald and Granite Rapids, 20
-/// in all; assumed for other families.
+/// Extra cycles of a load that recent stores cover only in part, on a core of no known family.
 const BLOCKED_CYCLES: f64 = 15.0;
 
 impl Core {
@@ -64,12 +59,22 @@ impl Core {
 
     /// Returns the time to restart after a mispredicted branch is resolved, in ns.
     pub fn branch_ns(&self) -> f64 {
-        self.branch_ns.unwrap_or(BRANCH_CYCLES * self.cycle_ns())
+        let cycles = self.timing.map_or(BRANCH_CYCLES, |timing| timing.family.branch_cycles());
+        self.branch_ns.unwrap_or(cycles * self.cycle_ns())
     }
 
-    /// Returns the extra time of a load that no earlier store covers entirely, in ns.
-    pub(crate) fn blocked_ns(&self) -> f64 {
-        BLOCKED_CYCLES * self.cycle_ns()
+    /// Returns the time lost to the prediction of an indirect branch that has had several targets.
+    pub(crate) fn late_ns(&self) -> f64 {
+        let cycles = self.timing.map_or(0.0, |timing| timing.family.late_cycles());
+        cycles * self.cycle_ns()
+    }
+
+    /// Returns the extra times of a load that earlier stores cover only in part, and of one that a
+    /// store covers, in ns.
+    pub(crate) fn forward_ns(&self) -> [f64; 2] {
+        let blocked = self.timing.map_or(BLOCKED_CYCLES, |timing| timing.family.blocked_cycles());
+        let forward = self.timing.map_or(0.0, |timing| timing.family.forward_cycles());
+        [blocked, forward].map(|cycles| cycles * self.cycle_ns())
     }
 
     /// Returns the time between two lines that arrive in the nearest cache, in ns, for lines that
@@ -79,11 +84,23 @@ impl Core {
         cycles.map(|cycles| cycles * self.cycle_ns())
     }
 
+    /// Returns the time between two lines that arrive from beyond its own caches, in ns.
+    pub(crate) fn far_line_ns(&self) -> f64 {
+        let cycles = self.timing.map_or(0.0, |timing| timing.family.far_line_cycles());
+        cycles * self.cycle_ns()
+    }
+
+    /// Returns true if it prefetches lines at the distances of its instructions.
+    pub(crate) fn prefetches_strides(&self) -> bool {
+        self.prefetch.is_some()
+            && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
+    }
+
     /// Returns the schedulers, if those of its family are known.
     pub(crate) fn schedulers(&self) -> Schedulers {
-        let sizes = self.timing.and_then(|timing| timing.family.schedulers());
+        let of = self.timing.and_then(|timing| timing.family.schedulers());
         let width = self.timing.map_or(1, |timing| timing.width);
-        Schedulers::new(sizes, (width, ps(self.cycle_ns())))
+        Schedulers::new(of, (width, ps(self.cycle_ns())))
     }
 
     fn cycle_ns(&self) -> f64 {

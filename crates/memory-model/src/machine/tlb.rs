@@ -45,10 +45,6 @@ pub struct Tlb {
     /// Time of a walk in addition to its accesses to page table entries, in ns, 0 to 1000000000.
     #[serde(default)]
     pub walk_ns: f64,
-    /// Minimum time between the starts of two walks, in ns, 0 to 1000000000: concurrent walks share
-    /// the core's page walk hardware.
-    #[serde(default)]
-    pub walk_each_ns: f64,
     /// Size of the host's pages behind the guest's memory: 4096, 2097152 or 1073741824. If given,
     /// walks include the host's page tables, and a TLB holds no larger page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +74,6 @@ impl Tlb {
             upper_entries: 64,
             walkers: 6,
             walk_ns: 0.0,
-            walk_each_ns: 0.0,
             host_page_bytes: None,
             tables_node: None,
         }

@@ -56,7 +56,7 @@ fn ones(count: u64) -> u64 {
 }
 
 /// The buffers of a core, and its writes in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Combining {
     most: usize,
     /// Oldest first.

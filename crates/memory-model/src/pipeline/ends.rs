@@ -41,6 +41,8 @@ impl Pipeline {
     /// time at which all of them are known.
     pub(super) fn finish(&mut self, flow: &'static Flow, now_ps: u64) -> u64 {
         self.results.clear();
+        // What was known when the block began delays nothing in it.
+        self.registers.forget_until(flow.registers, self.begin_ps);
         let mut latest_ps = 0;
         for (register, value) in &flow.results {
             let known_ps = self.known_ps(value);

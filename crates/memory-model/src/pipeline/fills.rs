@@ -15,7 +15,7 @@ struct Fill {
 }
 
 /// The lines in flight, including those that still wait for a buffer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Fills {
     all: Vec<Fill>,
     /// A bit for each of their lines, shared by other lines.
@@ -25,6 +25,26 @@ pub struct Fills {
     /// Time between two lines, by kind of access, and the earliest start of the next one.
     each_ps: [u64; 2],
     next_ps: u64,
+    /// The same for lines from beyond the core's own caches.
+    far_each_ps: u64,
+    far_next_ps: u64,
+}
+
+/// A miss of the nearest cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// Read or write.
+    pub kind: Kind,
+    /// True if its line is in none of the core's own caches.
+    pub is_far: bool,
+}
+
+impl Miss {
+    /// Creates a miss of a line that is in this level of the machine's caches, `own_caches` of
+    /// which are the core's own.
+    pub fn new(kind: Kind, level: Option<usize>, own_caches: usize) -> Self {
+        Self { kind, is_far: level.is_none_or(|level| level >= own_caches) }
+    }
 }
 
 /// Returns a line's bit of 64.
@@ -34,10 +54,10 @@ fn bit(line: u64) -> u64 {
 }
 
 impl Fills {
-    /// Creates an empty set, with these times between two lines that are read, and between two that
-    /// are written, which also go back.
-    pub fn new(each_ps: [u64; 2]) -> Self {
-        Self { each_ps, ..Self::default() }
+    /// Creates an empty set, with these times between two lines that are read, between two that are
+    /// written, which also go back, and between two from beyond the core's own caches.
+    pub fn new(each_ps: [u64; 2], far_each_ps: u64) -> Self {
+        Self { each_ps, far_each_ps, ..Self::default() }
     }
 
     /// Returns true if no line is in flight at this time.
@@ -73,15 +93,20 @@ impl Fills {
     /// which `writes` share; nothing begins before `now_ps` any more.
     pub fn room_ps(
         &mut self,
-        (most, writes, kind): (u32, &mut Combining, Kind),
+        (most, writes, miss): (u32, &mut Combining, Miss),
         (now_ps, issue_ps): (u64, u64),
     ) -> u64 {
         self.forget_before(now_ps);
         writes.forget_before(now_ps);
         // An access with a late address takes the slot of one that comes now.
         let next_ps = self.next_ps.max(now_ps);
-        self.next_ps = next_ps + self.each_ps[kind as usize];
+        self.next_ps = next_ps + self.each_ps[miss.kind as usize];
         let mut begins_ps = issue_ps.max(next_ps);
+        if miss.is_far {
+            let next_ps = self.far_next_ps.max(now_ps);
+            self.far_next_ps = next_ps + self.far_each_ps;
+            begins_ps = begins_ps.max(next_ps);
+        }
         loop {
             let here = self.all.iter().filter(|fill| fill.begin_ps <= begins_ps);
             let here = here.map(|fill| fill.done_ps).chain(writes.under_way());
@@ -102,12 +127,13 @@ impl Fills {
 mod tests {
     use super::*;
 
+    const NEAR: Miss = Miss { kind: Kind::Load, is_far: false };
+
     #[test]
     fn a_miss_that_can_begin_before_another_one_that_waits_finds_its_buffer() {
         let (mut fills, mut writes) = (Fills::default(), Combining::new(2));
-        let mut room_ps = |fills: &mut Fills, issue_ps| {
-            fills.room_ps((2, &mut writes, Kind::Load), (0, issue_ps))
-        };
+        let mut room_ps =
+            |fills: &mut Fills, issue_ps| fills.room_ps((2, &mut writes, NEAR), (0, issue_ps));
         fills.add(1, (0, 100));
         assert_eq!(room_ps(&mut fills, 500), 500, "its address is known late");
         fills.add(2, (500, 600));
@@ -121,9 +147,17 @@ mod tests {
 
     #[test]
     fn a_line_that_is_written_keeps_the_next_one_waiting_longer_than_one_that_is_read() {
-        let (mut fills, mut writes) = (Fills::new([10, 30]), Combining::new(2));
-        let mut room_ps = |kind| fills.room_ps((9, &mut writes, kind), (0, 0));
+        let (mut fills, mut writes) = (Fills::new([10, 30], 0), Combining::new(2));
+        let mut room_ps = |kind| fills.room_ps((9, &mut writes, Miss { kind, ..NEAR }), (0, 0));
         let kinds = [Kind::Load, Kind::Load, Kind::Store, Kind::Load];
         assert_eq!(kinds.map(&mut room_ps), [0, 10, 20, 50]);
+    }
+
+    #[test]
+    fn lines_from_beyond_the_cores_own_caches_come_at_their_own_rate() {
+        let (mut fills, mut writes) = (Fills::new([10, 30], 40), Combining::new(2));
+        let mut room_ps = |is_far| fills.room_ps((9, &mut writes, Miss { is_far, ..NEAR }), (0, 0));
+        let far = [true, true, false, false, true];
+        assert_eq!(far.map(&mut room_ps), [0, 40, 20, 30, 80], "those of the L2 pass others");
     }
 }

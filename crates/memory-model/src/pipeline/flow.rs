@@ -2,6 +2,7 @@
 //! comes, and each register at the end of the block.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use super::operands::{Ends, Operands, Order, REGISTERS, Registers};
 use super::schedulers::Pool;
@@ -49,7 +50,7 @@ pub(super) struct Waiting {
 const GROUPS: usize = 16;
 
 /// A block of instructions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Number of its instructions.
     pub instructions: u64,
@@ -78,6 +79,14 @@ pub struct Flow {
     /// The way its last instruction leaves it, and the time at which that is decided.
     pub ends: Ends,
     pub(super) decided: Value,
+}
+
+impl Hash for Flow {
+    /// Hashes a part that few blocks share, as the whole is many times as long as the block's code.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.instructions, self.takes_ps, self.changed, self.registers, self.loaded).hash(state);
+        (self.tails.len(), self.waiting.len(), self.decided.least_ps()).hash(state);
+    }
 }
 
 impl Flow {
@@ -145,10 +154,11 @@ impl Flow {
         }
         // Moves are done by renaming, and branches are one with what decides them.
         if !matches!(operands.class, Class::Move | Class::Branch) {
-            self.waits(Pool::Compute, &result);
+            let pool = if operands.is_vector() { Pool::Vector } else { Pool::Integer };
+            self.waits(pool, &result);
         }
         let is_added = operands.reads.less(added) != operands.reads;
-        result.delay(speeds.latency_ps(operands.class, is_loaded, is_added));
+        result.delay(speeds.latency_ps(operands, is_loaded, is_added));
         let behind_ps = self.takes_ps * (self.instructions - at - 1) / self.instructions;
         let data = if operands.memory { result } else { Value::default() };
         self.accessors.push(Accessor {
@@ -316,5 +326,37 @@ mod tests {
         // mov %rax,(%rbx) forwards its value when registers are renamed; add %rax,(%rbx) does not.
         let renames = |code: &[u8]| of(&[code]).accessors[0].renames;
         assert!(renames(&[0x48, 0x89, 0x03]) && !renames(&[0x48, 0x01, 0x03]));
+    }
+
+    #[test]
+    fn zen_takes_its_own_time_for_addresses_crossings_and_values_from_stores() {
+        let timing = Family::Zen3.timing(0.1);
+        let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
+        let of = |block: &[&[u8]]| Flow::new(block.iter().map(|bytes| decode(bytes)), &speeds);
+        // lea (%rax,%rax,4),%rax and lea 8(%rax,%rax),%rax
+        let [scaled, parts]: [&[u8]; 2] = [&[0x48, 0x8d, 0x04, 0x80], &[0x48, 0x8d, 0x44, 0x00, 8]];
+        assert_eq!([scaled, parts].map(|code| of(&[code; 8]).tails[0].1), [800, 1600]);
+        // cvtsi2sd %rax,%xmm0 and cvttsd2si %xmm0,%rax; movq %rax,%xmm0 and movq %xmm0,%rax
+        let [to, from]: [&[u8]; 2] =
+            [&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], &[0xf2, 0x48, 0x0f, 0x2c, 0xc0]];
+        assert!(of(&[to, from]).tails.contains(&(0, 1200)), "{:?}", of(&[to, from]).tails);
+        let [to, from]: [&[u8]; 2] =
+            [&[0x66, 0x48, 0x0f, 0x6e, 0xc0], &[0x66, 0x48, 0x0f, 0x7e, 0xc0]];
+        assert!(of(&[to, from]).tails.contains(&(0, 600)), "{:?}", of(&[to, from]).tails);
+        assert_eq!(of(&[to; 6]).takes_ps, 600, "one a cycle");
+        // movss (%rax),%xmm0 twice a cycle, and movss %xmm0,(%rax) once.
+        let [load, store]: [&[u8]; 2] = [&[0xf3, 0x0f, 0x10, 0x00], &[0xf3, 0x0f, 0x11, 0x00]];
+        assert_eq!([load, store].map(|code| of(&[code; 6]).takes_ps), [300, 600]);
+        // mov %rax,(%rbx,%rcx,8) and add %rax,(%rbx) forward at renaming; so does a load by mov, but
+        // none by add.
+        let renames = |code: &[u8]| of(&[code]).accessors[0].renames;
+        assert!(renames(&[0x48, 0x89, 0x04, 0xcb]) && renames(&[0x48, 0x01, 0x03]));
+        assert!(renames(&[0x48, 0x8b, 0x03]) && !renames(&[0x48, 0x03, 0x03]) && !renames(load));
+        assert!(!renames(&[0xf0, 0x48, 0x01, 0x03]), "lock add %rax,(%rbx)");
+        // mov (%rbx,%rcx,8),%rax takes a cycle more than mov (%rbx),%rax, movslq (%rbx),%rax too.
+        let later = |code: &[u8]| of(&[code]).results[0].1.least_ps();
+        let codes: [&[u8]; 3] =
+            [&[0x48, 0x8b, 0x03], &[0x48, 0x8b, 0x04, 0xcb], &[0x48, 0x63, 0x03]];
+        assert_eq!(codes.map(later), [0, 100, 100]);
     }
 }

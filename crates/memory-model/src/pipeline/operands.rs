@@ -43,6 +43,11 @@ impl Registers {
         self.0 >> (GENERAL + 1) != 0
     }
 
+    /// Returns true if any of them is no vector.
+    pub(super) fn has_others(self) -> bool {
+        self.0 << (u64::BITS - u32::from(GENERAL) - 1) != 0
+    }
+
     pub(super) fn numbers(self) -> impl Iterator<Item = usize> {
         (0..REGISTERS).filter(move |number| self.0 >> number & 1 == 1)
     }
@@ -111,6 +116,12 @@ pub struct Operands {
     pub stores: bool,
     /// True if its address is one register and a constant, and its data are in general registers.
     pub plain_address: bool,
+    /// True if its address has a scaled register, or two registers and a constant.
+    pub far_address: bool,
+    /// True if it extends the sign of what it loads.
+    pub extends_sign: bool,
+    /// True if its result does not depend on its operands, and needs no unit.
+    pub clears: bool,
     /// True for calls and returns.
     pub calls: bool,
     /// True for unconditional branches, and for branches backward, as loops have them.
@@ -140,6 +151,11 @@ impl Operands {
         Self { jumps, ..self }
     }
 
+    /// Marks it as extending the sign of what it loads, if it does.
+    pub fn extending_sign(self) -> Self {
+        Self { extends_sign: self.memory, ..self }
+    }
+
     /// Marks it as a call or a return.
     pub fn calling(self) -> Self {
         Self { calls: true, ..self }
@@ -157,7 +173,7 @@ impl Operands {
 
     /// Sets its timing class.
     pub fn taking(self, class: Class) -> Self {
-        Self { class, ..self }
+        Self { class: if self.clears { Class::Move } else { class }, ..self }
     }
 
     /// Sets whether it writes memory, if it accesses any.
@@ -177,8 +193,23 @@ impl Operands {
         self.stores && !matches!(self.class, Class::Move | Class::Shuffle)
     }
 
-    /// Removes all sources of what it writes.
+    /// Removes all sources of what it writes, which is a constant.
     pub fn of_nothing(self) -> Self {
-        Self { reads: Registers::NONE, ..self }
+        Self { reads: Registers::NONE, clears: true, ..self }
+    }
+
+    /// Returns true if it writes a general register or the flags from a vector.
+    pub(super) fn leaves_vectors(self) -> bool {
+        !self.memory && self.reads.has_vectors() && self.writes.has_others()
+    }
+
+    /// Returns true if it writes a vector from a general register.
+    pub(super) fn enters_vectors(self) -> bool {
+        !self.memory && self.writes.has_vectors() && self.reads.has_others()
+    }
+
+    /// Returns true if it reads or writes vectors.
+    pub(super) fn is_vector(self) -> bool {
+        (self.reads | self.writes).has_vectors()
     }
 }

@@ -9,35 +9,41 @@ use core::cmp::Reverse;
 /// The schedulers, by the instructions they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pool {
-    /// Arithmetic of all kinds, until its operands are known.
-    Compute,
+    /// Arithmetic of general registers, until its operands are known.
+    Integer,
+    /// The same of vectors.
+    Vector,
     /// Loads, until their addresses are known.
     Load,
 }
 
 /// Instructions that wait, by the time at which they leave.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Scheduler {
     taken: u64,
     leave: BinaryHeap<Reverse<(u64, u64)>>,
 }
 
 /// The schedulers of a core.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Schedulers {
-    /// Entries by [`Pool`]; `None` if they are not limited.
+    /// Entries; `None` if they are not limited.
     sizes: Option<[u64; 2]>,
+    /// The scheduler of each [`Pool`].
+    places: [usize; 3],
     /// Instructions that wait no longer than this cannot fill a scheduler.
     least_ps: u64,
     all: [Scheduler; 2],
 }
 
 impl Schedulers {
-    /// Creates empty schedulers of these sizes, for a core that begins `width` instructions each cycle.
-    pub fn new(sizes: Option<[u64; 2]>, (width, cycle_ps): (u32, u64)) -> Self {
+    /// Creates empty schedulers of these sizes, given the one of each pool, for a core that begins
+    /// `width` instructions each cycle.
+    pub fn new(of: Option<([u64; 2], [usize; 3])>, (width, cycle_ps): (u32, u64)) -> Self {
+        let (sizes, places) = (of.map(|of| of.0), of.map_or([0; 3], |of| of.1));
         let least = sizes.map_or(0, |sizes| sizes[0].min(sizes[1]));
         let least_ps = least * cycle_ps / u64::from(width.max(1));
-        Self { sizes, least_ps, all: Default::default() }
+        Self { sizes, places, least_ps, all: Default::default() }
     }
 
     /// Returns the time after which the operands of an instruction issued at `now_ps` must be late for it
@@ -50,7 +56,7 @@ impl Schedulers {
     /// Adds instructions that wait until a time.
     #[inline]
     pub fn add(&mut self, pool: Pool, count: u64, until_ps: u64) {
-        let scheduler = &mut self.all[pool as usize];
+        let scheduler = &mut self.all[self.places[pool as usize]];
         scheduler.taken += count;
         scheduler.leave.push(Reverse((until_ps, count)));
     }
@@ -90,13 +96,13 @@ mod tests {
 
     #[test]
     fn an_instruction_waits_for_those_that_leave_a_full_scheduler_first() {
-        let mut schedulers = Schedulers::new(Some([10, 4]), (4, 100));
+        let mut schedulers = Schedulers::new(Some(([10, 4], [0, 0, 1])), (4, 100));
         assert_eq!(schedulers.least_ps(1000), Some(1100));
-        schedulers.add(Pool::Compute, 6, 5000);
-        schedulers.add(Pool::Compute, 4, 3000);
+        schedulers.add(Pool::Integer, 6, 5000);
+        schedulers.add(Pool::Vector, 4, 3000);
         assert_eq!(schedulers.room_ps(1000), 1000);
         assert!(schedulers.may_fill(1));
-        schedulers.add(Pool::Compute, 1, 9000);
+        schedulers.add(Pool::Integer, 1, 9000);
         assert_eq!(schedulers.room_ps(1000), 3000);
         schedulers.add(Pool::Load, 5, 4000);
         assert_eq!(schedulers.room_ps(1000), 4000);

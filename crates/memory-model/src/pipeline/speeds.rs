@@ -1,17 +1,8 @@
 //! Speed of a core's instructions: the time to issue a block, and latencies of results.
 
-use super::operands::{Ends, Operands, Registers};
+use super::operands::{Ends, Operands, Order, Registers};
 use crate::cost::ps;
-use crate::machine::{CLASSES, Class, Core, Family};
-
-/// Startup cycles of MOVS and STOS with REP, and bytes per cycle after that: measured on Emerald and
-/// Granite Rapids, for 256 bytes to 16 KiB in the L1; assumed for other families.
-const REPEATED: (f64, f64) = (20.0, 64.0);
-
-/// Cycles of a call and of a return (A. Fog, "Instruction tables"; 3.6 for both, measured on a
-/// Granite Rapids in loops long enough that the core does not cache them; assumed for other
-/// families).
-const CALL_CYCLES: f64 = 1.8;
+use crate::machine::{CLASSES, Class, Core, Family, Renaming};
 
 /// Timing of a core's instructions, in ps.
 #[derive(Clone, Debug)]
@@ -24,18 +15,31 @@ pub struct Speeds {
     between_ps: [u64; CLASSES],
     /// Extra time of a floating-point addition that gets nothing from another one.
     first_add_ps: u64,
-    /// Extra time of a vector load over a load of a general register.
+    /// Extra time of a vector load over a load of a general register, of a load at an address of
+    /// several parts, and of one that extends a sign.
     vector_load_ps: u64,
+    far_load_ps: u64,
+    sign_ps: u64,
+    /// Extra time of vector instructions that read or write general registers.
+    crossing_ps: u64,
     /// Minimum time of a call or a return.
     call_ps: u64,
     /// Minimum time of a taken branch.
     taken_ps: u64,
-    /// Startup time of repeated elements, and the time of 64 bytes; `None` if they are like other
-    /// instructions.
-    repeated_ps: Option<(u64, u64)>,
+    /// Startup time of repeated moves and stores, and the time of 64 bytes; `None` if they are like
+    /// other instructions.
+    repeated_ps: Option<([u64; 2], u64)>,
     /// The family, if known. On Intel and AMD, comparisons fuse with the branches after them
     /// ("macro-fusion", "branch fusion").
     family: Option<Family>,
+}
+
+/// A block's demand on a core.
+struct Counts {
+    /// Number of micro-operations of each class.
+    classes: [u64; CLASSES],
+    /// Slots of the width.
+    instructions: u64,
 }
 
 impl Speeds {
@@ -50,6 +54,9 @@ impl Speeds {
                 between_ps: [0; CLASSES],
                 first_add_ps: 0,
                 vector_load_ps: 0,
+                far_load_ps: 0,
+                sign_ps: 0,
+                crossing_ps: 0,
                 call_ps: 0,
                 taken_ps: 0,
                 repeated_ps: None,
@@ -57,7 +64,8 @@ impl Speeds {
             };
         };
         let takes = |cycles: f64| ps(cycles * timing.cycle_ns);
-        let (begins, bytes) = REPEATED;
+        let (begins, bytes) = timing.family.repeated_cycles();
+        let far_load_ps = takes(timing.family.address_cycles());
         Self {
             each_ps: takes(1.0),
             width: u64::from(timing.width),
@@ -65,9 +73,12 @@ impl Speeds {
             between_ps: Class::ALL.map(|class| takes(timing.of(class).each)),
             first_add_ps: takes(timing.family.first_add_cycles()),
             vector_load_ps: takes(timing.family.vector_load_cycles()),
-            call_ps: takes(CALL_CYCLES),
-            taken_ps: takes(1.0),
-            repeated_ps: Some((takes(begins), takes(64.0 / bytes))),
+            far_load_ps,
+            sign_ps: if timing.family.is_zen() { takes(1.0) } else { 0 },
+            crossing_ps: takes(timing.family.crossing_cycles()),
+            call_ps: takes(timing.family.call_cycles()),
+            taken_ps: takes(timing.family.taken_cycles()),
+            repeated_ps: Some((begins.map(takes), takes(64.0 / bytes))),
             family: Some(timing.family),
         }
     }
@@ -76,11 +87,15 @@ impl Speeds {
     /// floating-point addition, to the result. A constant is added only once the other operand is
     /// there (measured on a Granite Rapids: a counter in memory takes a cycle more than the load and
     /// the store of the same word).
-    pub(super) fn latency_ps(&self, class: Class, is_loaded: bool, is_added: bool) -> u64 {
+    pub(super) fn latency_ps(&self, operands: &Operands, is_loaded: bool, is_added: bool) -> u64 {
+        let class = operands.class;
+        let is_move = matches!(class, Class::ToVector | Class::FromVector);
+        let crosses = operands.enters_vectors() || operands.leaves_vectors();
+        let crossing_ps = if crosses && !is_move { self.crossing_ps } else { 0 };
         let class = if is_loaded && class == Class::Constant { Class::Integer } else { class };
-        let class = if class == Class::TwoFlags { Class::Shift } else { class };
+        let class = if class == Class::TwoFlags { Class::Select } else { class };
         let first_ps = if class == Class::FpAdd && !is_added { self.first_add_ps } else { 0 };
-        self.latency_ps[class as usize] + first_ps
+        self.latency_ps[class as usize] + first_ps + crossing_ps
     }
 
     /// Returns the time that flags take longer than a register to the result: of the two
@@ -88,20 +103,32 @@ impl Speeds {
     /// (measured on an Emerald Rapids).
     pub(super) fn flags_ps(&self, class: Class) -> u64 {
         let of = |class: Class| self.latency_ps[class as usize];
-        if class == Class::TwoFlags { of(class).saturating_sub(of(Class::Shift)) } else { 0 }
+        if class == Class::TwoFlags { of(class).saturating_sub(of(Class::Select)) } else { 0 }
     }
 
     /// Returns the extra time of a load over one of a general register.
     pub(super) fn load_ps(&self, operands: &Operands) -> u64 {
-        let is_longer = !operands.stores && operands.writes.has_vectors();
-        if is_longer { self.vector_load_ps } else { 0 }
+        if operands.stores {
+            return 0;
+        }
+        let vector_ps = if operands.writes.has_vectors() { self.vector_load_ps } else { 0 };
+        let far_ps = if operands.far_address { self.far_load_ps } else { 0 };
+        vector_ps + far_ps + if operands.extends_sign { self.sign_ps } else { 0 }
     }
 
-    /// Returns true if stores and loads at such addresses forward values at renaming. What modifies
-    /// memory does not (measured on an Emerald Rapids: 7 cycles from one ADD to a word to the next).
+    /// Returns true if stores and loads at such addresses forward values at renaming. On Golden Cove,
+    /// what modifies memory does not (measured on an Emerald Rapids: 7 cycles from one ADD to a word
+    /// to the next).
     pub(super) fn renames(&self, operands: &Operands) -> bool {
-        let is_plain = operands.memory && operands.plain_address && !operands.modifies();
-        is_plain && self.family.is_some_and(Family::renames_memory)
+        let is_plain = operands.plain_address && !operands.modifies();
+        let is_move = operands.stores || operands.class == Class::Move;
+        operands.memory
+            && operands.order == Order::Free
+            && match self.family.map_or(Renaming::Never, Family::renaming) {
+                Renaming::Never => false,
+                Renaming::Plain => is_plain,
+                Renaming::Any => is_move && !operands.is_vector() && !operands.extends_sign,
+            }
     }
 
     /// Treats an addition of a constant that decides a branch as one instruction with the branch.
@@ -127,6 +154,35 @@ impl Speeds {
         {
             return self.repeated_ps(block, u64::from(operands.repeated_bytes), repeated_ps);
         }
+        let Counts { classes: counts, instructions } = self.counts(block);
+        let jumps = block.last().is_some_and(|last| last.jumps);
+        let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
+        // Quotients and roots share a unit.
+        let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
+        let singles_ps = of(Class::SingleDivide) + of(Class::SingleRoot);
+        let divided_ps = of(Class::FpDivide) + of(Class::FpRoot) + singles_ps;
+        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
+            let classes = groups.iter().copied().flatten();
+            let count: u64 = classes.map(|class| counts[*class as usize]).sum();
+            count * self.each_ps / u64::from(*units)
+        });
+        let assigned = self.family.map_or(&[][..], Family::assigned).iter().map(|units| {
+            let of = |classes: &[Class]| classes.iter().map(|class| counts[*class as usize]).sum();
+            let [one, two, four]: [u64; 3] = units.map(of);
+            (4 * one + 2 * two + four) * self.each_ps / 4
+        });
+        let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
+        let entries = self.family.and_then(Family::window_instructions);
+        let entries = entries.map_or(1, |each| instructions.div_ceil(each));
+        let further_ps = (windows.max(entries) - 1) * self.each_ps;
+        let taken_ps = if jumps { self.taken_ps + further_ps } else { 0 };
+        let busiest_ps =
+            by_class.chain(shared).chain(assigned).chain([divided_ps, calls_ps, taken_ps]).max();
+        (instructions * self.each_ps / self.width).max(busiest_ps.unwrap_or(0))
+    }
+
+    /// Counts what a block asks of the core's width and units.
+    fn counts(&self, block: &[Operands]) -> Counts {
         let mut counts = [0; CLASSES];
         let (mut fused, mut added) = (0, 0);
         let mut compares = false;
@@ -138,11 +194,21 @@ impl Speeds {
                 added += 1;
             }
             let modifies = operands.modifies();
+            let is_vector = u64::from(operands.is_vector());
             if operands.stores {
                 counts[Class::Store as usize] += 1;
+                counts[Class::VectorStore as usize] += is_vector;
             }
             if operands.memory && (!operands.stores || modifies) {
                 counts[Class::Load as usize] += 1;
+                counts[Class::VectorLoad as usize] += is_vector;
+            }
+            // Those of plain moves are counted by their class.
+            if self.crossing_ps > 0 && operands.class != Class::ToVector {
+                counts[Class::ToVector as usize] += u64::from(operands.enters_vectors());
+            }
+            if self.crossing_ps > 0 && operands.class != Class::FromVector {
+                counts[Class::FromVector as usize] += u64::from(operands.leaves_vectors());
             }
             if modifies && self.family.is_some_and(Family::splits_changes) {
                 added += if operands.plain_address { 1 } else { 2 };
@@ -152,31 +218,26 @@ impl Speeds {
             compares = operands.class == Class::Integer
                 && operands.writes.less(Registers::FLAGS) != operands.writes;
         }
-        let instructions = block.len() as u64 + added - fused;
+        if block.last().is_some_and(|last| last.jumps) {
+            counts[Class::Branch as usize] += self.family.map_or(0, Family::lost_slots);
+        }
         // Instructions that are fused with a branch need no other unit.
         counts[Class::Integer as usize] -= fused.min(counts[Class::Integer as usize]);
-        let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
-        // Quotients and roots share a unit.
-        let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
-        let divided_ps = of(Class::FpDivide) + of(Class::FpRoot);
-        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
-            let classes = groups.iter().copied().flatten();
-            let count: u64 = classes.map(|class| counts[*class as usize]).sum();
-            count * self.each_ps / u64::from(*units)
-        });
-        let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
-        // No core fetches past a taken branch in the same cycle.
-        let taken_ps =
-            block.last().filter(|last| last.jumps).map_or(0, |_| self.taken_ps * windows);
-        let busiest_ps = by_class.chain(shared).chain([divided_ps, calls_ps, taken_ps]).max();
-        (instructions * self.each_ps / self.width).max(busiest_ps.unwrap_or(0))
+        Counts { classes: counts, instructions: block.len() as u64 + added - fused }
     }
 
     /// Returns the time to issue a block that ends with repeated elements of this number of bytes:
     /// QEMU has one block for the first element, and another, executed repeatedly, for each of the
     /// others.
-    fn repeated_ps(&self, block: &[Operands], bytes: u64, (begins_ps, line_ps): (u64, u64)) -> u64 {
-        let [before @ .., _] = block else { return 0 };
+    fn repeated_ps(
+        &self,
+        block: &[Operands],
+        bytes: u64,
+        (begins_ps, line_ps): ([u64; 2], u64),
+    ) -> u64 {
+        let [before @ .., last] = block else { return 0 };
+        // A move has two addresses.
+        let begins_ps = begins_ps[usize::from(last.reads != Registers::NONE)];
         let before_ps = if before.is_empty() { 0 } else { begins_ps + self.takes_ps(before, 1) };
         before_ps + (bytes * line_ps / 64).max(1)
     }

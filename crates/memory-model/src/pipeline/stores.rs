@@ -86,21 +86,24 @@ impl Forwarded {
 }
 
 /// The recent stores of a core.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stores {
     /// Number of instructions after which a store has left for the cache.
     window: u64,
     /// Extra time of a load that no store covers entirely: it waits until the stores are in the
     /// cache.
     blocked_ps: u64,
+    /// Extra time of forwarding over a hit in the nearest cache.
+    forward_ps: u64,
     recent: Box<[Stored; PLACES]>,
 }
 
 impl Stores {
-    /// Creates an empty table for a core with this number of instructions in its window.
-    pub fn new(window: u32, blocked_ps: u64) -> Self {
+    /// Creates an empty table for a core with this number of instructions in its window, and these
+    /// extra times of a load that no store covers entirely, and of one that a store does.
+    pub fn new(window: u32, (blocked_ps, forward_ps): (u64, u64)) -> Self {
         let recent = Box::new([Stored::default(); PLACES]);
-        Self { window: u64::from(window), blocked_ps, recent }
+        Self { window: u64::from(window), blocked_ps, forward_ps, recent }
     }
 
     /// Records a store of data that are known at a time.
@@ -139,10 +142,11 @@ impl Stores {
     pub fn forwarded(&self, bytes: Bytes, (instruction, renames): (u64, bool)) -> Forwarded {
         let (word, rest) = bytes.split();
         let stored = self.found(word, instruction);
-        let first = stored.map_or(Forwarded::default(), |stored| Forwarded {
-            ready_ps: self.ready_ps(stored, word.1),
-            whole: stored.bytes & word.1 == word.1,
-            renamed: renames && stored.renames && stored.last == word.1,
+        let first = stored.map_or(Forwarded::default(), |stored| {
+            let renamed = renames && stored.renames && stored.last == word.1;
+            let ready_ps = self.ready_ps(stored, word.1);
+            let ready_ps = if renamed { ready_ps } else { ready_ps + self.forward_ps };
+            Forwarded { ready_ps, whole: stored.bytes & word.1 == word.1, renamed }
         });
         match rest {
             None => first,
@@ -168,7 +172,7 @@ impl Stores {
                 continue;
             };
             all.whole &= stored.bytes & word.1 == word.1 && by == Some(stored.instruction);
-            all.ready_ps = all.ready_ps.max(self.ready_ps(stored, word.1));
+            all.ready_ps = all.ready_ps.max(self.ready_ps(stored, word.1) + self.forward_ps);
         }
         if !all.whole && all.ready_ps > 0 {
             all.ready_ps += self.blocked_ps;
@@ -219,7 +223,7 @@ mod tests {
     }
 
     fn stored(stores: &[(u64, u8, u64)]) -> Stores {
-        let mut all = Stores::new(100, 50);
+        let mut all = Stores::new(100, (50, 0));
         for (number, &(address, count, ready_ps)) in (1..).zip(stores) {
             all.store(Bytes::new(address, count), (ready_ps, true), number);
         }
@@ -267,6 +271,16 @@ mod tests {
         assert_eq!([100, 600].map(|now_ps| renamed(64, 8).takes_ps(now_ps, 5, None)), [400, 0]);
         assert_eq!(renamed(64, 4), got(500, true), "not all of what was stored");
         assert_eq!(renamed(65, 8), got(550, false));
+    }
+
+    #[test]
+    fn forwarding_takes_its_time_beyond_a_hit_except_at_renaming() {
+        let mut stores = Stores::new(100, (50, 20));
+        stores.store(Bytes::new(64, 8), (500, true), 1);
+        let ready_ps =
+            |address, renames| stores.forwarded(Bytes::new(address, 8), (10, renames)).ready_ps;
+        assert_eq!([ready_ps(64, false), ready_ps(64, true), ready_ps(72, false)], [520, 500, 0]);
+        assert_eq!(ready_ps(68, false), 570, "two words, and only one of them stored");
     }
 
     #[test]

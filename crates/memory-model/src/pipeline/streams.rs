@@ -3,6 +3,8 @@
 //! As Intel describes that of the L2 ("Intel 64 and IA-32 Architectures Optimization Reference
 //! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
 //! or down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
+//! On some cores it looks no further ahead than the stream is long, and not past the end of a page
+//! (measured on a Zen 3, as `strides`).
 //!
 //! Only lines that are used in the end are fetched. A line counts as requested at the miss that
 //! many lines before it, when the prefetcher would have reached it.
@@ -14,6 +16,8 @@ use alloc::vec::Vec;
 const STREAMS: usize = 32;
 /// Number of misses to consecutive lines that make a stream.
 const TRAINED: u64 = 3;
+/// Lines of a page that such a prefetcher does not leave: 4 KiB.
+const PAGE_LINES: u64 = 64;
 
 /// A sequence of misses to consecutive lines.
 #[derive(Clone, Debug)]
@@ -25,33 +29,36 @@ struct Stream {
     length: u64,
     /// Times of the last misses, by index in the sequence modulo their number.
     missed_ps: Vec<u64>,
-    trained_ps: u64,
     /// Number of the last miss that continued it.
     used: u64,
 }
 
 /// The streams of a core's prefetcher.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Stream>,
     /// Number of misses so far.
     misses: u64,
     lines: usize,
+    /// True if it looks no further ahead than a stream is long, and not past a page.
+    grows: bool,
 }
 
 impl Streams {
-    /// Creates a prefetcher that fetches up to `lines` ahead.
-    pub fn new(lines: u32) -> Self {
-        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize }
+    /// Creates a prefetcher that fetches up to `lines` ahead; if it `grows`, no more than a stream
+    /// is long, and not past the end of a page.
+    pub fn new(lines: u32, grows: bool) -> Self {
+        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, grows }
     }
 
     /// Returns the time at which a line that is missed at `now_ps` was requested: then, or before.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
         self.misses += 1;
+        let grows = self.grows;
         match self.streams.iter_mut().find(|stream| stream.goes_on(line)) {
             Some(stream) => {
                 stream.used = self.misses;
-                stream.add(line, now_ps)
+                stream.add(line, now_ps, grows)
             }
             None => {
                 self.begin(line, now_ps);
@@ -65,8 +72,8 @@ impl Streams {
         let used = self.misses;
         if self.streams.len() < STREAMS {
             let missed_ps = vec![now_ps; self.lines];
-            let (step, length, trained_ps) = (0, 1, now_ps);
-            self.streams.push(Stream { last: line, step, length, missed_ps, trained_ps, used });
+            let (step, length) = (0, 1);
+            self.streams.push(Stream { last: line, step, length, missed_ps, used });
             return;
         }
         let Some(stream) = self.streams.iter_mut().min_by_key(|stream| stream.used) else { return };
@@ -84,22 +91,22 @@ impl Stream {
     }
 
     /// Adds the next miss; returns the time at which its line was requested.
-    fn add(&mut self, line: u64, now_ps: u64) -> u64 {
-        let lines = self.missed_ps.len();
-        let place = usize::try_from(self.length % lines as u64).unwrap_or(0);
-        let before_ps = core::mem::replace(&mut self.missed_ps[place], now_ps);
+    fn add(&mut self, line: u64, now_ps: u64, grows: bool) -> u64 {
+        let (lines, number) = (self.missed_ps.len() as u64, self.length);
         self.step = line.wrapping_sub(self.last).cast_signed();
+        // The first miss that looked as far ahead as this line.
+        let mut by = (TRAINED - 1).max(number.saturating_sub(lines));
+        if grows {
+            let upward = line % PAGE_LINES;
+            let passed = if self.step > 0 { upward } else { PAGE_LINES - 1 - upward };
+            by = by.max(number / 2).max(number.saturating_sub(passed));
+        }
+        let place = |number: u64| usize::try_from(number % lines).unwrap_or(0);
+        // Misses before the stream was recognised requested nothing.
+        let asked_ps = if by < number { self.missed_ps[place(by)] } else { now_ps };
+        self.missed_ps[place(number)] = now_ps;
         self.last = line;
         self.length += 1;
-        if self.length == TRAINED {
-            self.trained_ps = now_ps;
-        }
-        if self.length <= TRAINED {
-            return now_ps;
-        }
-        // Misses before the stream was recognised requested nothing.
-        let fetched_since = self.length - TRAINED > lines as u64;
-        let asked_ps = if fetched_since { before_ps } else { self.trained_ps };
         asked_ps.min(now_ps)
     }
 }
@@ -111,7 +118,7 @@ mod tests {
     #[test]
     fn lines_in_a_row_are_asked_for_as_many_ahead_as_may_be() {
         for down in [false, true] {
-            let mut streams = Streams::new(4);
+            let mut streams = Streams::new(4, false);
             let line = |at: u64| if down { 1000 - at } else { 1000 + at };
             let asked: Vec<u64> =
                 (0..12).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
@@ -123,8 +130,21 @@ mod tests {
     }
 
     #[test]
+    fn a_prefetcher_that_grows_looks_as_far_ahead_as_a_stream_is_long_and_stays_in_its_page() {
+        for down in [false, true] {
+            let mut streams = Streams::new(8, true);
+            let line = |at: u64| if down { 6399 - at } else { 6400 + at };
+            let asked: Vec<u64> =
+                (0..70).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
+            assert_eq!(asked[..8], [100, 200, 300, 300, 300, 300, 400, 400], "{down}");
+            assert_eq!(asked[20..23], [1300, 1400, 1500], "{down}: eight ahead");
+            assert_eq!(asked[63..67], [5600, 6500, 6500, 6500], "{down}: another page");
+        }
+    }
+
+    #[test]
     fn many_streams_are_distinguished_and_random_lines_are_no_stream() {
-        let mut streams = Streams::new(2);
+        let mut streams = Streams::new(2, false);
         for at in 0..10 {
             for stream in 0..8_u64 {
                 let now_ps = 1000 * at + stream;
@@ -141,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_stream_stays_among_random_misses_as_long_as_it_is_continued() {
-        let mut streams = Streams::new(2);
+        let mut streams = Streams::new(2, false);
         let mut word = 1_u64;
         let asked: Vec<bool> = (0..10_u64)
             .map(|at| {
@@ -157,7 +177,7 @@ mod tests {
 
     #[test]
     fn repeated_misses_of_one_line_are_not_a_stream() {
-        let mut streams = Streams::new(4);
+        let mut streams = Streams::new(4, false);
         assert!((0..20).all(|now_ps| streams.asked_ps(7, now_ps) == now_ps));
     }
 }

@@ -31,6 +31,8 @@ fn times((issue_ps, done_ps): (u64, u64)) -> Times {
     Times { came_ps: issue_ps, issue_ps, done_ps }
 }
 
+const MISS: Miss = Miss { kind: Kind::Load, is_far: false };
+
 #[test]
 fn a_dependent_load_waits_and_an_independent_one_does_not() {
     let mut pipeline = Pipeline::new(CORE, None);
@@ -51,10 +53,10 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
 fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
     let mut pipeline = Pipeline::new(CORE, None);
     for line in 0..4 {
-        assert_eq!(pipeline.room_ps(Kind::Load, line), line);
+        assert_eq!(pipeline.room_ps(MISS, line), line);
         pipeline.fill(line, (line, 1000 + line), line);
     }
-    assert_eq!(pipeline.room_ps(Kind::Load, 10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.room_ps(MISS, 10), 1000, "the first buffer to be free");
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
@@ -148,12 +150,12 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
         pipeline.fill(1, (0, 100), 1);
         pipeline.loaded(0, 0, 100);
         if mispredicted {
-            pipeline.mispredicts();
+            pipeline.predicts(Prediction::Wrong);
         }
         assert_eq!(begin(&mut pipeline, block, 4, 3), expected_ps);
     }
     assert_eq!(begin(&mut pipeline, block, 130, 5), 130, "the next one was predicted");
-    pipeline.mispredicts();
+    pipeline.predicts(Prediction::Wrong);
     assert_eq!(begin(&mut pipeline, block, 140, 7), 160, "with nothing under way");
 }
 
@@ -187,7 +189,8 @@ fn a_chain_that_fills_a_scheduler_keeps_what_follows_waiting() {
             pipeline.begin(Some(block), now_ps, number * 20).at_ps + block.takes_ps
         })
     };
-    // 240 instructions fit into the reorder buffer, and 97 of them into the scheduler.
-    assert_eq!(ends_ps(Family::Zen4), 120_000);
+    // 240 instructions fit into the reorder buffer, and 97 or 64 of them into the scheduler.
+    assert_eq!(ends_ps(Family::Skylake), 120_000);
     assert!(ends_ps(Family::GoldenCove) > 400_000, "{}", ends_ps(Family::GoldenCove));
+    assert!(ends_ps(Family::Zen3) > 450_000, "{}", ends_ps(Family::Zen3));
 }

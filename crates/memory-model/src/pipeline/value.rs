@@ -21,12 +21,15 @@ pub struct Value {
     least_ps: u64,
     /// Delay after each source, in ps: registers, then loads, in the order of their bits.
     latencies: [u32; PLACES],
+    /// Number of its registers, and of the sources that share a slot with another one.
+    count: u8,
+    shared: u8,
 }
 
 impl Value {
     /// Returns the value of a register at the start of the block.
     pub(super) fn of_register(number: usize) -> Self {
-        Self { registers: 1 << number, ..Self::default() }
+        Self { registers: 1 << number, count: 1, ..Self::default() }
     }
 
     /// Returns the value of a load.
@@ -67,6 +70,10 @@ impl Value {
         self.latencies = [0; PLACES];
         let mut place = 0;
         let [all, ours, others] = [self.sources(), before.sources(), other.sources()];
+        // There are 64 registers and 64 loads at most.
+        let places = u32::try_from(PLACES).unwrap_or(u32::MAX);
+        [self.count, self.shared] = [self.registers.count_ones(), all.saturating_sub(places)]
+            .map(|count| u8::try_from(count).unwrap_or(u8::MAX));
         for (mine, theirs, behind) in [
             (before.registers, other.registers, [0, 0]),
             (before.loads, other.loads, [before.registers, other.registers].map(u64::count_ones)),
@@ -109,14 +116,16 @@ impl Value {
         loads: &Late<LOADS>,
     ) -> u64 {
         let mut known_ps = begin_ps + self.least_ps;
+        let later = |rank: usize| {
+            let place = rank.saturating_sub(usize::from(self.shared));
+            u64::from(self.latencies[place.min(PLACES - 1)])
+        };
         if registers.any(self.registers) {
-            let later = |rank| u64::from(self.latencies[placed(rank, self.sources())]);
             known_ps = known_ps.max(registers.latest(self.registers, later));
         }
         if loads.any(self.loads) {
-            let behind = self.registers.count_ones();
-            let later = |rank| u64::from(self.latencies[placed(behind + rank, self.sources())]);
-            known_ps = known_ps.max(loads.latest(self.loads, later));
+            let behind = usize::from(self.count);
+            known_ps = known_ps.max(loads.latest(self.loads, |rank| later(behind + rank)));
         }
         known_ps
     }

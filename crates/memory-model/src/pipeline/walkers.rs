@@ -1,4 +1,4 @@
-//! The page walkers of a core, which limit the number of concurrent walks, and their rate.
+//! The page walkers of a core, which limit the number of concurrent walks.
 
 use alloc::vec::Vec;
 
@@ -6,13 +6,10 @@ use crate::cost::ps;
 use crate::machine::Tlb;
 
 /// The page walkers of a core.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Walkers {
     /// Time at which each is free.
     free_ps: Vec<u64>,
-    /// Time between the starts of two walks, and the earliest start of the next one.
-    each_ps: u64,
-    next_ps: u64,
     /// Latency of a hit in the farthest TLB, which needs no walker.
     hit_ps: u64,
 }
@@ -26,24 +23,25 @@ impl Walkers {
         let hits = parts.filter(|part| part.level == last).map(|part| ps(part.latency_ns));
         Self {
             free_ps: [0].repeat(tlb.map_or(0, |tlb| tlb.walkers) as usize),
-            each_ps: tlb.map_or(0, |tlb| ps(tlb.walk_each_ns)),
-            next_ps: 0,
             hit_ps: hits.max().unwrap_or(0),
         }
     }
 
-    /// Returns the end of a translation that could begin at `issue_ps` and takes this long, where
-    /// nothing begins before `now_ps` any more. TLB hits are pipelined; anything longer is a walk.
+    /// Returns true if a translation that takes this long needs no walker.
     #[inline]
-    pub fn translated_ps(&mut self, (now_ps, issue_ps): (u64, u64), takes_ps: u64) -> u64 {
-        if takes_ps <= self.hit_ps {
+    pub fn is_hit(&self, takes_ps: u64) -> bool {
+        takes_ps <= self.hit_ps
+    }
+
+    /// Returns the end of a translation that could begin at `issue_ps` and takes this long. TLB
+    /// hits are pipelined; anything longer is a walk.
+    #[inline]
+    pub fn translated_ps(&mut self, issue_ps: u64, takes_ps: u64) -> u64 {
+        if self.is_hit(takes_ps) {
             return issue_ps + takes_ps;
         }
         let Some(first) = self.free_ps.iter_mut().min() else { return issue_ps + takes_ps };
-        // A walk with a late address takes the slot of one that begins now.
-        let next_ps = self.next_ps.max(now_ps);
-        self.next_ps = next_ps + self.each_ps;
-        *first = (issue_ps + self.hit_ps).max(*first).max(next_ps) + takes_ps - self.hit_ps;
+        *first = (issue_ps + self.hit_ps).max(*first) + takes_ps - self.hit_ps;
         *first
     }
 }
@@ -66,7 +64,6 @@ mod tests {
             upper_entries: 0,
             walkers: count,
             walk_ns: 0.0,
-            walk_each_ns: 0.0,
             host_page_bytes: None,
             tables_node: None,
         }))
@@ -75,18 +72,11 @@ mod tests {
     #[test]
     fn walks_wait_for_a_walker_and_hits_do_not() {
         let mut two = walkers(2);
-        let ends = [0, 1, 2, 300].map(|issue_ps| two.translated_ps((0, issue_ps), 120));
+        let ends = [0, 1, 2, 300].map(|issue_ps| two.translated_ps(issue_ps, 120));
         assert_eq!(ends, [120, 121, 220, 420]);
         let mut one = walkers(1);
-        assert_eq!(one.translated_ps((0, 0), 120), 120);
-        assert_eq!([0, 20].map(|takes_ps| one.translated_ps((0, 50), takes_ps)), [50, 70]);
-        let mut paced = Walkers { each_ps: 50, ..walkers(4) };
-        let ends = [0, 0, 0].map(|issue_ps| paced.translated_ps((0, issue_ps), 120));
-        assert_eq!(ends, [120, 150, 200], "walks of which one begins every 50 ps");
-        assert_eq!(
-            Walkers::of(None).translated_ps((0, 50), 120),
-            170,
-            "without walkers none waits"
-        );
+        assert_eq!(one.translated_ps(0, 120), 120);
+        assert_eq!([0, 20].map(|takes_ps| one.translated_ps(50, takes_ps)), [50, 70]);
+        assert_eq!(Walkers::of(None).translated_ps(50, 120), 170, "without walkers none waits");
     }
 }

@@ -13,7 +13,7 @@ struct Stop {
 
 /// The unfinished instructions of a core. They retire in order, so of those that finish later, only
 /// ones that finish later than all before them need to be kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Window {
     length: u64,
     stops: VecDeque<Stop>,

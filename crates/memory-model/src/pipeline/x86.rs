@@ -7,6 +7,7 @@
 //! the other.
 
 mod classes;
+mod second_map;
 mod vectors;
 
 use super::operands::{Ends, Operands, Order, Registers};
@@ -42,6 +43,8 @@ enum Form {
     Modify,
     /// Flags from both.
     Compare,
+    /// Flags from register or memory.
+    Test,
     /// Register or memory from nothing.
     Set,
     /// Each from the other.
@@ -60,6 +63,8 @@ struct ModRm {
     address: Registers,
     /// True if the address is one register and a constant.
     is_plain: bool,
+    /// True if the address has a scaled register, or two registers and a constant.
+    is_far: bool,
 }
 
 /// An instruction's bytes, with its prefixes.
@@ -180,12 +185,13 @@ impl Code<'_> {
         let (mode, reg, rm) = (byte >> 6, (byte >> 3) & 7 | self.reg_high, byte & 7);
         let high = if mode == 3 { self.index_high << 1 & 16 } else { 0 };
         let mut address = Registers::NONE;
-        let mut is_plain = false;
+        let (mut is_plain, mut is_far) = (false, false);
         if mode < 3 && rm == 4 {
             let &sib = rest.first()?;
             let (index, base) = ((sib >> 3) & 7 | self.index_high, sib & 7);
             if index != 4 {
                 address |= general(index);
+                is_far = sib >> 6 > 0 || mode > 0;
             }
             if base != 5 || mode != 0 {
                 address |= general(base | self.base_high);
@@ -196,7 +202,7 @@ impl Code<'_> {
             is_plain = true;
         }
         let rm = rm | self.base_high | high;
-        Some(ModRm { reg, rm, is_memory: mode < 3, address, is_plain })
+        Some(ModRm { reg, rm, is_memory: mode < 3, address, is_plain, is_far })
     }
 
     /// Returns the operands of a form, given the kinds of registers in its fields.
@@ -212,6 +218,7 @@ impl Code<'_> {
             Form::ToMemory => (reg | rm, rm | FLAGS),
             Form::Modify => (rm, rm | FLAGS),
             Form::Compare => (reg | rm, FLAGS),
+            Form::Test => (rm, FLAGS),
             Form::Set => (Registers::NONE, rm),
             Form::Exchange => (reg | rm, reg | rm),
             Form::Nothing => (Registers::NONE, Registers::NONE),
@@ -221,6 +228,7 @@ impl Code<'_> {
         Some(Operands {
             stores: (stores || is_atomic) && fields.is_memory,
             plain_address: fields.is_plain && !(reads | writes).has_vectors(),
+            far_address: fields.is_far,
             address: fields.address,
             reads,
             writes,
@@ -258,7 +266,8 @@ impl Code<'_> {
             0x40..=0x4f => Self::plain(low, low | FLAGS),
             0x50..=0x57 => Self::memory(RSP, low, none).storing(true),
             0x58..=0x5f => Self::memory(RSP, none, low),
-            0x63 | 0x8a | 0x8b => return self.general(Form::Load),
+            0x63 => return self.general(Form::Load).map(Operands::extending_sign),
+            0x8a | 0x8b => return self.general(Form::Load),
             0x69 | 0x6b => return self.general(Form::Load).map(|known| known.also(none, FLAGS)),
             0x68 | 0x6a => Self::memory(RSP, none, none).storing(true),
             0xe8 => Self::memory(RSP, none, none).storing(true).calling(),
@@ -296,8 +305,7 @@ impl Code<'_> {
             0xf6 | 0xf7 => return self.unary(),
             0xfe | 0xff if self.middle() < 2 => return self.general(Form::Modify),
             0xff => {
-                let read = self.general(Form::Modify)?;
-                let known = Operands { writes: none, ..read };
+                let known = self.general(Form::Test)?.without(FLAGS).storing(self.middle() == 6);
                 let is_branch = matches!(self.middle(), 2 | 4);
                 let known = known.ending(if is_branch { Ends::Indirect } else { Ends::Known });
                 if self.middle() == 2 { known.calling() } else { known.jumping(is_branch) }
@@ -327,7 +335,7 @@ impl Code<'_> {
     /// Decodes ADD to CMP with an immediate operand.
     fn immediate(&self) -> Option<Operands> {
         match self.middle() {
-            7 => self.general(Form::Modify).map(|known| Operands { writes: FLAGS, ..known }),
+            7 => self.general(Form::Test),
             2 | 3 => self.general(Form::Modify).map(|known| known.also(FLAGS, Registers::NONE)),
             _ => self.general(Form::Modify),
         }
@@ -335,59 +343,14 @@ impl Code<'_> {
 
     /// Decodes TEST, NOT, NEG, MUL and DIV.
     fn unary(&self) -> Option<Operands> {
-        let known = self.general(Form::Modify)?;
+        if matches!(self.middle(), 2 | 3) {
+            return self.general(Form::Modify);
+        }
+        let known = self.general(Form::Test)?;
         Some(match self.middle() {
-            0 | 1 => Operands { writes: FLAGS, ..known },
-            2 | 3 => known,
-            _ => Operands { reads: known.reads | RAX | RDX, writes: RAX | RDX | FLAGS, ..known },
-        })
-    }
-
-    fn second_map(&self, opcode: u8) -> Option<Operands> {
-        let low = general(opcode & 7 | self.base_high);
-        let none = Registers::NONE;
-        let fence = Operands { order: Order::Fence, ..Operands::default() };
-        Some(match opcode {
-            0x01 if self.bytes == [0xf9] => fence.also(none, RAX | RCX | RDX),
-            0x05 | 0x34 => fence,
-            0x31 => Self::plain(none, RAX | RDX),
-            0xa2 => fence.also(RAX | RCX, RAX | RBX | RCX | RDX),
-            0xae if matches!(self.bytes, [0xe8..=0xf7]) => fence,
-            // SFENCE
-            0xae if matches!(self.bytes, [0xf8..=0xff]) => {
-                Operands { order: Order::Drain, ..fence }
-            }
-            0x40..=0x4f => {
-                let known = self.general(Form::ToRegister)?.without(FLAGS);
-                known.also(FLAGS, none)
-            }
-            0x80..=0x8f => self.conditional(),
-            0x90..=0x9f => self.general(Form::Set)?.also(FLAGS, none),
-            0xa3 => return self.general(Form::Compare),
-            0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),
-            0xaf => return self.general(Form::ToRegister),
-            0xb0 | 0xb1 => self.general(Form::ToMemory)?.also(RAX, RAX),
-            0xb6 | 0xb7 | 0xbe | 0xbf => return self.general(Form::Load),
-            0xb8 | 0xbc | 0xbd => self.general(Form::Load)?.also(none, FLAGS),
-            0xba if self.middle() == 4 => {
-                self.general(Form::Modify).map(|known| Operands { writes: FLAGS, ..known })?
-            }
-            0xba => return self.general(Form::Modify),
-            0xc0 | 0xc1 => {
-                let known = self.general(Form::Exchange)?.also(none, FLAGS);
-                Operands { order: Order::Free, ..known }
-            }
-            // MOVNTI
-            0xc3 => self.general(Form::Store)?.non_temporal(if self.wide { 8 } else { 4 }),
-            0xc7 if self.middle() == 1 => {
-                let pair = RAX | RDX;
-                self.general(Form::Set)?.also(pair | RBX | RCX, pair | FLAGS)
-            }
-            0xc8..=0xcf => Self::plain(low, low),
-            0x10..=0x17 | 0x28..=0x2f | 0x50..=0x7f | 0xc2 | 0xc4..=0xc6 | 0xd0..=0xfe => {
-                return self.vector(1, opcode);
-            }
-            _ => return None,
+            0 | 1 => known,
+            4 | 5 => known.also(RAX, RAX | RDX),
+            _ => known.also(RAX | RDX, RAX | RDX),
         })
     }
 }

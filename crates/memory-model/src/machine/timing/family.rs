@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Takes, Timing};
+pub(crate) mod table;
+
+use super::{Class, Timing};
 
 /// A family of cores with a published table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,35 +27,14 @@ pub enum Family {
     NeoverseN1,
 }
 
-/// Groups of classes that share units, and the number of units.
-pub(crate) type Units = (&'static [&'static [Class]], u32);
-
-const FP_MULTIPLIES: &[Class] =
-    &[Class::FpMultiply, Class::FpFused, Class::FpCompare, Class::FpDivide, Class::FpRoot];
-/// Classes on the multipliers of Intel's cores, but not on those of Zen.
-const CONVERSIONS: &[Class] = &[Class::FpConvert, Class::VectorMultiply];
-const OTHER_VECTORS: &[Class] = &[Class::FpAdd, Class::VectorInteger, Class::Shuffle];
-const INTEGERS: &[Class] = &[
-    Class::Integer,
-    Class::Scaled,
-    Class::Shift,
-    Class::TwoFlags,
-    Class::BitCount,
-    Class::Multiply,
-];
-/// Classes on the units of Intel's cores that also execute branches.
-const BRANCHERS: &[Class] = &[Class::Shift, Class::TwoFlags, Class::Branch];
-const ACCESSES: &[Class] = &[Class::Load, Class::Store];
-
-const MULTIPLIERS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS];
-const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
-/// Groups that run on any arithmetic unit of Intel's cores.
-const COMPUTING: &[&[Class]] =
-    &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
-
-/// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root;
-/// vector, vector multiply, shuffle; between loads, and stores.
-type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 2], [(f64, f64); 3], (f64, f64));
+/// The addresses at which values pass from a store to a load at renaming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renaming {
+    Never,
+    /// A register plus a constant.
+    Plain,
+    Any,
+}
 
 impl Family {
     /// Returns the family of a vendor's cores, by the vendor's name in CPUID, the size of the L2,
@@ -85,120 +66,13 @@ impl Family {
         }
     }
 
-    /// Returns the table of a family.
-    ///
-    /// Latencies and reciprocal throughputs are those of 64-bit and scalar double-precision forms: of
-    /// Intel and AMD from A. Abel and J. Reineke, "uops.info: Characterizing Latency, Throughput, and
-    /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html),
-    /// A. Fog, "Instruction tables" (agner.org/optimize), and LLVM's models of its schedulers
-    /// (llvm/lib/Target/X86: the forms used here were looked up in X86SchedAlderlakeP.td and
-    /// X86ScheduleZnver4.td); of Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
-    /// figures are a range, as those of divisions are, it is the middle. A load's latency is its
-    /// cache's.
-    fn table(self) -> Table {
-        let (third, quarter, fifth) = (1.0 / 3.0, 0.25, 0.2);
-        match self {
-            Self::Skylake => (
-                4,
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (41.0, 24.0)],
-                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
-                [(13.5, 4.0), (17.0, 6.0)],
-                [(1.0, third), (5.0, 0.5), (1.0, 1.0)],
-                (0.5, 1.0),
-            ),
-            Self::SunnyCove => (
-                5,
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (15.0, 10.0)],
-                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
-                [(13.5, 4.0), (18.0, 6.0)],
-                [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
-                (0.5, 0.5),
-            ),
-            Self::GoldenCove | Self::RedwoodCove => {
-                // Measured: a chain of MULSD on a Granite Rapids.
-                let multiply = if self == Self::RedwoodCove { 3.0 } else { 4.0 };
-                (
-                    6,
-                    [(1.0, fifth), (1.0, 0.5), (3.0, 1.0), (14.0, 10.0)],
-                    // Two cycles after another addition; see `first_add_cycles`.
-                    [(2.0, 0.5), (multiply, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
-                    [(14.0, 4.0), (18.0, 6.0)],
-                    [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
-                    (third, 0.5),
-                )
-            }
-            Self::Zen3 | Self::Zen4 => (
-                6,
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (14.0, 9.0)],
-                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (5.0, 1.0)],
-                [(13.0, 5.0), (21.0, 9.0)],
-                [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
-                (third, 0.5),
-            ),
-            Self::NeoverseN1 => (
-                4,
-                [(1.0, third), (1.0, third), (2.0, 1.0), (12.0, 12.0)],
-                [(2.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 1.0)],
-                [(11.0, 7.0), (12.0, 8.0)],
-                [(2.0, 0.5), (4.0, 1.0), (2.0, 0.5)],
-                (0.5, 0.5),
-            ),
-        }
-    }
-
-    /// Returns the timing of a class.
-    pub(super) fn takes(self, class: Class) -> Takes {
-        let (_, [integer, shift, multiply, divide], floats, slow, vectors, (load, store)) =
-            self.table();
-        let [fp_add, fp_multiply, fp_fused, fp_compare, fp_convert] = floats;
-        let [vector_integer, vector_multiply, shuffle] = vectors;
-        let is_golden = matches!(self, Self::GoldenCove | Self::RedwoodCove);
-        let is_zen = matches!(self, Self::Zen3 | Self::Zen4);
-        Takes::from(match class {
-            Class::Move => (0.0, 0.0),
-            Class::Integer => integer,
-            // M. A. Ertl, "Zero-cycle constant adds" (complang.tuwien.ac.at/anton/additions): up to
-            // four per cycle on Golden Cove.
-            Class::Constant if is_golden => (0.0, 0.25),
-            Class::Constant => integer,
-            // uops.info, and LLVM's "slow LEA" for Zen.
-            Class::Scaled if is_golden || is_zen => (2.0, integer.1),
-            Class::Scaled => integer,
-            Class::Shift => shift,
-            // Intel splits them into two micro-operations, each of which waits for flags.
-            Class::TwoFlags if is_zen => shift,
-            Class::TwoFlags => (2.0, 0.5),
-            Class::BitCount if is_zen => integer,
-            Class::BitCount | Class::Multiply => multiply,
-            Class::Divide => divide,
-            // 64 bits were measured on an Emerald Rapids; uops.info gives 26 and 6 for 32 bits on Skylake.
-            Class::NarrowDivide if is_golden => (divide.0, 6.0),
-            Class::NarrowDivide if self == Self::Skylake => (26.0, 6.0),
-            Class::NarrowDivide => divide,
-            Class::FpAdd => fp_add,
-            Class::FpMultiply => fp_multiply,
-            Class::FpFused => fp_fused,
-            Class::FpCompare => fp_compare,
-            Class::FpConvert => fp_convert,
-            Class::FpDivide => slow[0],
-            Class::FpRoot => slow[1],
-            Class::VectorInteger => vector_integer,
-            Class::VectorMultiply => vector_multiply,
-            Class::Shuffle => shuffle,
-            Class::Load => (0.0, load),
-            Class::Store => (0.0, store),
-            Class::Branch => (1.0, 0.5),
-            Class::Other => (1.0, 1.0),
-        })
-    }
-
     /// Returns the family's timing at this length of a cycle.
     pub fn timing(self, cycle_ns: f64) -> Timing {
         let of = |class| self.takes(class);
         Timing {
             family: self,
             cycle_ns,
-            width: self.table().0,
+            width: self.width(),
             integer: of(Class::Integer),
             shift: Some(of(Class::Shift)),
             multiply: of(Class::Multiply),
@@ -220,72 +94,173 @@ impl Family {
         }
     }
 
-    /// Returns the units that classes share, from the ports in LLVM's models; those of Skylake and
-    /// Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td.
-    pub(crate) fn units(self) -> &'static [Units] {
-        match self {
-            Self::Skylake | Self::SunnyCove => {
-                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 4)]
-            }
-            Self::GoldenCove | Self::RedwoodCove => {
-                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 5)]
-            }
-            Self::Zen3 | Self::Zen4 => {
-                &[(&[INTEGERS], 4), (&[FP_MULTIPLIES], 2), (VECTORS, 4), (&[ACCESSES], 3)]
-            }
-            Self::NeoverseN1 => &[(&[INTEGERS], 3), (VECTORS, 2), (&[ACCESSES], 2)],
-        }
+    fn is_golden(self) -> bool {
+        matches!(self, Self::GoldenCove | Self::RedwoodCove)
     }
 
-    /// Returns true if a store forwards its value to a load at renaming, without the latency of a
-    /// cache, when both addresses are a register plus a constant. Golden Cove does so for general
-    /// registers (measured on a Granite Rapids: such a pair adds nothing to a chain).
-    pub(crate) fn renames_memory(self) -> bool {
-        matches!(self, Self::GoldenCove | Self::RedwoodCove)
+    pub(crate) fn is_zen(self) -> bool {
+        matches!(self, Self::Zen3 | Self::Zen4)
+    }
+
+    /// Returns the addresses at which a store forwards its value to a load of a general register at
+    /// renaming, without the latency of a cache.
+    ///
+    /// On Golden Cove both are a register plus a constant (measured on a Granite Rapids: such a pair
+    /// adds nothing to a chain). On Zen 3 they are any (AMD, "Security Analysis of AMD Predictive Store
+    /// Forwarding", 2021: the store that a load gets its value from is predicted), also if the store
+    /// modifies memory, but not if the load is part of other arithmetic (measured; while the other
+    /// thread of the core works, the stack pointer must be in both).
+    pub(crate) fn renaming(self) -> Renaming {
+        match self {
+            Self::GoldenCove | Self::RedwoodCove => Renaming::Plain,
+            Self::Zen3 | Self::Zen4 => Renaming::Any,
+            Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => Renaming::Never,
+        }
     }
 
     /// Returns the extra cycles of a floating-point addition without an operand from another one
     /// (LLVM's X86SchedAlderlakeP.td: 3 cycles in all; measured on an Emerald Rapids in chains of
     /// additions and products).
     pub(crate) fn first_add_cycles(self) -> f64 {
-        if matches!(self, Self::GoldenCove | Self::RedwoodCove) { 1.0 } else { 0.0 }
+        if self.is_golden() { 1.0 } else { 0.0 }
     }
 
     /// Returns the size of the pieces of code that the core gets from its cache of decoded
     /// instructions, one each cycle, if it matters: measured on an Emerald Rapids, where a loop of
-    /// four instructions takes two cycles if it lies in two such pieces.
+    /// four instructions takes two cycles if it lies in two such pieces, and on a Zen 3.
     pub fn window_bytes(self) -> Option<u64> {
-        matches!(self, Self::GoldenCove | Self::RedwoodCove).then_some(64)
+        (self.is_golden() || self.is_zen()).then_some(64)
     }
 
-    /// Returns the entries of the schedulers of arithmetic and of loads, if known (C. Lam, "Popping the
-    /// Hood on Golden Cove", chipsandcheese.com, 2021, by measurement).
-    pub(crate) fn schedulers(self) -> Option<[u64; 2]> {
-        matches!(self, Self::GoldenCove | Self::RedwoodCove).then_some([97, 70])
+    /// Returns the number of instructions in an entry of that cache, if an entry is read each cycle: a
+    /// loop of nine to eleven moves takes two cycles on a Zen 3 (AMD's guide for family 19h, 2.9.1).
+    pub(crate) fn window_instructions(self) -> Option<u64> {
+        self.is_zen().then_some(8)
+    }
+
+    /// Returns the schedulers, if known: entries, and for integer arithmetic, vectors and loads the
+    /// one that holds them. Golden Cove's are from C. Lam, "Popping the Hood on Golden Cove"
+    /// (chipsandcheese.com, 2021, by measurement); those of Zen 3 from AMD's guide for family 19h, 2.10.1
+    /// and 2.11: four of 24 entries for integers and addresses, of which a quarter is taken to be free
+    /// when one is full, and two of 32 for vectors; what waits in the queue before these does not run.
+    pub(crate) fn schedulers(self) -> Option<([u64; 2], [usize; 3])> {
+        match self {
+            Self::GoldenCove | Self::RedwoodCove => Some(([97, 70], [0, 0, 1])),
+            Self::Zen3 | Self::Zen4 => Some(([72, 64], [0, 1, 0])),
+            Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => None,
+        }
+    }
+
+    /// Returns the cycles from the resolution of a mispredicted branch to the first instruction after
+    /// it: a core's pipeline from fetch to execution. A. Fog, "The microarchitecture of Intel, AMD, and
+    /// VIA CPUs" (agner.org/optimize, "branch misprediction penalty"); AMD's guide for family 19h, 2.8,
+    /// gives 11 to 18, and 14.4 were measured on a Zen 3, with branches on a chain of shifts.
+    pub(crate) fn branch_cycles(self) -> f64 {
+        match self {
+            Self::Zen3 | Self::Zen4 => 14.4,
+            Self::Skylake => 16.0,
+            _ => 17.0,
+        }
+    }
+
+    /// Returns the cycles lost to the prediction of an indirect branch that has had several targets:
+    /// short interpreted code takes 4 to 6 cycles an instruction on a Zen 3, and alternating jumps took
+    /// 2 on a Granite Rapids; not known for other families.
+    pub(crate) fn late_cycles(self) -> f64 {
+        match self {
+            Self::Zen3 | Self::Zen4 => 3.0,
+            Self::GoldenCove | Self::RedwoodCove => 1.0,
+            Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => 0.0,
+        }
+    }
+
+    /// Returns the cycles of a call and of a return (A. Fog, "Instruction tables"): 3.6 for both,
+    /// measured on a Granite Rapids in loops long enough that the core does not cache them, and 3.9 to
+    /// 4.9 on a Zen 3; assumed for other families.
+    pub(crate) fn call_cycles(self) -> f64 {
+        if self.is_zen() { 2.2 } else { 1.8 }
+    }
+
+    /// Returns the slots of arithmetic units that a taken branch leaves empty: the schedulers of Zen 3
+    /// have one unit each, and loops of four to twenty-four additions take this much longer.
+    pub(crate) fn lost_slots(self) -> u64 {
+        u64::from(self.is_zen())
+    }
+
+    /// Returns the cycles of a taken branch: no core fetches past one in the same cycle. Loops and jumps
+    /// took 1.12 to 1.2 on a Zen 3.
+    pub(crate) fn taken_cycles(self) -> f64 {
+        if self.is_zen() { 1.12 } else { 1.0 }
+    }
+
+    /// Returns the extra cycles over a hit for a load that recent stores cover only in part, from the
+    /// time their data are known: it waits until they are in the cache. Measured on Emerald and Granite
+    /// Rapids, 20 in all, and on a Zen 3, 18 in all; assumed for other families.
+    pub(crate) fn blocked_cycles(self) -> f64 {
+        if self.is_zen() { 12.0 } else { 15.0 }
+    }
+
+    /// Returns the extra cycles over a hit for a load that gets the value of a recent store, except at
+    /// renaming: measured on a Zen 3, 6 in all, or 9 for vectors; none were found on Golden Cove.
+    pub(crate) fn forward_cycles(self) -> f64 {
+        if self.is_zen() { 1.8 } else { 0.0 }
+    }
+
+    /// Returns the extra cycles of a vector instruction that reads or writes a general register or the
+    /// flags, apart from plain moves: measured on a Zen 3 in chains of conversions and comparisons; in
+    /// the tables of other families they are part of the class.
+    pub(crate) fn crossing_cycles(self) -> f64 {
+        if self.is_zen() { 3.0 } else { 0.0 }
+    }
+
+    /// Returns the extra cycles of a load at an address that has a scaled register, or two registers and
+    /// a constant (AMD's guide for family 19h, 2.12; measured on a Zen 3).
+    pub(crate) fn address_cycles(self) -> f64 {
+        if self.is_zen() { 1.0 } else { 0.0 }
+    }
+
+    /// Returns the startup cycles of MOVS and of STOS with REP, and their bytes per cycle after that:
+    /// measured on Emerald and Granite Rapids and on a Zen 3, for 64 bytes to 16 KiB in the L1; assumed
+    /// for other families.
+    pub(crate) fn repeated_cycles(self) -> ([f64; 2], f64) {
+        if self.is_zen() { ([24.0, 60.0], 32.0) } else { ([20.0, 20.0], 64.0) }
     }
 
     /// Returns true if a read-modify-write of memory takes two slots of the width.
     pub(crate) fn splits_changes(self) -> bool {
-        !matches!(self, Self::Zen3 | Self::Zen4)
+        !self.is_zen()
     }
 
     /// Returns the extra cycles of a vector load over a load of a general register (`LoadLatency`
     /// in LLVM's models, and uops.info).
     pub(crate) fn vector_load_cycles(self) -> f64 {
-        if matches!(self, Self::Zen3 | Self::Zen4) { 3.0 } else { 1.0 }
+        if self.is_zen() { 3.0 } else { 1.0 }
     }
 
     /// Returns the cycles between lines from the L2, for lines that are read and lines that are
     /// written: Intel's Optimization Reference Manual gives 48 bytes per cycle sustained (table
     /// "Cache Parameters"), AMD's guide for family 19h and Arm's for Neoverse N1 32. A written line
-    /// also goes back to the L2: 4 cycles in all, measured on an Emerald Rapids; for other families,
-    /// both ways are assumed to take the same time.
+    /// also goes back to the L2: 4 cycles in all, measured on an Emerald Rapids, and at the same time on a
+    /// Zen 3; for other families, both ways are assumed to take the same time.
     pub(crate) fn line_cycles(self) -> [f64; 2] {
         match self {
             Self::GoldenCove | Self::RedwoodCove => [64.0 / 48.0, 4.0],
             Self::Skylake | Self::SunnyCove => [64.0 / 48.0, 2.0 * 64.0 / 48.0],
-            Self::Zen3 | Self::Zen4 | Self::NeoverseN1 => [2.0, 4.0],
+            Self::Zen3 | Self::Zen4 => [2.0, 2.0],
+            Self::NeoverseN1 => [2.0, 4.0],
         }
+    }
+
+    /// Returns true if prefetchers follow the distances of instructions, at any distance ("L1
+    /// Stride", "L1 Stream" and "L2 Stream" of AMD's guide for family 19h, 2.12.2).
+    pub(crate) fn prefetches_strides(self) -> bool {
+        matches!(self, Self::Zen3 | Self::Zen4)
+    }
+
+    /// Returns the cycles between lines from beyond the L2, if known: measured on a Zen 3, 1.27 to
+    /// 1.35 ns at 3.1 GHz for reads of 1 to 4 MiB in order, and by 20 and 24 chases side by side.
+    pub(crate) fn far_line_cycles(self) -> f64 {
+        if matches!(self, Self::Zen3 | Self::Zen4) { 4.0 } else { 0.0 }
     }
 
     /// Returns the number of concurrent page walks: Intel's Optimization Reference Manual gives two
@@ -295,6 +270,19 @@ impl Family {
             Self::Skylake | Self::SunnyCove => 2,
             Self::GoldenCove | Self::RedwoodCove | Self::NeoverseN1 => 4,
             Self::Zen3 | Self::Zen4 => 6,
+        }
+    }
+
+    /// Returns the entries of the reorder buffer: Intel's Optimization Reference Manual, 2.1 to 2.6,
+    /// AMD's guides for family 19h (retire queue, 2.10.1), and Arm's for Neoverse N1.
+    pub fn reorder_buffer(self) -> u32 {
+        match self {
+            Self::Skylake => 224,
+            Self::SunnyCove => 352,
+            Self::GoldenCove | Self::RedwoodCove => 512,
+            Self::Zen3 => 256,
+            Self::Zen4 => 320,
+            Self::NeoverseN1 => 128,
         }
     }
 

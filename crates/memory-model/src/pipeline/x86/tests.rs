@@ -50,7 +50,7 @@ fn arithmetic_joins_its_operands_and_a_register_less_itself_is_of_nothing() {
     assert_eq!(of(&[0x48, 0x29, 0xd2]), (none, none, general(&[2])));
     // imul %rbx,%rax; mul %rbx; shl %cl,%rdx; cmovne %rcx,%rdx
     assert_eq!(of(&[0x48, 0x0f, 0xaf, 0xc3]), (none, general(&[0, 3]), general(&[0])));
-    assert_eq!(of(&[0x48, 0xf7, 0xe3]), (none, general(&[0, 2, 3]), general(&[0, 2])));
+    assert_eq!(of(&[0x48, 0xf7, 0xe3]), (none, general(&[0, 3]), general(&[0, 2])));
     assert_eq!(of(&[0x48, 0xd3, 0xe2]), (none, general(&[1, 2]), general(&[2])));
     assert_eq!(of(&[0x48, 0x0f, 0x45, 0xd1]), (none, general(&[1, 2]), general(&[2])));
 }
@@ -73,6 +73,9 @@ fn vectors_are_followed_from_memory_to_addresses() {
     // movq %xmm0,%rax; movq %rax,%xmm0
     assert_eq!(of(&[0x66, 0x48, 0x0f, 0x7e, 0xc0]), (none, vector(&[0]), general(&[0])));
     assert_eq!(of(&[0x66, 0x48, 0x0f, 0x6e, 0xc0]), (none, general(&[0]), vector(&[0])));
+    // pslld $1,%xmm3; vpslld $1,%xmm3,%xmm2
+    assert_eq!(of(&[0x66, 0x0f, 0x72, 0xf3, 1]), (none, vector(&[3]), vector(&[3])));
+    assert_eq!(of(&[0xc5, 0xe9, 0x72, 0xf3, 1]), (none, vector(&[3]), vector(&[2])));
     // vmovdqu (%rax),%ymm8; vpaddq (%rax),%ymm1,%ymm2; vpxor %xmm0,%xmm0,%xmm0
     assert_eq!(of(&[0xc5, 0x7e, 0x6f, 0x00]), (general(&[0]), none, vector(&[8])));
     assert_eq!(of(&[0xc5, 0xf5, 0xd4, 0x10]), (general(&[0]), vector(&[1]), vector(&[2])));
@@ -108,13 +111,28 @@ fn instructions_have_classes() {
         (&[0x48, 0x83, 0x00, 8], Class::Integer),
         (&[0x48, 0x8d, 0x04, 0x18], Class::Integer),
         (&[0x48, 0x8d, 0x04, 0x98], Class::Scaled),
-        (&[0x48, 0x11, 0xd8], Class::Shift),
+        (&[0x48, 0x8d, 0x44, 0x98, 8], Class::ScaledParts),
+        (&[0x48, 0x8d, 0x44, 0x18, 8], Class::ThreeParts),
+        (&[0x49, 0x8d, 0x44, 0x1d, 0], Class::Integer),
+        (&[0xb8, 1, 0, 0, 0], Class::Integer),
+        (&[0x31, 0xc0], Class::Move),
+        (&[0x66, 0x0f, 0xef, 0xc0], Class::Move),
+        (&[0x48, 0x11, 0xd8], Class::Select),
         (&[0x48, 0xc1, 0xe0, 3], Class::Shift),
-        (&[0x0f, 0x43, 0xc1], Class::Shift),
+        (&[0x0f, 0x43, 0xc1], Class::Select),
         (&[0x0f, 0x46, 0xc1], Class::TwoFlags),
-        (&[0xf3, 0x0f, 0xbc, 0xc1], Class::BitCount),
+        (&[0xf3, 0x0f, 0xb8, 0xc1], Class::BitCount),
+        (&[0xf3, 0x0f, 0xbc, 0xc1], Class::TrailingZeros),
+        (&[0x0f, 0xbd, 0xc1], Class::BitScan),
         (&[0xf2, 0x0f, 0x51, 0xc1], Class::FpRoot),
         (&[0xf2, 0x0f, 0x5e, 0xc1], Class::FpDivide),
+        (&[0xf3, 0x0f, 0x5e, 0xc1], Class::SingleDivide),
+        (&[0x0f, 0x51, 0xc1], Class::SingleRoot),
+        (&[0x66, 0x0f, 0x72, 0xf0, 3], Class::VectorShift),
+        (&[0xc4, 0xe3, 0x7d, 0x39, 0xc0, 1], Class::Lanes),
+        (&[0x66, 0x48, 0x0f, 0x6e, 0xc0], Class::ToVector),
+        (&[0x66, 0x0f, 0xd7, 0xc0], Class::FromVector),
+        (&[0x66, 0x0f, 0x6e, 0x00], Class::Move),
         (&[0x66, 0x0f, 0x2e, 0xc1], Class::FpCompare),
         (&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], Class::FpConvert),
         (&[0xc4, 0xe2, 0xf5, 0xb8, 0xc2], Class::FpFused),
@@ -137,6 +155,41 @@ fn calls_repetitions_and_plain_addresses_are_known() {
     assert!(!plain(&[0x48, 0x8b, 0x04, 0xcb]), "with an index");
     assert!(!plain(&[0x48, 0x8b, 0x05, 8, 0, 0, 0]), "of the instruction's own address");
     assert!(!plain(&[0xf2, 0x0f, 0x10, 0x03]), "a vector");
+}
+
+#[test]
+fn products_read_one_register_and_what_only_reads_memory_stores_nothing() {
+    let (rax, rdx) = (general(&[0]), general(&[2]));
+    assert_eq!(of(&[0x48, 0xf7, 0x23]), (general(&[3]), rax, rax | rdx), "mulq (%rbx)");
+    assert_eq!(of(&[0x48, 0xf7, 0x33]), (general(&[3]), rax | rdx, rax | rdx), "divq (%rbx)");
+    // divq (%rbx); testq $1,(%rbx); cmpq $0,(%rbx); btq $1,(%rbx); jmp *(%rbx); call *(%rbx)
+    for code in [
+        &[0x48, 0xf7, 0x33][..],
+        &[0x48, 0xf7, 0x03, 1, 0, 0, 0],
+        &[0x48, 0x83, 0x3b, 0],
+        &[0x48, 0x0f, 0xba, 0x23, 1],
+        &[0xff, 0x23],
+        &[0xff, 0x13],
+    ] {
+        let known = decode(code);
+        assert!(known.memory && !known.stores, "{code:02x?}");
+    }
+    // notq (%rbx); addq $1,(%rbx)
+    for code in [&[0x48, 0xf7, 0x13][..], &[0x48, 0x83, 0x03, 1]] {
+        assert!(decode(code).stores && decode(code).modifies(), "{code:02x?}");
+    }
+}
+
+#[test]
+fn addresses_of_several_parts_and_loads_that_extend_a_sign_are_known() {
+    let far = |bytes: &[u8]| decode(bytes).far_address;
+    assert!(far(&[0x48, 0x8b, 0x04, 0xcb]), "mov (%rbx,%rcx,8),%rax");
+    assert!(far(&[0x48, 0x8b, 0x44, 0x0b, 8]), "mov 8(%rbx,%rcx),%rax");
+    assert!(!far(&[0x48, 0x8b, 0x04, 0x0b]), "mov (%rbx,%rcx),%rax");
+    assert!(!far(&[0x48, 0x8b, 0x43, 8]), "mov 8(%rbx),%rax");
+    let signed = |bytes: &[u8]| decode(bytes).extends_sign;
+    assert!(signed(&[0x48, 0x63, 0x03]) && signed(&[0x0f, 0xbe, 0x03]));
+    assert!(!signed(&[0x48, 0x63, 0xc3]) && !signed(&[0x0f, 0xb6, 0x03]));
 }
 
 #[test]

@@ -8,6 +8,9 @@ impl Code<'_> {
         if (map, opcode) == (1, 0xf7) {
             return self.masked_store();
         }
+        if map == 1 && matches!(opcode, 0x71..=0x73) {
+            return self.shifted();
+        }
         let (form, reg, rm) = vector_form(map, opcode, self.repeat)?;
         let mut known = self.form(form, reg, rm)?;
         if map == 1 && matches!(opcode, 0x2b | 0xe7) {
@@ -30,6 +33,13 @@ impl Code<'_> {
             }
         }
         Some(known)
+    }
+
+    /// Decodes shifts by a constant, whose middle field is a part of the opcode.
+    fn shifted(&self) -> Option<Operands> {
+        let known = self.form(Form::Modify, Registers::vector, Registers::vector)?.without(FLAGS);
+        let writes = self.third.map_or(known.writes, Registers::vector);
+        Some(Operands { writes, ..known })
     }
 
     /// Decodes MASKMOVDQU and MASKMOVQ, which store the bytes of one vector that another one

@@ -1,0 +1,245 @@
+//! Published timing of families of cores, and the units that classes share.
+
+use super::Family;
+use crate::machine::timing::{Class, Takes};
+
+/// Groups of classes that share units, and the number of units.
+pub(crate) type Units = (&'static [&'static [Class]], u32);
+
+const FP_MULTIPLIES: &[Class] = &[
+    Class::FpMultiply,
+    Class::FpFused,
+    Class::FpCompare,
+    Class::FpDivide,
+    Class::SingleDivide,
+    Class::FpRoot,
+    Class::SingleRoot,
+];
+const FP_ADDS: &[Class] = &[Class::FpAdd, Class::FpConvert];
+/// Classes on the multipliers of Intel's cores, but not on those of Zen.
+const CONVERSIONS: &[Class] = &[Class::FpConvert, Class::VectorMultiply];
+const SHUFFLES: &[Class] = &[Class::Shuffle, Class::Lanes, Class::VectorShift];
+const OTHER_VECTORS: &[Class] =
+    &[Class::FpAdd, Class::VectorInteger, Class::Shuffle, Class::Lanes, Class::VectorShift];
+const INTEGERS: &[Class] = &[
+    Class::Integer,
+    Class::Scaled,
+    Class::ThreeParts,
+    Class::ScaledParts,
+    Class::Shift,
+    Class::Select,
+    Class::TwoFlags,
+    Class::BitCount,
+    Class::TrailingZeros,
+    Class::BitScan,
+    Class::Multiply,
+];
+/// Integer classes on any of the four units of Zen.
+const ANYWHERE: &[Class] = &[
+    Class::Integer,
+    Class::Constant,
+    Class::Scaled,
+    Class::ThreeParts,
+    Class::ScaledParts,
+    Class::BitCount,
+];
+const SELECTS: &[Class] = &[Class::Select, Class::TwoFlags];
+const SHIFTERS: &[Class] = &[Class::Shift, Class::TrailingZeros, Class::BitScan];
+/// Classes on the units of Intel's cores that also execute branches.
+const BRANCHERS: &[Class] = &[Class::Shift, Class::Select, Class::TwoFlags, Class::Branch];
+const ACCESSES: &[Class] = &[Class::Load, Class::Store];
+
+const MULTIPLIERS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS];
+const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
+/// Groups that run on any arithmetic unit of Intel's cores.
+const COMPUTING: &[&[Class]] =
+    &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
+
+/// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root,
+/// and both in single precision; vector, vector multiply, shuffle; between loads, and stores.
+type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 4], [(f64, f64); 3], (f64, f64));
+
+impl Family {
+    /// Returns the table of a family.
+    ///
+    /// Latencies and reciprocal throughputs are those of 64-bit and scalar double-precision forms: of
+    /// Intel and AMD from A. Abel and J. Reineke, "uops.info: Characterizing Latency, Throughput, and
+    /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html),
+    /// A. Fog, "Instruction tables" (agner.org/optimize), and LLVM's models of its schedulers
+    /// (llvm/lib/Target/X86: the forms used here were looked up in X86SchedAlderlakeP.td,
+    /// X86ScheduleZnver3.td and X86ScheduleZnver4.td), those of Zen checked in loops on a Zen 3; of
+    /// Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
+    /// figures are a range, as those of divisions are, it is the middle. A load's latency is its
+    /// cache's.
+    fn table(self) -> Table {
+        let (third, quarter, fifth) = (1.0 / 3.0, 0.25, 0.2);
+        match self {
+            Self::Skylake => (
+                4,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (41.0, 24.0)],
+                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                [(13.5, 4.0), (17.0, 6.0), (11.0, 3.0), (12.0, 3.0)],
+                [(1.0, third), (5.0, 0.5), (1.0, 1.0)],
+                (0.5, 1.0),
+            ),
+            Self::SunnyCove => (
+                5,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (15.0, 10.0)],
+                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                [(13.5, 4.0), (18.0, 6.0), (11.0, 3.0), (12.0, 3.0)],
+                [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
+                (0.5, 0.5),
+            ),
+            Self::GoldenCove | Self::RedwoodCove => {
+                // Measured: a chain of MULSD on a Granite Rapids.
+                let multiply = if self == Self::RedwoodCove { 3.0 } else { 4.0 };
+                (
+                    6,
+                    [(1.0, fifth), (1.0, 0.5), (3.0, 1.0), (14.0, 10.0)],
+                    // Two cycles after another addition; see `first_add_cycles`.
+                    [(2.0, 0.5), (multiply, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                    [(14.0, 4.0), (18.0, 6.0), (11.0, 3.0), (12.0, 3.0)],
+                    [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
+                    (third, 0.5),
+                )
+            }
+            Self::Zen3 | Self::Zen4 => (
+                6,
+                // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
+                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
+                [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
+                [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
+                (third, 0.5),
+            ),
+            Self::NeoverseN1 => (
+                4,
+                [(1.0, third), (1.0, third), (2.0, 1.0), (12.0, 12.0)],
+                [(2.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 1.0)],
+                [(11.0, 7.0), (12.0, 8.0), (8.5, 3.5), (8.5, 3.5)],
+                [(2.0, 0.5), (4.0, 1.0), (2.0, 0.5)],
+                (0.5, 0.5),
+            ),
+        }
+    }
+
+    /// Returns the maximum number of instructions started per cycle.
+    pub(super) fn width(self) -> u32 {
+        self.table().0
+    }
+
+    /// Returns the timing of a class.
+    pub(crate) fn takes(self, class: Class) -> Takes {
+        let (_, [integer, shift, multiply, divide], floats, slow, vectors, (load, store)) =
+            self.table();
+        let [fp_add, fp_multiply, fp_fused, fp_compare, fp_convert] = floats;
+        let [fp_divide, fp_root, single_divide, single_root] = slow;
+        let [vector_integer, vector_multiply, shuffle] = vectors;
+        Takes::from(match class {
+            Class::Move => (0.0, 0.0),
+            Class::Integer => integer,
+            Class::Constant | Class::Scaled | Class::ThreeParts | Class::ScaledParts => {
+                self.address_takes(class, integer)
+            }
+            Class::Shift | Class::Select => shift,
+            // Intel splits them into two micro-operations, each of which waits for flags.
+            Class::TwoFlags if self.is_zen() => shift,
+            Class::TwoFlags => (2.0, 0.5),
+            Class::BitCount if self.is_zen() => integer,
+            // Measured on a Zen 3; BSF takes a cycle less.
+            Class::TrailingZeros if self.is_zen() => (2.0, 0.5),
+            Class::BitScan if self.is_zen() => (4.0, 4.0),
+            Class::BitCount | Class::TrailingZeros | Class::BitScan | Class::Multiply => multiply,
+            Class::Divide => divide,
+            // 64 bits were measured on an Emerald Rapids; uops.info gives 26 and 6 for 32 bits on Skylake.
+            Class::NarrowDivide if self.is_golden() => (divide.0, 6.0),
+            Class::NarrowDivide if self == Self::Skylake => (26.0, 6.0),
+            // Measured on a Zen 3: 9 to 12.
+            Class::NarrowDivide if self.is_zen() => (10.5, 6.0),
+            Class::NarrowDivide => divide,
+            Class::FpAdd => fp_add,
+            Class::FpMultiply => fp_multiply,
+            Class::FpFused => fp_fused,
+            Class::FpCompare => fp_compare,
+            Class::FpConvert => fp_convert,
+            Class::FpDivide => fp_divide,
+            Class::SingleDivide => single_divide,
+            Class::FpRoot => fp_root,
+            Class::SingleRoot => single_root,
+            Class::VectorInteger => vector_integer,
+            Class::VectorMultiply => vector_multiply,
+            Class::VectorShift if self == Self::NeoverseN1 => (2.0, 1.0),
+            Class::VectorShift => (1.0, 0.5),
+            Class::Shuffle => shuffle,
+            Class::Lanes => (3.0, 1.0),
+            Class::ToVector | Class::FromVector => (self.crossing(class), 1.0),
+            Class::Load => (0.0, load),
+            // AMD's guide for family 19h, 2.12 and 2.11: two loads and one store of vectors a cycle.
+            Class::VectorLoad if self.is_zen() => (0.0, 0.5),
+            Class::VectorLoad => (0.0, load),
+            Class::VectorStore if self.is_zen() => (0.0, 1.0),
+            Class::Store | Class::VectorStore => (0.0, store),
+            Class::Branch => (1.0, 0.5),
+            Class::Other => (1.0, 1.0),
+        })
+    }
+
+    /// Returns the timing of additions of constants and of LEA, given that of other arithmetic.
+    fn address_takes(self, class: Class, integer: (f64, f64)) -> (f64, f64) {
+        match class {
+            // M. A. Ertl, "Zero-cycle constant adds" (complang.tuwien.ac.at/anton/additions): up to
+            // four per cycle on Golden Cove.
+            Class::Constant if self.is_golden() => (0.0, 0.25),
+            Class::Scaled | Class::ScaledParts if self.is_golden() => (2.0, integer.1),
+            // uops.info; measured on a Zen 3, where a scaled register alone costs nothing.
+            Class::ThreeParts | Class::ScaledParts if self.is_zen() => (2.0, 0.5),
+            Class::ThreeParts | Class::ScaledParts if self == Self::Skylake => (3.0, 1.0),
+            _ => integer,
+        }
+    }
+
+    /// Returns the cycles of a move between a general register and a vector: measured on a Zen 3, in
+    /// LLVM's models of Intel's cores, and in Arm's guide.
+    fn crossing(self, class: Class) -> f64 {
+        match (self, class) {
+            (Self::Skylake | Self::SunnyCove, _) | (Self::NeoverseN1, Class::FromVector) => 2.0,
+            _ => 3.0,
+        }
+    }
+
+    /// Returns the classes that one unit alone, two units, and four units execute, if each of the four
+    /// has a separate scheduler, to which instructions are assigned evenly before it is known when
+    /// they will run (AMD's guide for family 19h, 2.10). Counts of bits with shifts and a product, and
+    /// chains of products and LEA, take this long on a Zen 3; independent instructions less.
+    pub(crate) fn assigned(self) -> &'static [[&'static [Class]; 3]] {
+        if self.is_zen() {
+            &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[], SELECTS, ANYWHERE]]
+        } else {
+            &[]
+        }
+    }
+
+    /// Returns the units that classes share, from the ports in LLVM's models; those of Skylake and
+    /// Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td.
+    pub(crate) fn units(self) -> &'static [Units] {
+        match self {
+            Self::Skylake | Self::SunnyCove => {
+                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 4)]
+            }
+            Self::GoldenCove | Self::RedwoodCove => {
+                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 5)]
+            }
+            Self::Zen3 | Self::Zen4 => &[
+                (&[SHIFTERS], 2),
+                // The second unit for branches shares a scheduler with one of them.
+                (&[INTEGERS, &[Class::Constant, Class::Branch]], 4),
+                (&[FP_MULTIPLIES], 2),
+                (&[FP_ADDS], 2),
+                (&[SHUFFLES], 2),
+                (VECTORS, 4),
+                (&[ACCESSES], 3),
+            ],
+            Self::NeoverseN1 => &[(&[INTEGERS], 3), (VECTORS, 2), (&[ACCESSES], 2)],
+        }
+    }
+}
