@@ -14,8 +14,8 @@ use numalab_record::{
 };
 use numalab_topology::Machine;
 
-use super::{Measurement, ROUNDS, Together, cells_of, check_sum, filling};
-use crate::buffer::{Buffer, MemorySource, pinned};
+use super::{Measurement, ROUNDS, Together, cells_of, filling};
+use crate::buffer::{Buffer, MemorySource, check_memory, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
@@ -129,6 +129,12 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     cells
 }
 
+/// Checks whether there is memory for the buffers of all workers.
+fn check_buffers(cell: &BandwidthCell) -> Result<(), MeasureError> {
+    let buffers = cell.workers.len();
+    check_memory(cell.size_bytes.saturating_mul(buffers as u64), cell.pages, None)
+}
+
 impl Measurement for BandwidthCell {
     fn shares_buffers(&self, other: &Experiment) -> bool {
         other.cell().is_some_and(|other: &Self| {
@@ -140,6 +146,7 @@ impl Measurement for BandwidthCell {
 
     /// Runs cells of one team on buffers that each worker fills once.
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        check_buffers(self)?;
         let Together { context, share, .. } = together;
         let workers = self.workers.clone();
         let team = TeamWork {
@@ -172,7 +179,7 @@ impl Measurement for BandwidthCell {
 
     fn check(&self, _: &[Cell]) -> Result<(), MeasureError> {
         StreamRules::of(self).checked(0)?;
-        check_sum(self.size_bytes.saturating_mul(self.workers.len() as u64))?;
+        check_buffers(self)?;
         for worker in &self.workers {
             drop(Buffer::untouched(self.size_bytes, self.pages, MemorySource::Node(worker.node))?);
         }

@@ -23,9 +23,6 @@ const BUFFER_BYTES: u64 = 16 << 10;
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 const ATOMIC_ADDS: u64 = 20_000;
-/// Pages of the walks: more than the last TLB level of most processors holds, with lines that fit
-/// into the L2.
-const PAGES: u64 = 8192;
 /// Memory of these pages at most: larger base pages are left out.
 const MOST_PAGE_BYTES: u64 = 64 << 20;
 
@@ -55,7 +52,8 @@ fn run(
         let claim = buffer.claim();
         let chase = BuiltChase::build(context, order, buffer.lines(BUFFER_BYTES)?, None)?;
         let mut walked = walked(context, source)?;
-        let pages = walked.as_mut().map(|buffer| buffer.lines(walked_bytes())).transpose()?;
+        let bytes = walked_bytes(context);
+        let pages = walked.as_mut().map(|buffer| buffer.lines(bytes)).transpose()?;
         let mut loops = Loops {
             context,
             walk: chase.walk(),
@@ -73,13 +71,13 @@ fn run(
 }
 
 /// Returns the bytes of the pages that are walked.
-fn walked_bytes() -> u64 {
-    PAGES * page_size_bytes(base_pages())
+fn walked_bytes(context: &MeasureContext) -> u64 {
+    CoreCell::pages_read(&context.machine) * page_size_bytes(base_pages())
 }
 
 /// Returns memory of pages to walk, if base pages are small.
 fn walked(context: &MeasureContext, source: MemorySource) -> Result<Option<Buffer>, MeasureError> {
-    let bytes = Some(walked_bytes()).filter(|bytes| *bytes <= MOST_PAGE_BYTES);
+    let bytes = Some(walked_bytes(context)).filter(|bytes| *bytes <= MOST_PAGE_BYTES);
     bytes.map(|bytes| Buffer::touched(context, bytes, base_pages(), source)).transpose()
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use numalab_membench::Barrier;
 use numalab_record::{AccessPattern, Cell, Experiment, LatencyCell, Pages, Team, WorkerPlan};
 
-use super::{Measurement, Together, WINDOWS, cells_of, check_sum, filling, per_gib};
-use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
+use super::{Measurement, Together, WINDOWS, cells_of, filling, per_gib};
+use crate::buffer::{Buffer, MemoryClaim, MemorySource, check_memory, pinned};
 use crate::chase::{BuiltChase, ChaseOrder, Windows};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -106,7 +106,7 @@ impl Measurement for LatencyCell {
         // Larger cells that are impossible are left out of the run.
         let smallest = cells.iter().map(|(_, cell)| *cell).min_by_key(|cell| cell.size_bytes);
         if let Some(Self { size_bytes, pages, worker, .. }) = smallest {
-            check_sum(size_bytes.saturating_mul(at_once))?;
+            check_memory(size_bytes.saturating_mul(at_once), *pages, None)?;
             // Mapped and dropped untouched, which detects missing pages without using memory.
             drop(Buffer::untouched(*size_bytes, *pages, MemorySource::Node(worker.node))?);
         }
@@ -211,6 +211,8 @@ fn walk_alone(
 fn run_concurrent(together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
     let Together { context, share, .. } = together;
     let cells = cells_of::<LatencyCell>(together.cells);
+    let (_, first) = cells[0];
+    check_memory(first.size_bytes.saturating_mul(cells.len() as u64), first.pages, None)?;
     let limit = share.limit_together();
     let start = Barrier::new(u32::try_from(cells.len()).unwrap_or(u32::MAX));
     let still_sampling = AtomicUsize::new(cells.len());

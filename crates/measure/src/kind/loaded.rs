@@ -12,8 +12,8 @@ use numalab_record::{
 };
 use numalab_topology::{CpuId, Machine, NodeId};
 
-use super::{Measurement, ROUNDS, Together, cells_of, check_sum, filling};
-use crate::buffer::{Buffer, MemorySource, pinned};
+use super::{Measurement, ROUNDS, Together, cells_of, filling};
+use crate::buffer::{Buffer, MemorySource, check_memory, pinned};
 use crate::chase::{BuiltChase, ChaseOrder, Windows};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -25,8 +25,9 @@ use crate::stream::membench_kernel;
 use crate::survey::Survey;
 use crate::team::{give_and_join, give_up_on_error};
 
-/// Pauses of a load worker per [`PACED_BYTES`], from nearly idle to full speed.
-const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
+/// Pauses of a load worker per [`PACED_BYTES`], from full speed to nearly idle: where time is short,
+/// the cells that tell least are left out.
+const DELAYS: [u32; 9] = [0, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
 
 /// Returns the load workers for a chaser on `cpu`: one cpu of every other core, each on memory of
 /// `node`.
@@ -61,7 +62,7 @@ pub fn loaded_surface(
     cells
 }
 
-/// Returns the cells of the curve that begins with `idle`: first without load, then with rising
+/// Returns the cells of the curve that begins with `idle`: first without load, then with falling
 /// load.
 pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
     // The idle cell has no load at all: even rare requests would add latency.
@@ -111,6 +112,12 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     loaded_cells(&LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages })
 }
 
+/// Checks whether there is memory for the buffers of all workers.
+fn check_buffers(cell: &LoadedCell) -> Result<(), MeasureError> {
+    let buffers = cell.load.len() + 1;
+    check_memory(cell.size_bytes.saturating_mul(buffers as u64), cell.pages, None)
+}
+
 impl Measurement for LoadedCell {
     fn shares_buffers(&self, other: &Experiment) -> bool {
         other.cell().is_some_and(|other: &Self| {
@@ -123,6 +130,7 @@ impl Measurement for LoadedCell {
 
     /// Runs the cells of one curve on buffers that each worker fills once.
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        check_buffers(self)?;
         let Together { context, share, .. } = together;
         let load = self.load.clone();
         let team = LoadedTeam {
@@ -147,7 +155,7 @@ impl Measurement for LoadedCell {
     }
 
     fn check(&self, _: &[Cell]) -> Result<(), MeasureError> {
-        check_sum(self.size_bytes.saturating_mul(self.load.len() as u64 + 1))?;
+        check_buffers(self)?;
         drop(Buffer::untouched(self.size_bytes, self.pages, MemorySource::Node(self.chaser.node))?);
         Ok(())
     }

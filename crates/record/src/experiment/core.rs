@@ -1,6 +1,6 @@
 //! L1 load-to-use relative to a dependent add, the core clock, and an atomic addition.
 
-use numalab_topology::CpuId;
+use numalab_topology::{CpuId, Machine};
 use serde::{Deserialize, Serialize};
 
 use super::{Description, Family};
@@ -12,6 +12,23 @@ use crate::metric::Metric;
 pub struct CoreCell {
     /// The cpu.
     pub cpu: CpuId,
+}
+
+impl CoreCell {
+    /// Most pages whose lines are read, one in each: more than the last TLB level of most
+    /// processors holds.
+    const MOST_PAGES: u64 = 8192;
+    const LINE_BYTES: u64 = 64;
+
+    /// Returns the number of pages whose lines are read, one in each: half of the L2 holds these
+    /// lines, so that the reads wait for page walks and not for lines.
+    #[must_use]
+    pub fn pages_read(machine: &Machine) -> u64 {
+        let l2 = machine.caches.iter().filter(|cache| cache.level == 2);
+        let least_bytes = l2.filter_map(|cache| cache.size_bytes).min();
+        let most = least_bytes.map_or(u64::MAX, |bytes| bytes / 2 / Self::LINE_BYTES);
+        most.clamp(1, Self::MOST_PAGES)
+    }
 }
 
 impl Description for CoreCell {

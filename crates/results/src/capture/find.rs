@@ -3,6 +3,7 @@
 mod caches;
 mod core;
 mod load;
+mod memory;
 mod quiet;
 mod tlb;
 mod transfers;
@@ -38,6 +39,15 @@ pub enum Remark {
         /// The memory's node.
         to: NodeId,
     },
+    /// The latency of memory follows from random loads over small pages, less their walks and hits.
+    LatencySolved {
+        /// The latency in ns.
+        memory_ns: f64,
+        /// The time of a random load, in ns.
+        load_ns: f64,
+        /// The bytes that these are over.
+        bytes: u64,
+    },
     /// The sweep contradicts the reported cache size, and the file has the size found.
     CacheFound {
         /// The cache's level.
@@ -63,6 +73,8 @@ pub enum Remark {
         prefetch: u32,
         /// Read bandwidth of one core, in GB/s.
         gb_per_s: f64,
+        /// Entries of the reorder buffer, those of the family or assumed.
+        window: u32,
         /// Assumed instructions per cycle.
         per_cycle: u8,
     },
@@ -73,6 +85,8 @@ pub enum Remark {
         measured: u32,
         /// Read bandwidth of one core, in GB/s.
         gb_per_s: f64,
+        /// Entries of the reorder buffer, those of the family or assumed.
+        window: u32,
         /// Assumed instructions per cycle.
         per_cycle: u8,
     },
@@ -101,8 +115,8 @@ pub enum Remark {
     TlbAssumed {
         /// Entries for upper-level page tables that a core caches.
         upper_entries: u32,
-        /// Number of concurrent page walks.
-        walkers: u32,
+        /// Number of concurrent page walks, if that was not found.
+        walkers: Option<u32>,
     },
     /// The size of the host's pages behind this guest's memory follows from the gain of huge pages.
     HostPages {
@@ -114,10 +128,12 @@ pub enum Remark {
         /// The time beyond them, in ns.
         walk_ns: f64,
     },
-    /// However many walks are under way, one begins each so often.
-    WalkRate {
-        /// The time between two, in ns.
-        walk_each_ns: f64,
+    /// The number of concurrent page walks follows from independent reads of pages.
+    WalkersFound {
+        /// The number.
+        walkers: u32,
+        /// The time of a read, in ns.
+        read_ns: f64,
     },
     /// Address translation is omitted: no end of the TLB was found.
     NoTlb,
@@ -148,12 +164,15 @@ pub fn capture(document: &Document) -> Captured {
     machine.access = access;
     remarks.extend(missing_latencies(&machine));
     let cache_latency_ns = caches::caches(&summary, &mut machine, &mut remarks);
-    let load = load::loads(&summary, &machine, &mut remarks);
-    let core = core::core(&summary, &machine, (&load, &cache_latency_ns), &mut remarks);
-    let transfers = transfers::transfers(&summary, &machine, &mut remarks);
-    let memory = MemoryFigures { cache_latency_ns, core, tlb: None, transfers, load };
+    let memory = MemoryFigures { cache_latency_ns, ..MemoryFigures::default() };
     let mut figures = MachineFile { machine, memory };
     figures.memory.tlb = tlb::tlb(&summary, &figures.caches(), &mut remarks);
+    memory::memory(&summary, &mut figures, &mut remarks);
+    let MachineFile { machine, memory } = &mut figures;
+    memory.load = load::loads(&summary, machine, &mut remarks);
+    let known = (&memory.load[..], &memory.cache_latency_ns[..]);
+    memory.core = core::core(&summary, machine, known, &mut remarks);
+    memory.transfers = transfers::transfers(&summary, machine, &mut remarks);
     Captured { figures, chase, remarks }
 }
 

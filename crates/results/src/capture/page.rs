@@ -17,6 +17,9 @@ fn sentence(remark: &Remark) -> String {
         Remark::NoLatency { from, to } => {
             format!("Left out: latency from node {from} to node {to}, not measured.")
         }
+        Remark::LatencySolved { memory_ns, load_ns, bytes } => {
+            solved(*memory_ns, *load_ns, &size(*bytes))
+        }
         Remark::CacheFound { level, found_bytes, reported_bytes } => format!(
             "L{level} has the size that the sweep found, {}; the system reports {}.",
             size(*found_bytes),
@@ -30,11 +33,11 @@ fn sentence(remark: &Remark) -> String {
              system reports them."
                 .to_owned()
         }
-        Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => {
-            derived(*gb_per_s, (*lines, *prefetch), *per_cycle)
+        Remark::CoreDerived { lines, prefetch, gb_per_s, window, per_cycle } => {
+            derived(*gb_per_s, (*lines, *prefetch), (*window, *per_cycle))
         }
-        Remark::CoreContended { measured, gb_per_s, per_cycle } => {
-            contended(*gb_per_s, *measured, *per_cycle)
+        Remark::CoreContended { measured, gb_per_s, window, per_cycle } => {
+            contended(*gb_per_s, *measured, (*window, *per_cycle))
         }
         Remark::CoreTimed { family } => format!(
             "Instruction latencies are from the published table for {} cores, chosen by vendor \
@@ -47,45 +50,60 @@ fn sentence(remark: &Remark) -> String {
         Remark::NoCore => "Left out: a core's outstanding lines, for lack of reads by one CPU \
              alone, its latency or its clock."
             .to_owned(),
-        Remark::NoAtomicAdd => {
-            "Left out: the latency of an atomic add, which runs recorded by older \
-                                versions of numalab lack."
-                .to_owned()
-        }
+        Remark::NoAtomicAdd => "Left out: the latency of an atomic add, which runs recorded by \
+             older versions of numalab lack."
+            .to_owned(),
         Remark::NoTransfers => "Left out: cache-to-cache latencies, for lack of figures for every \
              kind of pair."
             .to_owned(),
         Remark::NoLoad { node, why } => {
             format!("Left out: latency under load of node {node}, {}.", why_not(*why))
         }
-        Remark::TlbAssumed { upper_entries, walkers } => format!(
-            "Assumed for the TLB: {upper_entries} entries for upper-level page tables, {walkers} \
-             concurrent walks, and full associativity."
-        ),
+        Remark::TlbAssumed { upper_entries, walkers } => tlb_assumed(*upper_entries, *walkers),
         Remark::HostPages { bytes } => host_pages(*bytes),
         Remark::LongWalks { walk_ns } => {
             format!("A page walk takes {} ns beyond its accesses to page tables.", figure(*walk_ns))
         }
-        Remark::WalkRate { walk_each_ns } => {
-            format!("Independent page walks begin {} ns apart.", figure(*walk_each_ns))
-        }
+        Remark::WalkersFound { walkers, read_ns } => format!(
+            "{walkers} page walks at a time: independent reads of pages take {} ns each.",
+            figure(*read_ns)
+        ),
         Remark::NoTlb => "Left out: the TLB, because no end of it was found.".to_owned(),
     }
 }
 
-fn derived(gb_per_s: f64, (lines, prefetch): (u32, u32), per_cycle: u8) -> String {
+fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {
+    let walkers =
+        walkers.map_or_else(String::new, |walkers| format!("{walkers} concurrent walks, "));
+    format!(
+        "Assumed for the TLB: {upper_entries} entries for upper-level page tables, {walkers}and full \
+         associativity."
+    )
+}
+
+fn solved(memory_ns: f64, load_ns: f64, size: &str) -> String {
+    format!(
+        "All latencies are shifted so that local memory takes {} ns: with page walks and hits, \
+         random loads over {size} of small pages then take the {} ns that were measured.",
+        figure(memory_ns),
+        figure(load_ns)
+    )
+}
+
+fn derived(gb_per_s: f64, (lines, prefetch): (u32, u32), (window, per_cycle): (u32, u8)) -> String {
     format!(
         "A core has {lines} outstanding lines, by Little's law: alone it reads {} GB/s. Assumed: \
-         {prefetch} of them are prefetches, a window of 512 instructions, and an IPC of {per_cycle}.",
+         {prefetch} of them are prefetches, a window of {window} instructions, and an IPC of \
+         {per_cycle}.",
         figure(gb_per_s)
     )
 }
 
-fn contended(gb_per_s: f64, measured: u32, per_cycle: u8) -> String {
+fn contended(gb_per_s: f64, measured: u32, (window, per_cycle): (u32, u8)) -> String {
     format!(
         "A core alone reads only {} GB/s, which needs {measured} outstanding lines, fewer than its \
          fill buffers: others used the memory. Assumed: its fill buffers, 20 prefetches, a window \
-         of 512 instructions, and an IPC of {per_cycle}.",
+         of {window} instructions, and an IPC of {per_cycle}.",
         figure(gb_per_s)
     )
 }

@@ -65,11 +65,11 @@ fn a_run_that_measured_nothing_says_of_everything_that_it_is_left_out() {
         no_latency(1, 0),
         no_latency(1, 1),
         Remark::NoSweep,
+        Remark::NoTlb,
         no_load(0),
         no_load(1),
         Remark::NoCore,
         Remark::NoTransfers,
-        Remark::NoTlb,
     ];
     assert_eq!(captured.remarks, expected);
     assert_eq!((captured.chase, captured.figures.memory.load.len()), (None, 0));
@@ -149,7 +149,8 @@ fn a_core_has_the_lines_under_way_that_its_reads_need_and_half_of_them_at_most_a
     };
     // 12.8 GB/s for 100 ns are 20 lines of 64 bytes.
     let (found, derived) = of(12.8, 4.0);
-    let expected = Remark::CoreDerived { lines: 20, prefetch: 10, gb_per_s: 12.8, per_cycle: 2 };
+    let expected =
+        Remark::CoreDerived { lines: 20, prefetch: 10, gb_per_s: 12.8, window: 512, per_cycle: 2 };
     assert_eq!(derived, [expected]);
     assert_eq!((found.misses, found.prefetch, found.writes), (10, Some(10), None));
     assert!((found.ns_per_instruction - 0.125).abs() < 1e-9, "{found:?}");

@@ -1,7 +1,7 @@
 //! Cores, TLBs and caches in machine files: by family, on a host, and from quiet moments.
 
 use numalab_memory_model::machine::{Core, Tlb};
-use numalab_memory_model::probe;
+use numalab_memory_model::probe::{self, Visits};
 use numalab_record::{
     AccessPattern, CellResult, Document, Experiment, LatencyCell, Metric, Pages, Sample,
 };
@@ -118,22 +118,83 @@ fn walkers_are_those_of_the_family_also_under_a_host() {
 }
 
 #[test]
-fn walks_begin_as_often_as_independent_reads_of_pages_need_them() {
+fn walkers_are_as_many_as_independent_reads_of_pages_need() {
     let small = || apart(Pages::BASE_4K, 15.0);
-    let mut document = run(2 * MIB, small());
-    {
+    let with_reads = |read_ns: f64| {
+        let mut document = run(2 * MIB, small());
         let mut cells = document.cells.iter_mut();
         let is_core = |cell: &&mut CellResult| matches!(cell.cell.experiment, Experiment::Core(_));
         let core = cells.find(is_core).expect("a core cell");
         let read =
-            |sample: &Sample| Sample { metric: Metric::PageRead, value: 7.5, ..sample.clone() };
+            |sample: &Sample| Sample { metric: Metric::PageRead, value: read_ns, ..sample.clone() };
         let reads: Vec<Sample> = core.samples.iter().map(read).collect();
         core.samples.extend(reads);
-    }
-    let captured = capture(&document);
-    assert!(captured.remarks.contains(&Remark::WalkRate { walk_each_ns: 7.5 }));
-    assert_eq!(captured.figures.memory.tlb.expect("a TLB").walk_each_ns, 7.5);
-    assert_eq!(tlb_of(&run(2 * MIB, small())).walk_each_ns, 0.0, "not measured");
+        document
+    };
+    // A translation takes 15 ns for random pages, and 11 to 12 for pages in order.
+    let walkers = [20.0, 6.0, 4.0, 1.0].map(|read_ns| tlb_of(&with_reads(read_ns)).walkers);
+    assert_eq!(walkers, [1, 2, 3, 4], "at most those of the family");
+    let remarks = capture(&with_reads(6.0)).remarks;
+    assert!(remarks.contains(&Remark::WalkersFound { walkers: 2, read_ns: 6.0 }), "{remarks:?}");
+    let assumed = Remark::TlbAssumed { upper_entries: 32, walkers: Some(4) };
+    assert!(capture(&run(2 * MIB, small())).remarks.contains(&assumed), "not measured");
+}
+
+#[test]
+fn a_guests_huge_pages_on_small_ones_of_its_host_are_in_no_tlb() {
+    let at = |bit: u64| {
+        let (size_bytes, pages) = ((2 * MIB) << bit, Pages::Transparent);
+        let cost_ns = if bit <= 6 { 0.0 } else { 15.0 };
+        let pattern = AccessPattern::OneLinePer(2 * MIB);
+        let of = LatencyCell { size_bytes, pattern, pages, ..chase(0, 0) };
+        let mut cell = latency(of, dense_ns(64 << bit, 2 * MIB) + cost_ns);
+        cell.placements[0].bytes_per_page_size = [(2 * MIB, size_bytes)].into();
+        cell
+    };
+    let huge: Vec<CellResult> = (4..=9).map(at).collect();
+    let cells = [apart(Pages::BASE_4K, 15.0), apart(Pages::Transparent, 8.0), huge].concat();
+    let hardware = run(2 * MIB, cells);
+    let has_huge = |document: &Document| {
+        tlb_of(document).parts.iter().any(|part| part.page_bytes == [2 * MIB])
+    };
+    assert!(has_huge(&hardware));
+    assert!(!has_huge(&with_fact(hardware, "hypervisor", "KVM")));
+}
+
+#[test]
+fn memory_takes_what_random_loads_over_small_pages_take_less_their_walks() {
+    let over = |pattern, ns| {
+        let (size_bytes, pages) = (128 * MIB, Pages::BASE_4K);
+        latency(LatencyCell { size_bytes, pattern, pages, ..chase(0, 0) }, ns)
+    };
+    let orders = vec![over(AccessPattern::Random, 160.0), over(AccessPattern::PageLocal, 105.0)];
+    let found = |cells: Vec<CellResult>| {
+        let captured = capture(&run(2 * MIB, cells));
+        let latency_ps = captured.figures.machine.access[0].read_latency_ps.expect("a latency");
+        (latency_ps as f64 / 1000.0, captured)
+    };
+    let (memory_ns, captured) = found([apart(Pages::BASE_4K, 15.0), orders].concat());
+    // A walk takes at least 15 ns, and some lines and tables are in the L2.
+    assert!((135.0..150.0).contains(&memory_ns), "{memory_ns}");
+    let figures = &captured.figures;
+    let (caches, tlb) = (figures.caches(), figures.memory.tlb.as_ref().expect("a TLB"));
+    let modelled_ns = probe::memory_ns(&caches, tlb, 128 * MIB, 160.0).expect("misses");
+    assert!((modelled_ns - memory_ns).abs() < 0.01, "{modelled_ns}");
+    let said = |remark: &Remark| matches!(remark, Remark::LatencySolved { load_ns: 160.0, .. });
+    assert!(captured.remarks.iter().any(said), "{:?}", captured.remarks);
+    assert_eq!(found(Vec::new()).0, 100.0, "nothing else was measured");
+}
+
+#[test]
+fn a_cache_takes_the_least_of_its_plateau() {
+    let mut document = run(2 * MIB, Vec::new());
+    let cells = document.cells.iter_mut();
+    let of_l2 = cells.filter(
+        |cell| matches!(&cell.cell.experiment, Experiment::Latency(of) if of.size_bytes == MIB),
+    );
+    of_l2.flat_map(|cell| &mut cell.samples).for_each(|sample| sample.value = 4.8);
+    let latencies = capture(&document).figures.memory.cache_latency_ns;
+    assert!((latencies[1] - 4.8).abs() < 0.01, "{latencies:?}");
 }
 
 #[test]
@@ -146,7 +207,7 @@ fn a_host_has_small_pages_if_a_guests_huge_ones_gain_little_and_a_walk_takes_the
         }
         let figures = capture(&document).figures;
         let tlb = figures.memory.tlb.clone().expect("a TLB");
-        let modelled_ns = probe::translation_ns(&figures.caches(), &tlb, 16_384);
+        let modelled_ns = probe::translation_ns(&figures.caches(), &tlb, 16_384, Visits::Random);
         (tlb.host_page_bytes, tlb.walk_ns, modelled_ns)
     };
     // 13 ns beyond the second level, of which an entry in the L2 takes 5, and the rest the walk.

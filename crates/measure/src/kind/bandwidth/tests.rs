@@ -88,7 +88,7 @@ fn a_stream_in_the_order_of_a_chase_and_an_unknown_isa_are_refused_by_name() {
 }
 
 #[test]
-fn a_loaded_curve_begins_idle_and_loads_more_and_more() {
+fn a_loaded_curve_begins_idle_and_at_full_speed_and_loads_less_and_less() {
     let chaser = WorkerPlan { cpu: CpuId(0), node: NodeId(0) };
     let load = vec![WorkerPlan { cpu: CpuId(1), node: NodeId(0) }];
     let (kernel, size_bytes, pages) = (StreamKernel::Read, 1 << 20, base_pages());
@@ -96,10 +96,10 @@ fn a_loaded_curve_begins_idle_and_loads_more_and_more() {
     let cells = loaded_cells(&idle);
     let delays: Vec<Option<u32>> =
         cells.iter().map(|cell| cell.experiment.cell::<LoadedCell>().unwrap().delay).collect();
-    let expected = [4096, 2048, 1024, 512, 256, 128, 64, 32, 0].map(Some);
+    let expected = [0, 32, 64, 128, 256, 512, 1024, 2048, 4096].map(Some);
     assert_eq!((delays[0], &delays[1..]), (None, &expected[..]));
     assert!(ids(&cells)[0].ends_with("/idle"));
-    assert!(ids(&cells)[9].ends_with("/delay0"));
+    assert!(ids(&cells)[1].ends_with("/delay0"));
 }
 
 #[test]

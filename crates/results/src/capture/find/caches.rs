@@ -10,8 +10,8 @@ use crate::run::{LevelName, Summary};
 const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
-/// Returns the hit latency of each level of data cache in ns, nearest first. Removes caches from
-/// the machine that the sweep did not find, and replaces sizes far from those found.
+/// Returns the hit latency of each level of data cache in ns, nearest first: of shared caches
+/// the least on its plateau, as other users make some sizes slower. Removes caches from the machine that the sweep did not find, and replaces sizes far from those found.
 pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
@@ -35,7 +35,12 @@ pub(super) fn caches(
             remarks.push(Remark::NoCache { level });
             continue;
         };
-        latencies.push(plateau.latency_ns);
+        let mut of_all = machine.caches.iter().filter(|cache| cache.level == level);
+        let is_shared = of_all.any(|cache| is_data(cache) && cache.cpus.len() > 1);
+        let on_plateau = plateau.from_bytes..=plateau.to_bytes;
+        let of = |size_bytes| is_shared && on_plateau.contains(&size_bytes);
+        let points = sweep.points.iter().filter(|point| of(point.size_bytes));
+        latencies.push(points.map(|point| point.figure.median).fold(plateau.latency_ns, f64::min));
         let mut replaced = None;
         let of_level = |cache: &&mut Cache| is_data(cache) && cache.level == level;
         for cache in machine.caches.iter_mut().filter(of_level) {

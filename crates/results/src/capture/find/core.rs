@@ -76,9 +76,12 @@ pub(super) fn core(
     let prefetch = prefetched(lines, family);
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     let Alone { gb_per_s, clock_ghz, .. } = reads;
+    let window = family.map_or(Core::TYPICAL.instructions, Family::reorder_buffer);
     remarks.push(match reads.lines() {
-        measured if measured < lines => Remark::CoreContended { measured, gb_per_s, per_cycle },
-        _ => Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle },
+        measured if measured < lines => {
+            Remark::CoreContended { measured, gb_per_s, window, per_cycle }
+        }
+        _ => Remark::CoreDerived { lines, prefetch, gb_per_s, window, per_cycle },
     });
     let timing = if is_emulated(summary) {
         None
@@ -94,6 +97,7 @@ pub(super) fn core(
     }
     Some(Core {
         misses: lines - prefetch,
+        instructions: window,
         prefetch: (prefetch > 0).then_some(prefetch),
         writes: alone(StreamKernel::WriteNt).map(|writes| writes.lines()),
         ns_per_instruction: 1.0 / (clock_ghz * f64::from(per_cycle)),

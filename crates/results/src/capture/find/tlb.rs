@@ -1,7 +1,8 @@
 //! Address translation, from the TLB levels found.
 
 use numalab_memory_model::machine::{CacheLevel, Family, Tlb, TlbPart};
-use numalab_memory_model::probe;
+use numalab_memory_model::probe::{self, Visits};
+use numalab_record::CoreCell;
 
 use super::Remark;
 use super::core::family;
@@ -13,11 +14,9 @@ const UPPER_ENTRIES: u32 = 32;
 /// Sizes of a host's pages in bytes.
 const SMALL_BYTES: u64 = 4 << 10;
 const LARGE_BYTES: u64 = 2 << 20;
-/// Concurrent page walks of a core of unknown family, taken from Zen 3 (Software Optimization Guide
-/// for AMD Family 19h Processors, publication 56665); nothing measures them either.
+/// Most concurrent page walks of a core of unknown family, taken from Zen 3 (Software Optimization
+/// Guide for AMD Family 19h Processors, publication 56665).
 const WALKERS: u32 = 6;
-/// Pages of the independent reads (`core` cells); fewer would be no walks.
-const PAGES_READ: u64 = 8192;
 
 /// Returns one array per level and page size with a known end; each entry can hold any page. Page
 /// tables are in `caches` as far as these hold them.
@@ -45,40 +44,48 @@ pub(super) fn tlb(
             });
         }
     }
+    let host_page_bytes = host_page_bytes(summary);
+    // A TLB holds no larger page: what the probe of these shows are walks.
+    parts.retain(|part| host_page_bytes.is_none_or(|most| part.page_bytes[0] <= most));
     parts.sort_by_key(|part| (part.level, part.page_bytes[0]));
     if parts.is_empty() {
         remarks.push(Remark::NoTlb);
         return None;
     }
-    let host_page_bytes = host_page_bytes(summary);
-    let walkers = family(summary).map_or(WALKERS, Family::walkers);
-    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
+    let most = family(summary).map_or(WALKERS, Family::walkers);
     remarks.extend(host_page_bytes.map(|bytes| Remark::HostPages { bytes }));
-    let walk_each_ns = walk_each_ns(summary, &parts).unwrap_or(0.0);
     let mut tlb = Tlb {
         parts,
         upper_entries: UPPER_ENTRIES,
-        walkers,
+        walkers: most,
         walk_ns: 0.0,
-        walk_each_ns,
         host_page_bytes,
         tables_node: None,
     };
     tlb.walk_ns = summary.tlbs.iter().find_map(|of| walk_ns(of, caches, &tlb)).unwrap_or(0.0);
+    let found = walkers(summary, caches, &tlb);
+    tlb.walkers = found.map_or(most, |(walkers, _)| walkers);
+    let assumed = found.is_none().then_some(most);
+    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers: assumed });
+    remarks.extend(found.map(|(walkers, read_ns)| Remark::WalkersFound { walkers, read_ns }));
     let Tlb { walk_ns, .. } = tlb;
     remarks.extend((walk_ns > 0.0).then_some(Remark::LongWalks { walk_ns }));
-    remarks.extend((walk_each_ns > 0.0).then_some(Remark::WalkRate { walk_each_ns }));
     Some(tlb)
 }
 
-/// Returns the time between two walks of small pages, none of which waits for another; `None` if it
-/// was not measured, or if a TLB may hold that many pages.
-fn walk_each_ns(summary: &Summary<'_>, parts: &[TlbPart]) -> Option<f64> {
-    let held =
-        parts.iter().filter(|part| part.page_bytes == [SMALL_BYTES]).map(|part| part.entries);
-    held.max().filter(|held| u64::from(*held) < PAGES_READ)?;
+/// Returns the number of walks that a core has under way, at most those of its family, and the time
+/// of a read of a small page that waits for no other one: those that begin in the time of one walk.
+/// `None` if it was not measured, or if a TLB may hold that many pages.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn walkers(summary: &Summary<'_>, caches: &[CacheLevel], tlb: &Tlb) -> Option<(u32, f64)> {
+    let pages = CoreCell::pages_read(&summary.run.machine);
+    let small = tlb.parts.iter().filter(|part| part.page_bytes == [SMALL_BYTES]);
+    small.map(|part| part.entries).max().filter(|held| 2 * u64::from(*held) <= pages)?;
     let mut reads = summary.cores.iter().filter_map(|core| core.page_read_ns.as_ref());
-    reads.next().map(|each| each.median)
+    let read_ns = reads.next()?.median;
+    let walk_ns = probe::translation_ns(caches, tlb, pages, Visits::InOrder);
+    let walkers = (walk_ns / read_ns).round().clamp(1.0, f64::from(tlb.walkers));
+    Some((walkers as u32, read_ns))
 }
 
 /// Returns the size of a host's pages behind this guest's memory, from the gain of its own huge pages:
@@ -95,5 +102,5 @@ fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
 fn walk_ns(probed: &Probed, caches: &[CacheLevel], tlb: &Tlb) -> Option<f64> {
     let is_small = probed.pages.is_small() && probed.is_of_pages();
     let last = probed.last().filter(|_| is_small && probed.beyond_ns.is_some())?;
-    Some((last.cost_ns() - probe::translation_ns(caches, tlb, last.pages)).max(0.0))
+    Some((last.cost_ns() - probe::translation_ns(caches, tlb, last.pages, Visits::Random)).max(0.0))
 }
