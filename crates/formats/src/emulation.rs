@@ -2,7 +2,7 @@
 
 use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, EmulationSpec};
 
-use crate::size::{SizeError, format_bytes, parse_with_unit};
+use crate::size::{SizeError, parse_with_unit};
 
 /// Reasons why a text does not describe emulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,24 +92,6 @@ pub fn parse(nodes: &str, distances: Option<&str>) -> Result<EmulationSpec, Emul
         nodes: parse_nodes(nodes)?,
         distances: distances.map(parse_distances).transpose()?,
     })
-}
-
-/// Writes the nodes to emulate in a form that [`parse_nodes`] reads back.
-#[must_use]
-pub fn format_nodes(nodes: &EmulatedNodes) -> String {
-    match nodes {
-        EmulatedNodes::Equal(count) => count.to_string(),
-        EmulatedNodes::Split(ways) => format!("{ways}U"),
-        EmulatedNodes::Listed(nodes) => {
-            let node = |node: &EmulatedNode| {
-                let size = format_bytes(node.memory_bytes);
-                let cpus = node.cpus.map(|cpus| format!(":{cpus}")).unwrap_or_default();
-                // A lone `0` would be read as zero nodes.
-                size + &cpus
-            };
-            nodes.iter().map(node).collect::<Vec<_>>().join(",")
-        }
-    }
 }
 
 fn parse_node(item: &str, text: &str) -> Result<EmulatedNode, EmulationTextError> {

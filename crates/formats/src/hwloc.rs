@@ -10,6 +10,7 @@ mod bitmap;
 mod distances;
 mod element;
 mod memory_attributes;
+mod node_memory;
 mod read;
 mod synthetic;
 mod synthetic_items;

@@ -8,6 +8,7 @@
 pub mod architecture;
 mod assembly;
 pub mod command_line;
+pub mod described;
 mod device;
 mod distance;
 pub mod emulation;

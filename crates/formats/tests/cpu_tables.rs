@@ -116,6 +116,20 @@ fn columns_that_are_missing_are_findings() {
 }
 
 #[test]
+fn online_cpus_of_no_node_are_a_finding_unless_no_cpu_has_one() {
+    let found = |nodes: [&str; 2]| {
+        let [a, b] = nodes;
+        let text = format!("# CPU,Core,Socket,Node\n0,0,0,{a}\n1,1,0,{b}\n");
+        let reading = lscpu::read(&text).unwrap();
+        reading.findings.into_iter().map(|of| format!("{} {}", of.code, of.place)).collect()
+    };
+    let (all, some, none): (Vec<String>, Vec<String>, Vec<String>) =
+        (found(["0", "0"]), found(["0", ""]), found(["", ""]));
+    assert_eq!((all, some), (vec![], vec!["cpu-without-node column NODE of cpus 1".to_owned()]));
+    assert_eq!(none, ["nodes-missing column NODE"]);
+}
+
+#[test]
 fn a_table_that_is_damaged_is_refused_with_the_line() {
     for (text, expected) in [
         ("CPU NODE CORE\n0 0 0\n1 0\n", "line 3: found `1 0`, expected 3 values"),

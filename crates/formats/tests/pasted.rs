@@ -129,12 +129,29 @@ fn what_lscpu_does_not_say_is_unknown() {
 }
 
 #[test]
+fn cpus_that_could_exist_but_do_not_are_left_out_with_a_note() {
+    let of = |online: &str, count: u32| {
+        let text = format!(
+            "Architecture: s390x\nCPU(s): {count}\nOn-line CPU(s) list: {online}\n\
+             Off-line CPU(s) list: 6,7\nThread(s) per core: 2\nNUMA node0 CPU(s): 0-255\n"
+        );
+        let reading = lscpu::read(&text).unwrap();
+        (reading.value.cpus.len(), codes(&reading.findings).join(" "))
+    };
+    assert_eq!(of("0-5", 8), (8, "cpus-absent".to_owned()));
+    // Where a container hides cpus from the list only, the nodes have them.
+    assert_eq!(of("0", 256).0, 256);
+}
+
+#[test]
 fn the_nodes_of_a_translated_lscpu_are_read_and_the_rest_is_reported() {
     for text in [
         "CPU(s): 4\nListe der Online-CPU(s): 0-3\nThread(s) pro Kern: 2\nNUMA-Knoten: 2\n\
          NUMA-Knoten0 CPU(s): 0,2\nNUMA-Knoten1 CPU(s): 1,3\n",
         "Processeur(s) :\u{a0}4\nThread(s) par cœur : 2\nNœud NUMA 0 de processeur(s) : 0,2\n\
          Nœud NUMA 1 de processeur(s) : 1,3\n",
+        "架构：   x86_64\nCPU:     4\n在线 CPU 列表：   0-3\n每个核的线程数：  2\nNUMA 节点：   2\n\
+         NUMA 节点0 CPU：   0,2\nNUMA 节点1 CPU：   1,3\n",
     ] {
         let reading = lscpu::read(text).unwrap();
         assert_eq!(reading.value.nodes[1].cpus.to_string(), "1,3", "{text}");

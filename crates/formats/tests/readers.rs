@@ -562,6 +562,34 @@ fn empty_allowed_sets_mean_unknown() {
 }
 
 #[test]
+fn infinite_sets_restrict_nothing_and_are_refused_where_they_must_end() {
+    let unrestricted = xml(|text| {
+        text.replace("allowed_cpuset=\"0x00000007\"", "allowed_cpuset=\"0xf...f\"")
+            .replace("allowed_nodeset=\"0x3\"", "allowed_nodeset=\"0xf...f,0x0\"")
+    });
+    assert_eq!(unrestricted.unwrap().allowed, None);
+    let package = xml(|text| text.replace("\"7\" cpuset=\"0x3\"", "\"7\" cpuset=\"0xf...f\""));
+    let said = package.unwrap_err().to_string();
+    assert!(said.contains("found `0xf...f`, expected a finite set for cpuset"), "{said}");
+}
+
+#[test]
+fn a_machine_of_hwloc_1_without_numa_has_one_node_with_its_memory() {
+    let cpu = |number: u32| format!("<object type=\"PU\" os_index=\"{number}\" cpuset=\"0x1\"/>");
+    let text = |memory: &str| {
+        let cpus = [cpu(0), cpu(1)].concat();
+        format!(
+            "<topology><object type=\"Machine\" os_index=\"0\"{memory}>{cpus}</object></topology>"
+        )
+    };
+    let reading = hwloc::read_xml(&text(" local_memory=\"8589934592\"")).unwrap();
+    let node = &reading.value.nodes[0];
+    assert_eq!((node.cpus.to_string().as_str(), node.memory_bytes), ("0,1", 8 << 30));
+    assert_eq!(codes(&reading.findings), ["no-nodes"]);
+    assert_eq!(hwloc::read_xml(&text("")).unwrap().value.nodes, []);
+}
+
+#[test]
 fn the_toml_example_is_read_with_every_key() {
     let machine = machine_toml::read(machine_toml::EXAMPLE).unwrap();
     assert_eq!(machine.nodes.len(), 4);

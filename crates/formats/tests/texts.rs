@@ -1,7 +1,7 @@
 //! Sizes, emulated nodes and command lines as typed by users.
 
 use numalab_formats::command_line::numa_fake;
-use numalab_formats::emulation::{format_nodes, parse, parse_distances, parse_nodes};
+use numalab_formats::emulation::{parse, parse_distances, parse_nodes};
 use numalab_formats::size::{
     format_bytes, format_rounded, parse_bytes, parse_list, parse_with_unit,
 };
@@ -148,8 +148,13 @@ proptest! {
     fn written_nodes_are_read_again(
         nodes in proptest::collection::vec((any::<u32>(), proptest::option::of(0usize..9)), 2..6)
     ) {
+        let text = |&(bytes, cpus): &(u32, Option<usize>)| {
+            let cpus = cpus.map(|cpus| format!(":{cpus}")).unwrap_or_default();
+            format_bytes(u64::from(bytes)) + &cpus
+        };
+        let texts: Vec<String> = nodes.iter().map(text).collect();
         let node = |&(bytes, cpus): &(u32, Option<usize>)| EmulatedNode { memory_bytes: u64::from(bytes), cpus };
         let nodes = EmulatedNodes::Listed(nodes.iter().map(node).collect());
-        prop_assert_eq!(parse_nodes(&format_nodes(&nodes)), Ok(nodes));
+        prop_assert_eq!(parse_nodes(&texts.join(",")), Ok(nodes));
     }
 }

@@ -20,19 +20,26 @@ enum Refusal {
     Size { most_bytes: u64 },
 }
 
-/// Reads a regular file of at most `most_bytes`.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// The system's error, or one that says that the path is a device, pipe, socket or directory, or
-/// that the file is too large.
-pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+/// The system's error, or one that says that the path is a device, pipe, socket or directory.
+pub fn open_file(path: &Path) -> io::Result<File> {
     // open(2) of a pipe without a writer would block before its type can be checked.
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     match kind_of(&file)? {
-        None => read(file, most_bytes),
+        None => Ok(file),
         Some(kind) => Err(refused(Refusal::Kind(kind))),
     }
+}
+
+/// Reads a regular file of at most `most_bytes`.
+///
+/// # Errors
+/// Those of [`open_file`], or one that says that the file is too large.
+pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    read(open_file(path)?, most_bytes)
 }
 
 /// Reads a file or a pipe of at most `most_bytes`: a path on the command line can be a pipe, such

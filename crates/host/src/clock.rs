@@ -36,7 +36,7 @@ pub fn cpu_ns_of(process: u32) -> Option<u64> {
 
 /// Returns the cpu time of the children that this process has waited for, and of theirs, in
 /// nanoseconds; its resolution is that of the kernel's accounting.
-pub(crate) fn children_cpu_ns() -> u64 {
+pub fn children_cpu_ns() -> u64 {
     let usage = children_usage();
     let microseconds = |time: libc::timeval| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

@@ -48,7 +48,9 @@ pub use affinity::{
     thread_affinity,
 };
 pub use allowed::allowed_now;
-pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns};
+pub use clock::{
+    UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns,
+};
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
     run_command, run_with_input, spawn_held, terminate_with_parent, tool, users_program,
@@ -78,7 +80,7 @@ pub use shared_words::{SharedWords, remove_abandoned};
 pub use signals::{Interrupt, SignalError, end_gently};
 pub use source_lines::SourceLines;
 pub use stderr::{note, print_error, visible};
-pub use sysfs::{Reading, SysfsError, read_machine, read_machine_and_devices};
+pub use sysfs::{Reading, SysfsError, generic_initiators, read_machine, read_machine_and_devices};
 pub use system_page::{
     base_page_bytes, base_pages, huge_page_sizes, page_size_bytes, pages_here,
     transparent_huge_page_bytes, transparent_huge_page_mode,

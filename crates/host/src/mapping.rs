@@ -295,11 +295,6 @@ impl Mapping {
         self.pages
     }
 
-    /// Returns the node that the memory is bound to, if any.
-    pub fn bound_node(&self) -> Option<NodeId> {
-        self.node
-    }
-
     /// Returns the first address.
     pub fn address(&self) -> u64 {
         self.start.addr().get() as u64

@@ -14,7 +14,7 @@ mod reader;
 
 use std::path::PathBuf;
 
-use numalab_topology::{Device, Finding, Machine, Node};
+use numalab_topology::{Allowed, Cpu, CpuSet, Device, Finding, Machine, Node, NodeSet};
 
 use crate::allowed::{allowed_now, allowed_then, isolated_now};
 use crate::error_class::ErrorClass;
@@ -82,6 +82,13 @@ pub fn read_machine_and_devices(root: &Root) -> Result<Reading, SysfsError> {
     read(root, devices::read)
 }
 
+/// Returns the nodes from which devices access memory, such as a GPU's own memory (Linux 5.10 or
+/// later).
+pub fn generic_initiators(root: &Root) -> NodeSet {
+    let list = root.value("sys/devices/system/node/has_generic_initiator").ok();
+    list.and_then(|list| list.parse().ok()).unwrap_or_default()
+}
+
 fn read(
     root: &Root,
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
@@ -102,7 +109,7 @@ fn read(
     }
     match &mut allowed {
         Some(allowed) => allowed.isolated = isolated_now(&isolated, &allowed.cpus),
-        None => allowed = allowed_then(root, &cpus, &isolated),
+        None => allowed = mask_of_tree(&mut reader, &cpus, &isolated),
     }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
@@ -139,9 +146,19 @@ fn read(
     // Contradictions between files have been reported above; spanning groups are how virtual
     // machines are built.
     let spanning = machine.validate().into_iter();
-    let codes = ["l3-group-spans-nodes", "core-spans-packages"];
-    findings.extend(spanning.filter(|finding| codes.contains(&finding.code.as_str())));
+    findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
     Ok(Reading { machine, findings })
+}
+
+/// Returns the restrictions of a copied tree, unless they are those of other cpus than it has.
+fn mask_of_tree(reader: &mut Reader<'_>, cpus: &[Cpu], isolated: &CpuSet) -> Option<Allowed> {
+    let allowed = allowed_then(reader.root, cpus, isolated)?;
+    if allowed.cpus.is_empty() {
+        let message = "none of the online cpus may be used: the mask is ignored".to_owned();
+        reader.warn("affinity-of-other-cpus", "proc/self/status", message);
+        return None;
+    }
+    Some(allowed)
 }
 
 /// Notes that a virtual machine with one node may have memory on several nodes of its host.

@@ -201,7 +201,8 @@ fn a_trigger_is_written_and_not_restored() {
     assert_eq!((knob.state(&lab.root), knob.acts(&lab.root)), (FileState::WriteOnly, Acts::Yes));
     let mut tuning = Tuning::new(&lab.root).unwrap();
     assert_eq!(tuning.set(&knob, "3").unwrap().found, "3");
-    assert!(tuning.is_untouched());
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default().trim(), "3");
+    tuning.restore().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap_or_default().trim(), "3");
 }
 

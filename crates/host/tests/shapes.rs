@@ -52,6 +52,40 @@ fn an_l3_group_over_two_nodes_is_noted_once() {
 }
 
 #[test]
+fn a_mask_of_other_cpus_than_the_tree_has_is_ignored_with_a_warning() {
+    let top = machine(&[("0-3", "10")], 4);
+    let status = |mask: &str| format!("Cpus_allowed_list:\t{mask}\nMems_allowed_list:\t0\n");
+    write(top.path(), "proc/self/status", status("40-43"));
+    let reading = read(top.path());
+    assert_eq!(reading.machine.usable_cpus().to_string(), "0-3");
+    let expected = "warning: proc/self/status: none of the online cpus may be used: the mask is \
+                    ignored [affinity-of-other-cpus]";
+    assert_eq!(said(&reading), [expected]);
+    write(top.path(), "proc/self/status", status("2"));
+    assert_eq!(read(top.path()).machine.usable_cpus().to_string(), "2");
+}
+
+#[test]
+fn packages_that_share_cores_are_taken_as_one() {
+    let top = machine(&[("0-1,4-5", "10 20"), ("2-3,6-7", "20 10")], 8);
+    for cpu in 0..8_u32 {
+        let (first, package) = (cpu % 4, cpu / 2);
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        let write =
+            |file: &str, value: String| write(top.path(), &format!("{topology}/{file}"), value);
+        write("core_cpus_list", format!("{first},{}", first + 4));
+        write("package_cpus_list", format!("{}-{}", 2 * package, 2 * package + 1));
+        write("physical_package_id", package.to_string());
+    }
+    let reading = read(top.path());
+    let packages = reading.machine.packages();
+    let packages: Vec<String> = packages.iter().map(|of| of.cpus.to_string()).collect();
+    assert_eq!(packages, ["0,1,4,5", "2,3,6,7"]);
+    let said = said(&reading);
+    assert!(said.len() == 1 && said[0].ends_with("[core-spans-packages]"), "{said:?}");
+}
+
+#[test]
 fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
     let top = tempfile::tempdir().expect("made");
     let entry = |cpu: u32| {

@@ -2,6 +2,7 @@
 
 mod seats;
 
+use numalab_record::shell::command_line;
 use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::identity::Task;
@@ -14,8 +15,8 @@ pub enum NodeChoice {
     /// Not given: node 0, as the suite documents.
     Unsaid,
     /// The nodes with memory and cpus, in turn: memory without cpus belongs to a device or is a slower
-    /// tier, which is for programs that name it. Weights take such memory into account, and where
-    /// there is no other it is used.
+    /// tier, which is for programs that name it. Weights take the memory of tiers into account, and
+    /// where there is no other it is used.
     Auto,
     /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
@@ -131,8 +132,11 @@ pub struct Binding {
 
 impl Binding {
     /// Returns the binding of a rank (`None` for a single process) among the nodes of a machine whose
-    /// memory this process may use. Nodes in turn follow the local rank, so that each host uses all
-    /// its nodes whatever the distribution of ranks is.
+    /// memory this process may use; `of_devices` is the memory of devices ([`device_memory`]).
+    /// Nodes in turn follow the local rank, so that each host uses all its nodes whatever the
+    /// distribution of ranks is.
+    ///
+    /// [`device_memory`]: crate::near::device_memory
     ///
     /// # Errors
     /// [`BindError`] if the list does not match the ranks, or names a node that does not exist or is
@@ -142,6 +146,7 @@ impl Binding {
         kind: PolicyKind,
         task: Option<&Task>,
         machine: &Machine,
+        of_devices: &NodeSet,
     ) -> Result<Self, BindError> {
         let rank = task.map_or(0, Task::rank);
         let present = machine.usable_memory_nodes();
@@ -149,8 +154,12 @@ impl Binding {
             NodeChoice::Unsaid => vec![NodeId(0)],
             NodeChoice::Auto => {
                 let with_cpus = present.intersection(&machine.cpu_nodes());
-                let takes_any = kind == PolicyKind::Weighted || with_cpus.is_empty();
-                if takes_any { &present } else { &with_cpus }.iter().collect()
+                let chosen = match kind {
+                    _ if with_cpus.is_empty() => &present,
+                    PolicyKind::Weighted => &present.difference(of_devices),
+                    _ => &with_cpus,
+                };
+                chosen.iter().collect()
             }
             NodeChoice::InTurn(chosen) => chosen.of(&present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
@@ -195,7 +204,7 @@ impl Binding {
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
         let options = self.placement(None).numactl();
-        let command = command.join(" ");
+        let command = command_line(command);
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
              [Rank {rank}] Executing {command}, equivalent to: numactl {options} {command}\n"
@@ -205,7 +214,7 @@ impl Binding {
     /// Returns a line for each other tool that can bind a command like this, on `cpus` if it is bound
     /// to any.
     pub fn other_tools(&self, cpus: Option<&CpuSet>, command: &[String]) -> String {
-        let commands = self.placement(cpus.cloned()).commands(&command.join(" "));
+        let commands = self.placement(cpus.cloned()).commands(&command_line(command));
         let others = commands.iter().filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
         others.map(|(tool, line)| format!("{tool}: {line}\n")).collect()
     }

@@ -4,6 +4,8 @@ mod error;
 mod launchers;
 mod slurm;
 
+use std::fmt;
+
 pub use error::IdentityError;
 use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
@@ -52,6 +54,19 @@ impl Identity {
     /// Returns true if all ranks are on one host, as far as known.
     pub fn is_on_one_host(&self) -> bool {
         self.size == 1 || self.local.is_some_and(|local| local.size == self.size)
+    }
+}
+
+impl fmt::Display for Task {
+    /// Formats `rank 5 of 8, local rank 1 of 4 (srun)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |size: Option<usize>| size.map_or_else(String::new, |size| format!(" of {size}"));
+        write!(f, "rank {}{}, ", self.rank(), of(self.size()))?;
+        match self.local_rank() {
+            Some(local) => write!(f, "local rank {local}{}", of(self.local_size()))?,
+            None => f.write_str("local rank unknown")?,
+        }
+        write!(f, " ({})", self.launcher)
     }
 }
 
@@ -292,6 +307,10 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {
             return Err(IdentityError::Incomplete { present, missing: rank, launcher });
         }
+    }
+    if look("SLURM_LOCALID").is_some() && look("SLURM_PROCID").is_none() {
+        let (present, missing) = ("SLURM_LOCALID", "SLURM_PROCID");
+        return Err(IdentityError::Incomplete { present, missing, launcher: Launcher::Slurm });
     }
     Ok(None)
 }

@@ -1,7 +1,7 @@
 //! Binds to the node of a device.
 
 use numalab_host::ErrorClass;
-use numalab_topology::{CpuSet, Device, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Device, DeviceKind, Machine, NodeId, NodeSet};
 
 /// Upper bound of names in a message.
 const MOST_NAMES: usize = 8;
@@ -80,6 +80,17 @@ impl NearError {
             Self::NoNode { .. } | Self::NoMemory { .. } => ErrorClass::Lacking,
         }
     }
+}
+
+/// Returns the nodes whose memory belongs to a device: they have no cpus, and are either the node of a
+/// GPU or another accelerator, or one from which a device accesses memory (`initiators`).
+pub fn device_memory(machine: &Machine, initiators: &NodeSet) -> NodeSet {
+    let computes =
+        |device: &&Device| matches!(device.kind, DeviceKind::Gpu | DeviceKind::Accelerator);
+    let mut nodes: NodeSet =
+        machine.devices.iter().filter(computes).filter_map(|device| device.node).collect();
+    nodes.extend_from(initiators);
+    nodes.intersection(&machine.memory_nodes()).difference(&machine.cpu_nodes())
 }
 
 impl Near {
@@ -277,6 +288,18 @@ mod tests {
             devices: (0..4).map(|node| device(&format!("0000:0{node}:00.0"), node)).collect(),
             ..Machine::default()
         }
+    }
+
+    #[test]
+    fn memory_without_cpus_is_a_devices_if_one_names_its_node_or_starts_accesses_there() {
+        let of = |kind, initiators: &str| {
+            let mut machine = odd();
+            machine.devices.iter_mut().for_each(|device| device.kind = kind);
+            device_memory(&machine, &initiators.parse().unwrap()).to_string()
+        };
+        assert_eq!(of(DeviceKind::Gpu, ""), "2");
+        assert_eq!(of(DeviceKind::Network, ""), "");
+        assert_eq!(of(DeviceKind::Memory, "0-3"), "2", "only memory without cpus");
     }
 
     #[test]

@@ -65,6 +65,12 @@ pub(super) fn set<I: Id>(
     set.map(Some).ok_or_else(|| malformed(element, text, &format!("a finite set for {name}")))
 }
 
+/// Returns true if the element has a set without end (`0xf...f`), as hwloc writes one that restricts
+/// nothing.
+pub(super) fn is_infinite(element: Element<'_, '_>, name: &str) -> bool {
+    element.attribute(name).is_some_and(|text| text.trim().starts_with("0xf...f"))
+}
+
 pub(super) fn set_or_empty<I: Id>(
     element: Element<'_, '_>,
     name: &str,

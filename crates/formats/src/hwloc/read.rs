@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Id, IdSet, Machine,
-    MemorySideCache, NodeId, NodeSet,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, Id, IdSet, Machine, NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use super::element::{number, os_index, place, positive, set, set_or_empty};
-use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, MEMORY_UNKNOWN, distances, memory_attributes};
+use super::element::{is_infinite, number, os_index, place, positive, set, set_or_empty};
+use super::node_memory::{huge_pages, is_memory_side, memory_side_caches};
+use super::{CPU_LESS, FORMAT, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::pasted;
@@ -165,6 +165,9 @@ impl<'a> Reader<'a> {
             };
             sets.push((set.len(), id, set));
         }
+        if sets.is_empty() {
+            return self.only_node();
+        }
         sets.sort();
         let mut placed = BTreeSet::new();
         for (_, node, set) in sets {
@@ -174,6 +177,22 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Adds the node that hwloc 1 leaves out of a machine without NUMA: it gives the memory to the
+    /// machine.
+    fn only_node(&mut self) -> Result<(), ReadError> {
+        let with_memory =
+            self.objects.machine.and_then(|of| Some((of, of.attribute("local_memory")?)));
+        let Some((element, bytes)) = with_memory else { return Ok(()) };
+        let bytes = number(element, "local_memory", bytes)?;
+        self.assembly.node(NodeId(0)).memory_bytes = bytes;
+        for element in &self.objects.cpus {
+            self.assembly.cpu(CpuId(os_index(*element)?)).node = Some(NodeId(0));
+        }
+        let message = "there is no node: the machine is assumed to have one".to_owned();
+        self.findings.note("no-nodes", place(element), message);
         Ok(())
     }
 
@@ -277,12 +296,15 @@ impl<'a> Reader<'a> {
         Ok((!everything).then_some(Allowed { cpus, memory_nodes, ..Allowed::default() }))
     }
 
-    /// Returns a set of the machine unless it is empty, which is a finding.
+    /// Returns a set of the machine unless it is infinite, or empty, which is a finding.
     fn not_empty<I: Id>(
         &mut self,
         machine: Element<'a, 'a>,
         name: &str,
     ) -> Result<Option<IdSet<I>>, ReadError> {
+        if is_infinite(machine, name) {
+            return Ok(None);
+        }
         let given = set(machine, name)?;
         if given.as_ref().is_some_and(IdSet::is_empty) {
             let message = format!("{name} is empty: every {} counts as allowed", I::WHAT);
@@ -293,7 +315,8 @@ impl<'a> Reader<'a> {
 
     /// Adds the cpus that the machine has but the tree does not show.
     fn hide_cpus(&mut self, machine: &mut Machine) -> Result<(), ReadError> {
-        let Some(element) = self.objects.machine else {
+        let known = |element: &Element<'_, '_>| !is_infinite(*element, "complete_cpuset");
+        let Some(element) = self.objects.machine.filter(known) else {
             return Ok(());
         };
         let complete: CpuSet = set_or_empty(element, "complete_cpuset")?;
@@ -312,11 +335,6 @@ impl<'a> Reader<'a> {
         machine.cpus.sort_by_key(|cpu| cpu.id);
         Ok(())
     }
-}
-
-fn is_memory_side(element: Element<'_, '_>) -> bool {
-    let kind = element.attribute("type");
-    kind == Some("MemCache") || element.attribute("subtype") == Some("MemorySideCache")
 }
 
 /// Returns level and kind of a cache in front of cpus; `None` for anything else.
@@ -342,47 +360,4 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
 fn is_marked(node: Element<'_, '_>, mark: &str) -> bool {
     let mut infos = node.children().filter(|child| child.has_tag_name("info"));
     infos.any(|info| info.attribute("name") == Some(mark))
-}
-
-/// Returns the pools of huge pages of a node: all page sizes except the smallest, if that can be
-/// the size of ordinary memory. The number of free pages is not given.
-fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
-    let mut pools = Vec::new();
-    for element in node.children().filter(|child| child.has_tag_name("page_type")) {
-        let attribute = |name| {
-            let text = element.attribute(name).unwrap_or_default();
-            number(element, name, text)
-        };
-        let (page_bytes, total) = (attribute("size")?, attribute("count")?);
-        pools.push(HugePagePool { page_bytes, total, free: 0 });
-    }
-    pools.sort_by_key(|pool| pool.page_bytes);
-    if pools.first().is_some_and(|smallest| smallest.page_bytes <= LARGEST_BASE_PAGE) {
-        pools.remove(0);
-    }
-    Ok(pools)
-}
-
-/// Returns the memory-side caches around a node, nearest to the cpus first. On a Knights Landing,
-/// high-bandwidth memory that is a separate node is not a cache of the node, but the memory that
-/// the cache consists of.
-fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
-    if matches!(node.attribute("subtype"), Some("HBM" | "MCDRAM")) {
-        return Ok(Vec::new());
-    }
-    let around: Vec<_> =
-        node.ancestors().skip(1).take_while(|element| is_memory_side(*element)).collect();
-    let mut caches = Vec::new();
-    for (place, element) in (1u8..).zip(around) {
-        let depth = element.attribute("depth").and_then(|depth| depth.parse().ok());
-        let is_level = element.attribute("type") == Some("MemCache");
-        caches.push(MemorySideCache {
-            level: depth.filter(|_| is_level).unwrap_or(place),
-            size_bytes: positive(element, "cache_size")?.unwrap_or_default(),
-            line_bytes: positive(element, "cache_linesize")?,
-            ways: positive(element, "cache_associativity")?,
-        });
-    }
-    caches.reverse();
-    Ok(caches)
 }

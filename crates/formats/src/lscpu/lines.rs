@@ -47,7 +47,8 @@ impl Lines {
         let mut lines = Self::default();
         for (number, line) in whole_lines(text, findings) {
             let comment = line.trim_start().starts_with('#');
-            if let Some((key, value)) = line.split_once(':').filter(|_| !comment) {
+            // Chinese and Japanese headings end in a wide colon.
+            if let Some((key, value)) = line.split_once([':', '：']).filter(|_| !comment) {
                 lines.line(number, key.trim(), value.trim())?;
             }
         }
@@ -62,7 +63,26 @@ impl Lines {
             return Err(ReadError::Absent { format: FORMAT, what });
         }
         lines.check_whole()?;
+        lines.drop_absent(findings);
         Ok(lines)
+    }
+
+    /// Removes cpus of nodes that the machine does not have: s390 lists every number that a cpu could
+    /// have.
+    fn drop_absent(&mut self, findings: &mut Findings) {
+        let mut known = self.online.clone();
+        known.extend_from(&self.offline);
+        if self.cpu_count != Some(known.len()) {
+            return;
+        }
+        for (node, cpus) in &mut self.nodes {
+            let absent = cpus.difference(&known);
+            if !absent.is_empty() {
+                *cpus = cpus.intersection(&known);
+                let message = format!("lists cpus {absent}, which are neither online nor offline");
+                findings.note("cpus-absent", format!("node {node}"), message);
+            }
+        }
     }
 
     fn line(&mut self, number: usize, key: &str, value: &str) -> Result<(), ReadError> {

@@ -28,9 +28,12 @@ impl Header {
             let has_cpu = titles.len() > 1 && titles.iter().any(|title| title == "CPU");
             return has_cpu.then_some(Self { titles, has_commas: true });
         }
-        // Titles are in capitals, apart from the letters of caches: `L1d:L1i:L2:L3`.
-        let is_title =
-            |title: &str| title.starts_with('L') || !title.contains(|c: char| c.is_lowercase());
+        // Titles are in capitals in every language, apart from the letters of caches:
+        // `L1d:L1i:L2:L3`.
+        let is_title = |title: &str| {
+            let is_capital = |c: char| c.is_ascii() && !c.is_lowercase();
+            title.starts_with('L') || title.chars().all(is_capital)
+        };
         let titles: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let has_cpu = titles.len() > 1 && titles.iter().any(|title| title == "CPU");
         let is_header = has_cpu && titles.iter().all(|title| is_title(title));
@@ -108,6 +111,12 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
     let mut machine = assembly.finish(FORMAT)?;
     number_cores(rows, &mut machine);
     add_caches(rows, &mut machine);
+    let apart: CpuSet =
+        rows.iter().filter(|row| row.is_online && row.node.is_none()).map(|row| row.cpu).collect();
+    if !apart.is_empty() && !nodes.is_empty() {
+        let message = "has no value: they belong to no node".to_owned();
+        findings.warning("cpu-without-node", format!("column NODE of cpus {apart}"), message);
+    }
     let missing = [
         ("NODE", nodes.is_empty(), "nodes-missing", "nodes"),
         ("SOCKET", rows.iter().all(|row| row.socket.is_none()), "packages-unknown", "packages"),

@@ -98,11 +98,6 @@ impl Tuning {
         if files.is_empty() { Ok(()) } else { Err(KnobError::NotRestored { files }) }
     }
 
-    /// Reports whether there is nothing to restore.
-    pub fn is_untouched(&self) -> bool {
-        self.saved.is_empty()
-    }
-
     /// Restores everything. Calling it again does nothing.
     ///
     /// # Errors

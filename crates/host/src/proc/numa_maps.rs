@@ -58,8 +58,9 @@ impl NumaMapping {
         let mut words = line.split_ascii_whitespace().peekable();
         let start = u64::from_str_radix(words.next()?, 16).ok()?;
         let mut policy = words.next()?.to_owned();
-        // `prefer (many):0-1` is one policy in spite of its blank.
-        if let Some(rest) = words.next_if(|word| word.starts_with("(many)")) {
+        // `prefer (many):0-1` and `weighted interleave:0-1` are one policy in spite of the blank.
+        let is_rest = |word: &&str| word.starts_with("(many)") || word.starts_with("interleave");
+        if let Some(rest) = words.next_if(is_rest) {
             policy = format!("{policy} {rest}");
         }
         let mut found = Self { start, policy, page_bytes: base_page_bytes, ..Self::default() };
@@ -122,6 +123,7 @@ mod tests {
     const TEXT: &str = "\
 7f0000000000 bind:1 anon=1536 dirty=1536 active=0 N0=24 N1=1512 kernelpagesize_kB=4
 7f1000000000 prefer (many):0-1 file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N1=2 kernelpagesize_kB=2048
+7f2000000000 weighted interleave:0-3 anon=4 N0=3 N1=1 kernelpagesize_kB=4
 5581a2e0a000 default file=/bin/a\\134b mapped=2 N0=2 kernelpagesize_kB=4
 5581a2e0b000 default heap anon=1 dirty=1 N0=1
 nonsense
@@ -130,15 +132,16 @@ nonsense
     #[test]
     fn a_line_has_policy_kind_pages_and_file() {
         let read: Vec<NumaMapping> = numa_maps(TEXT, 8192).collect();
-        assert_eq!(read.len(), 4);
+        assert_eq!(read.len(), 5);
         let bytes = BTreeMap::from([(NodeId(0), 24 << 12), (NodeId(1), 1512 << 12)]);
         assert_eq!((read[0].policy.as_str(), read[0].bytes_by_node().collect()), ("bind:1", bytes));
         assert_eq!((read[0].pages(), read[0].anonymous_pages), (1536, 1536));
         assert_eq!(read[1].policy, "prefer (many):0-1");
         assert_eq!(read[1].file.as_deref(), Some("/anon_hugepage (deleted)"));
         assert_eq!((read[1].kind, read[1].page_bytes), (NumaKind::HugePool, 2 << 20));
-        assert_eq!(read[2].file.as_deref(), Some("/bin/a\\b"));
-        assert_eq!((read[3].kind, read[3].page_bytes), (NumaKind::Heap, 8192));
+        assert_eq!(read[2].policy, "weighted interleave:0-3");
+        assert_eq!(read[3].file.as_deref(), Some("/bin/a\\b"));
+        assert_eq!((read[4].kind, read[4].page_bytes), (NumaKind::Heap, 8192));
     }
 
     proptest! {

@@ -18,14 +18,21 @@ const PACKAGE_FILES: [&str; 4] =
     ["package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"];
 
 /// Reads all cpus that have a directory, ascending; `usable` are those that this process may run on
-/// now.
+/// now, which exist even if none of them has one.
 pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu> {
     let numbers = reader.root.numbered(CPU_DIRECTORY, "cpu");
-    let mut cpus: Vec<Cpu> = numbers
-        .into_iter()
-        .filter(|&number| number <= MAX_ID)
-        .map(|number| Cpu { id: CpuId(number), ..Cpu::default() })
-        .collect();
+    let mut ids: CpuSet =
+        numbers.into_iter().filter(|&number| number <= MAX_ID).map(CpuId).collect();
+    if let Some(usable) = usable
+        && !ids.is_empty()
+        && ids.intersection(usable).is_empty()
+    {
+        let message =
+            format!("cpus {ids} have a directory, but this process may run on cpus {usable}");
+        reader.warn("cpu-without-directory", CPU_DIRECTORY, message);
+        ids.extend_from(usable);
+    }
+    let mut cpus: Vec<Cpu> = ids.iter().map(|id| Cpu { id, ..Cpu::default() }).collect();
     read_online(reader, &mut cpus, usable);
     assign_cores(reader, &mut cpus);
     assign_packages(reader, &mut cpus);
@@ -135,6 +142,7 @@ fn assign_cores(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
 /// dense index. Some ARM systems give -1, and on s390 each book numbers its packages from 0.
 fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     let groups = groups(reader, cpus, &PACKAGE_FILES, "package");
+    let groups = with_whole_cores(reader, cpus, groups);
     let reported: Vec<Option<u32>> = cpus
         .iter()
         .map(|cpu| {
@@ -160,6 +168,9 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
         groups.sort_unstable();
         groups.dedup();
     }
+    // A package made of several has a number of each.
+    let numbers_of = |group| groups_of_number.values().filter(|of| of.contains(&group)).count();
+    believable &= (0..groups.len()).all(|group| numbers_of(group) <= 1);
     if let Some((number, groups)) = groups_of_number.iter().find(|(_, groups)| groups.len() > 1) {
         believable = false;
         let message = format!(
@@ -173,6 +184,39 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
         let dense = || group_of(cpu.id).and_then(|group| u32::try_from(group).ok());
         cpu.package = if believable { number } else { dense() };
     }
+}
+
+/// Returns these packages with those that share a core taken as one, since the threads of a core are in
+/// one package.
+fn with_whole_cores(
+    reader: &mut Reader<'_>,
+    cpus: &[Cpu],
+    mut packages: Vec<CpuSet>,
+) -> Vec<CpuSet> {
+    let mut cores: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    for cpu in cpus {
+        if let Some(core) = cpu.core {
+            cores.entry(core).or_default().insert(cpu.id);
+        }
+    }
+    let mut torn = CpuSet::new();
+    for core in cores.values().filter(|core| core.len() > 1) {
+        let holds = |package: &CpuSet| !package.intersection(core).is_empty();
+        let Some(first) = packages.iter().position(holds) else { continue };
+        while let Some(other) = packages.iter().skip(first + 1).position(holds) {
+            let other = packages.remove(first + 1 + other);
+            packages[first].extend_from(&other);
+            torn.extend_from(core);
+        }
+    }
+    if !torn.is_empty() {
+        let message = format!(
+            "threads of one core are in several packages, such as those of cpus {torn}: such \
+             packages are taken as one"
+        );
+        reader.warn("core-spans-packages", CPU_DIRECTORY, message);
+    }
+    packages
 }
 
 /// Returns the sets that `files` give for the cpus, each once, ascending by first cpu. A cpu
@@ -203,4 +247,28 @@ fn groups(reader: &mut Reader<'_>, cpus: &[Cpu], files: &[&str], what: &str) -> 
     }
     groups.sort_by_key(CpuSet::first);
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    #[test]
+    fn cpus_that_this_process_may_run_on_exist_if_the_directories_are_of_others() {
+        let top = tempfile::tempdir().unwrap();
+        for cpu in 0..2 {
+            std::fs::create_dir_all(top.path().join(format!("{CPU_DIRECTORY}/cpu{cpu}"))).unwrap();
+        }
+        let root = Root::at(top.path());
+        let found = |usable: &str| {
+            let mut reader = Reader::new(&root);
+            let cpus = read(&mut reader, Some(&usable.parse().unwrap()));
+            let online = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id);
+            (online.collect::<CpuSet>().to_string(), reader.findings.into_list().len())
+        };
+        assert_eq!(found("1"), ("0,1".to_owned(), 0));
+        assert_eq!(found("1,7"), ("0,1".to_owned(), 0));
+        assert_eq!(found("40-41"), ("0,1,40,41".to_owned(), 1));
+    }
 }

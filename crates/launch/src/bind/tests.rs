@@ -34,7 +34,13 @@ fn with_memory(nodes: &str) -> Machine {
 }
 
 fn node_of(choice: &str, task: &Task) -> Result<String, BindError> {
-    let binding = Binding::of(&choice.parse()?, PolicyKind::Bind, Some(task), &with_memory("0-7"))?;
+    let binding = Binding::of(
+        &choice.parse()?,
+        PolicyKind::Bind,
+        Some(task),
+        &with_memory("0-7"),
+        &NodeSet::new(),
+    )?;
     Ok(binding.policy.nodes().to_string())
 }
 
@@ -43,7 +49,7 @@ fn nodes_of(choice: &str, present: &str, ranks: usize) -> Result<Vec<String>, Bi
     (0..ranks)
         .map(|number| {
             let task = rank(number, ranks);
-            Binding::of(&choice, PolicyKind::Bind, Some(&task), &machine)
+            Binding::of(&choice, PolicyKind::Bind, Some(&task), &machine, &NodeSet::new())
                 .map(|binding| binding.policy.nodes().to_string())
         })
         .collect()
@@ -67,7 +73,7 @@ fn auto_cycles_through_the_present_nodes_with_gaps_in_their_numbers() {
 }
 
 #[test]
-fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_other() {
+fn auto_leaves_out_memory_without_cpus_unless_there_is_no_other_and_weights_that_of_devices() {
     let chosen = |nodes: &[(u32, &str)], choice: &str, kind| {
         let mut machine = Machine::default();
         for &(id, cpus) in nodes {
@@ -78,7 +84,8 @@ fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_othe
             machine.nodes.push(node);
         }
         let choice = choice.parse().unwrap();
-        let turn = |local| Binding::of(&choice, kind, Some(&rank(local, 3)), &machine);
+        let of_devices = "10".parse().unwrap();
+        let turn = |local| Binding::of(&choice, kind, Some(&rank(local, 3)), &machine, &of_devices);
         let nodes: Vec<_> =
             (0..3).map(|local| turn(local).unwrap().policy.nodes().to_string()).collect();
         nodes.join(" ")
@@ -87,7 +94,8 @@ fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_othe
     assert_eq!(chosen(&gpus, "auto", PolicyKind::Bind), "0 1 0");
     assert_eq!(chosen(&gpus, "all", PolicyKind::Bind), "0 1 2");
     assert_eq!(chosen(&gpus, "auto", PolicyKind::Interleave), "0,1 0,1 0,1");
-    assert_eq!(chosen(&gpus, "auto", PolicyKind::Weighted), "0-2,10 0-2,10 0-2,10");
+    assert_eq!(chosen(&gpus, "auto", PolicyKind::Weighted), "0-2 0-2 0-2");
+    assert_eq!(chosen(&gpus, "all", PolicyKind::Weighted), "0-2,10 0-2,10 0-2,10");
     assert_eq!(chosen(&gpus, "2", PolicyKind::Bind), "2 2 2");
     assert_eq!(chosen(&[(1, ""), (3, "")], "auto", PolicyKind::Bind), "1 3 1");
 }
@@ -97,7 +105,8 @@ fn a_list_of_another_length_than_the_ranks_is_refused() {
     let error = nodes_of("0,1,2", "0-3", 4).unwrap_err();
     assert!(error.to_string().contains("3 nodes for 4 ranks"), "{error}");
     let choice = "0,1".parse().unwrap();
-    let error = Binding::of(&choice, PolicyKind::Bind, None, &with_memory("0-3")).unwrap_err();
+    let error = Binding::of(&choice, PolicyKind::Bind, None, &with_memory("0-3"), &NodeSet::new())
+        .unwrap_err();
     assert!(error.to_string().contains("no launcher says which rank"), "{error}");
 }
 
@@ -143,7 +152,9 @@ fn a_forbidden_node_is_distinguished_from_a_missing_one() {
     let machine = Machine { allowed: Some(allowed), ..with_memory("0-1") };
     let refused = |choice: &str| {
         let choice = choice.parse().unwrap();
-        Binding::of(&choice, PolicyKind::Bind, None, &machine).unwrap_err().to_string()
+        Binding::of(&choice, PolicyKind::Bind, None, &machine, &NodeSet::new())
+            .unwrap_err()
+            .to_string()
     };
     assert!(refused("0").contains("memory of node 0: its cpuset.mems allows 1"));
     assert!(refused("7").contains("node 7 does not exist here"));
@@ -158,19 +169,26 @@ fn a_missing_node_is_named_with_those_that_exist() {
 #[test]
 fn the_default_is_node_0_with_the_lines_of_the_suite() {
     let machine = with_memory("0-1");
-    let binding = Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &machine).unwrap();
+    let binding =
+        Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &machine, &NodeSet::new())
+            .unwrap();
     let command = ["./numa_bench".to_owned(), "--size=512".to_owned()];
     assert_eq!(
         binding.lines(&command),
         "[Rank 0] Binding to NUMA domain 0\n\
          [Rank 0] Executing ./numa_bench --size=512, equivalent to: numactl --membind=0 ./numa_bench --size=512\n"
     );
+    let script = ["sh", "-c", "a; b"].map(str::to_owned);
+    assert!(binding.lines(&script).ends_with(" sh -c 'a; b'\n"), "{}", binding.lines(&script));
+    assert!(binding.other_tools(None, &script).contains("map_mem:0 sh -c 'a; b'\n"));
 }
 
 #[test]
 fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
     let (choice, machine) = ("0,2".parse().unwrap(), with_memory("0-3"));
-    let of = |kind| Binding::of(&choice, kind, Some(&rank(5, 8)), &machine).unwrap().policy;
+    let of = |kind| {
+        Binding::of(&choice, kind, Some(&rank(5, 8)), &machine, &NodeSet::new()).unwrap().policy
+    };
     let nodes: NodeSet = "0,2".parse().unwrap();
     assert_eq!(of(PolicyKind::Interleave), MemoryPolicy::Interleave(nodes.clone()));
     assert_eq!(of(PolicyKind::Weighted), MemoryPolicy::WeightedInterleave(nodes));
@@ -179,8 +197,9 @@ fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
 #[test]
 fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() {
     let (choice, machine) = ("0,2".parse().unwrap(), with_memory("0-3"));
-    let of =
-        |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &machine).unwrap();
+    let of = |kind, task: Option<Task>| {
+        Binding::of(&choice, kind, task.as_ref(), &machine, &NodeSet::new()).unwrap()
+    };
     let many = MemoryPolicy::Preferred("0,2".parse().unwrap());
     let alone = of(PolicyKind::Preferred, None);
     assert_eq!(alone.policy, many);

@@ -17,6 +17,8 @@ pub enum Launcher {
     OpenMpi,
     /// MVAPICH's `mpirun_rsh`, of releases 2 and 3.
     Mvapich,
+    /// `mpirun` of IBM Platform MPI (formerly HP-MPI).
+    PlatformMpi,
     /// Hydra: `mpirun` of MPICH and Intel MPI.
     Hydra,
     Flux,
@@ -26,6 +28,12 @@ pub enum Launcher {
     Slurm,
     /// Cray's ALPS (`aprun`).
     Alps,
+    /// `mpiexec_mpt` of HPE MPT (formerly SGI).
+    Mpt,
+    /// `poe` of IBM's Parallel Environment.
+    Poe,
+    /// `mpiexec` of the Ohio Supercomputer Center, for PBS.
+    OscMpiexec,
     /// LSF's `blaunch`.
     Blaunch,
     /// Another launcher that speaks PMI.
@@ -43,11 +51,15 @@ impl fmt::Display for Launcher {
             Self::Jsrun => "jsrun",
             Self::OpenMpi => "Open MPI's mpirun",
             Self::Mvapich => "MVAPICH's mpirun_rsh",
+            Self::PlatformMpi => "Platform MPI's mpirun",
             Self::Hydra => "MPICH's mpirun",
             Self::Flux => "Flux",
             Self::Pals => "PALS",
             Self::Slurm => "srun",
             Self::Alps => "ALPS",
+            Self::Mpt => "HPE MPT's mpiexec_mpt",
+            Self::Poe => "poe",
+            Self::OscMpiexec => "OSC mpiexec",
             Self::Blaunch => "blaunch",
             Self::Pmi => "a PMI launcher",
             Self::Pmix => "a PMIx launcher",
@@ -129,7 +141,7 @@ pub(super) const JSRUN: Variables = Variables {
 };
 
 /// Launchers that can run inside another one's step come before those that cannot.
-pub(super) const BEFORE_SLURM: [Variables; 7] = [
+pub(super) const BEFORE_SLURM: [Variables; 8] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
     Variables {
         size: Some("HOROVOD_SIZE"),
@@ -158,6 +170,13 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
         local_size: &["MVP_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::Mvapich, &["MVP_COMM_WORLD_RANK"])
     },
+    // Platform MPI shares the local variables with Hydra, which does not set this one.
+    Variables {
+        size: Some("MPI_NRANKS"),
+        local_rank: &["MPI_LOCALRANKID"],
+        local_size: &["MPI_LOCALNRANKS"],
+        ..usual(Launcher::PlatformMpi, &["MPI_RANKID"])
+    },
     // Hydra of MPICH and Intel MPI; the variable of the local rank distinguishes it from other PMI
     // launchers.
     Variables {
@@ -179,9 +198,12 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
 
 /// The launchers with the least information. SLURM sets variables of ALPS, PMI and `PMIx` for its
 /// own tasks.
-pub(super) const AFTER_SLURM: [Variables; 4] = [
+pub(super) const AFTER_SLURM: [Variables; 7] = [
     // Cray's aprun(1).
     usual(Launcher::Alps, &["ALPS_APP_PE"]),
+    usual(Launcher::Mpt, &["MPT_MPI_RANK"]),
+    usual(Launcher::Poe, &["MP_CHILD"]),
+    usual(Launcher::OscMpiexec, &["MPIEXEC_RANK"]),
     // PMI 1 and 2 of any process manager; Cray's also sets the local numbers.
     Variables {
         size: Some("PMI_SIZE"),

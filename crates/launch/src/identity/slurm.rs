@@ -24,12 +24,16 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         Some(size) => Some(size),
         None => number(look, launcher, "SLURM_NTASKS")?,
     };
+    // In a heterogeneous job ranks count through all components, sizes and hosts need not.
+    let is_of_parts = ["SLURM_HET_SIZE", "SLURM_PACK_SIZE"].iter().any(|name| look(name).is_some());
+    let size = size.filter(|&(_, size)| !is_of_parts || rank < size);
     let local_rank = number(look, launcher, "SLURM_LOCALID")?;
     let node = number(look, launcher, "SLURM_NODEID")?;
     let name = ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"];
     let per_node = name.into_iter().find_map(|name| Some((name, look(name)?)));
     let local_size = node
         .zip(per_node)
+        .filter(|_| !is_of_parts)
         .and_then(|((_, node), (name, text))| Some((name, tasks_on_node(&text, node)?)));
     Ok(Some(Task {
         launcher,

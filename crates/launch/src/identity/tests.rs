@@ -44,61 +44,70 @@ fn without_a_launcher_there_is_no_rank() {
     assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
 }
 
+/// Variables of each launcher, and the rank that they mean.
+const LAUNCHERS: &[(&str, Known)] = &[
+    (STEP, (Launcher::Slurm, 5, Some(8), Some(1), Some(4))),
+    (
+        "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+             OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=3",
+        (Launcher::OpenMpi, 3, Some(8), Some(1), Some(4)),
+    ),
+    (
+        "MPI_RANKID=2 MPI_NRANKS=8 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4",
+        (Launcher::PlatformMpi, 2, Some(8), Some(1), Some(4)),
+    ),
+    ("MPT_MPI_RANK=3", (Launcher::Mpt, 3, None, None, None)),
+    ("MP_CHILD=3", (Launcher::Poe, 3, None, None, None)),
+    ("MPIEXEC_RANK=3", (Launcher::OscMpiexec, 3, None, None, None)),
+    (
+        "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1",
+        (Launcher::Hydra, 2, Some(3), Some(0), Some(1)),
+    ),
+    (
+        "MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=8 MV2_COMM_WORLD_LOCAL_RANK=1 \
+             MV2_COMM_WORLD_LOCAL_SIZE=2",
+        (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
+    ),
+    (
+        "MVP_COMM_WORLD_RANK=3 MVP_COMM_WORLD_SIZE=8 MVP_COMM_WORLD_LOCAL_RANK=1 \
+             MVP_COMM_WORLD_LOCAL_SIZE=2",
+        (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
+    ),
+    (
+        "PALS_RANKID=9 PALS_NODEID=1 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMI_RANK=9 \
+             PMI_SIZE=16 PMI_LOCAL_RANK=1 PMI_LOCAL_SIZE=8",
+        (Launcher::Pals, 9, Some(16), Some(1), Some(8)),
+    ),
+    (
+        "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9",
+        (Launcher::Pals, 9, None, Some(1), Some(8)),
+    ),
+    (FLUX_TASK, (Launcher::Flux, 40, Some(64), Some(8), None)),
+    (
+        "JSM_NAMESPACE_RANK=3 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1 \
+             JSM_NAMESPACE_LOCAL_SIZE=4 PMIX_RANK=3 OMPI_COMM_WORLD_RANK=3",
+        (Launcher::Jsrun, 3, Some(8), Some(1), Some(4)),
+    ),
+    ("ALPS_APP_PE=3 ALPS_APP_DEPTH=1", (Launcher::Alps, 3, None, None, None)),
+    (
+        "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none",
+        (Launcher::Torchrun, 3, Some(8), Some(1), Some(4)),
+    ),
+    (
+        "HOROVOD_RANK=3 HOROVOD_SIZE=8 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=4 \
+             HOROVOD_CROSS_RANK=0",
+        (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
+    ),
+    ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
+    ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
+    ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
+    ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),
+];
+
 #[test]
 fn every_launcher_is_understood() {
-    let table = [
-        (STEP, (Launcher::Slurm, 5, Some(8), Some(1), Some(4))),
-        (
-            "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 \
-             OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=3",
-            (Launcher::OpenMpi, 3, Some(8), Some(1), Some(4)),
-        ),
-        (
-            "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1",
-            (Launcher::Hydra, 2, Some(3), Some(0), Some(1)),
-        ),
-        (
-            "MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=8 MV2_COMM_WORLD_LOCAL_RANK=1 \
-             MV2_COMM_WORLD_LOCAL_SIZE=2",
-            (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
-        ),
-        (
-            "MVP_COMM_WORLD_RANK=3 MVP_COMM_WORLD_SIZE=8 MVP_COMM_WORLD_LOCAL_RANK=1 \
-             MVP_COMM_WORLD_LOCAL_SIZE=2",
-            (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
-        ),
-        (
-            "PALS_RANKID=9 PALS_NODEID=1 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMI_RANK=9 \
-             PMI_SIZE=16 PMI_LOCAL_RANK=1 PMI_LOCAL_SIZE=8",
-            (Launcher::Pals, 9, Some(16), Some(1), Some(8)),
-        ),
-        (
-            "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9",
-            (Launcher::Pals, 9, None, Some(1), Some(8)),
-        ),
-        (FLUX_TASK, (Launcher::Flux, 40, Some(64), Some(8), None)),
-        (
-            "JSM_NAMESPACE_RANK=3 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1 \
-             JSM_NAMESPACE_LOCAL_SIZE=4 PMIX_RANK=3 OMPI_COMM_WORLD_RANK=3",
-            (Launcher::Jsrun, 3, Some(8), Some(1), Some(4)),
-        ),
-        ("ALPS_APP_PE=3 ALPS_APP_DEPTH=1", (Launcher::Alps, 3, None, None, None)),
-        (
-            "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none",
-            (Launcher::Torchrun, 3, Some(8), Some(1), Some(4)),
-        ),
-        (
-            "HOROVOD_RANK=3 HOROVOD_SIZE=8 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=4 \
-             HOROVOD_CROSS_RANK=0",
-            (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
-        ),
-        ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
-        ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
-        ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
-        ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),
-    ];
-    for (variables, expected) in table {
-        assert_eq!(known(variables), Some(expected), "{variables}");
+    for (variables, expected) in LAUNCHERS {
+        assert_eq!(known(variables), Some(*expected), "{variables}");
     }
 }
 
@@ -320,5 +329,42 @@ proptest! {
             list.clone()
         }));
         let _ = detect(&|_| Some(list.clone()));
+    }
+}
+
+#[test]
+fn a_rank_of_a_heterogeneous_job_has_its_local_rank_and_a_size_only_if_it_fits() {
+    let part = |rank, tasks| {
+        let variables = format!(
+            "SLURM_HET_SIZE=2 SLURM_STEP_ID=0 SLURM_PROCID={rank} SLURM_STEP_NUM_TASKS={tasks} \
+             SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_STEP_TASKS_PER_NODE=4"
+        );
+        known(&variables).unwrap()
+    };
+    assert_eq!(part(9, 4), (Launcher::Slurm, 9, None, Some(1), None));
+    assert_eq!(part(9, 12), (Launcher::Slurm, 9, Some(12), Some(1), None));
+    let said = error("SLURM_LOCALID=1 SLURM_JOB_ID=7");
+    assert!(said.contains("SLURM_LOCALID is set") && said.contains("SLURM_PROCID"), "{said}");
+}
+
+#[test]
+fn a_rank_is_described_with_what_its_launcher_sets() {
+    let said = |variables: &str| {
+        let look = |name: &str| {
+            let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        detect(&look).unwrap().unwrap().to_string()
+    };
+    for (variables, expected) in [
+        (
+            "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+             OMPI_COMM_WORLD_LOCAL_SIZE=4",
+            "rank 3 of 8, local rank 1 of 4 (Open MPI's mpirun)",
+        ),
+        ("PALS_RANKID=9 PALS_LOCAL_RANKID=1", "rank 9, local rank 1 (PALS)"),
+        ("PMIX_RANK=3", "rank 3, local rank unknown (a PMIx launcher)"),
+    ] {
+        assert_eq!(said(variables), expected);
     }
 }

@@ -25,6 +25,6 @@ pub struct FoundNow<'a> {
     pub finding: &'a ExploreFinding,
     /// The finding as a sentence.
     pub what: String,
-    /// The command that fixes it, if there is one.
+    /// The command that fixes it, if there is one; alternatives are on separate lines.
     pub mend: Option<String>,
 }

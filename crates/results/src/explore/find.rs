@@ -140,6 +140,8 @@ pub enum Remedy {
         nodes: NodeSet,
         /// The name of the segment.
         segment: String,
+        /// The program's command.
+        command: String,
     },
     /// Reclaim page cache on the node before allocating elsewhere.
     ReclaimOnNode,

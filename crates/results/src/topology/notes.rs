@@ -42,16 +42,23 @@ fn nearest_memory(machine: &Machine, from: NodeId) -> NodeSet {
     nodes.iter().filter(|to| Some(distance(to)) == least).collect()
 }
 
-/// Names nodes of memory without cpus, which automatic choices leave out.
+/// Names nodes of memory without cpus, which automatic choices leave out; those that only lack online
+/// cpus are named apart.
 fn without_cpus(machine: &Machine) -> Option<String> {
     let nodes = machine.memory_nodes().difference(&machine.cpu_nodes());
     if nodes.is_empty() || machine.cpu_nodes().is_empty() {
         return None;
     }
-    Some(format!(
-        "Memory without CPUs, of a device or a slower tier: node {}; --numa=auto leaves it out.",
-        list(&nodes)
-    ))
+    let has_none = |id: &NodeId| machine.node(*id).is_some_and(|node| node.cpus.is_empty());
+    let never: NodeSet = nodes.iter().filter(has_none).collect();
+    let offline = nodes.difference(&never);
+    let parts =
+        [("without CPUs, of a device or another tier", never), ("whose CPUs are offline", offline)];
+    let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
+    let parts: Vec<String> =
+        parts.map(|(what, nodes)| format!("Memory {what}: node {}", list(&nodes))).collect();
+    let leaves = if nodes.len() == 1 { "it" } else { "them" };
+    Some(format!("{}; --numa=auto leaves {leaves} out.", parts.join(". ")))
 }
 
 /// States that no node has huge pages in its pools, and the sizes of the pools, where the source has

@@ -76,7 +76,7 @@ fn every_tool_that_can_is_given_the_same_placement() {
              --reserved-memory=NODE:memory=SIZE, and a pod with resources.limits of whole cpus and \
              memory",
             "virsh numatune GUEST --mode strict --nodeset 1 --config",
-            "xl create GUEST.cfg 'cpus=\"node:1\"'",
+            "xl create GUEST.cfg 'cpus=[\"node:1\"]', with an entry for each vCPU",
         ]
     );
     let tools = |settings: &[(&str, &str)]| {

@@ -143,7 +143,11 @@ impl Placement {
             ("libvirt", format!("virsh numatune GUEST --mode {mode} --nodeset {nodes} --config"))
         });
         let node = self.nodes.as_ref().filter(|nodes| nodes.len() == 1);
-        let xl = node.map(|node| ("xl", format!("xl create GUEST.cfg 'cpus=\"node:{node}\"'")));
+        // Given as a string instead, cpus bind the vCPUs but not the memory.
+        let xl = node.map(|node| {
+            let line = format!("xl create GUEST.cfg 'cpus=[\"node:{node}\"]'");
+            ("xl", format!("{line}, with an entry for each vCPU"))
+        });
         libvirt.into_iter().chain(xl)
     }
 

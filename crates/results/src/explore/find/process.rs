@@ -227,6 +227,7 @@ fn crowding_segments(view: &ProcessView) -> impl Iterator<Item = ExploreFinding>
         let remedy = Remedy::InterleaveSegment {
             nodes: nodes.iter().chain(roomy.iter()).collect(),
             segment: segment.clone(),
+            command: view.command.clone(),
         };
         let roomy = roomy.clone();
         let problem = ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy };

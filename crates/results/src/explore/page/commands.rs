@@ -1,15 +1,17 @@
 //! Remedies as commands.
 
+use numalab_page::one_line;
+use numalab_record::shell::quoted;
 use numalab_topology::{MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::explore::Remedy;
 
-/// Returns a remedy's command, ready to copy.
+/// Returns a remedy's command, ready to copy; alternatives follow on separate lines.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
         Remedy::UseOtherNode { full, roomy } => format!(
-            "{} -- COMMAND for new programs, or migratepages PID {full} {roomy} for running ones \
-             (numastat -p lists them)",
+            "{} -- COMMAND  # new programs\n\
+             migratepages PID {full} {roomy}  # running programs: numastat -p lists them",
             numactl(MemoryPolicy::Preferred(NodeSet::from_iter([*roomy])))
         ),
         Remedy::ReservePages { node, page_bytes, pages } => format!(
@@ -30,14 +32,19 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::Interleave { nodes, command, balancing_is_off } => {
             interleave(nodes, command, *balancing_is_off)
         }
-        Remedy::InterleaveSegment { nodes, segment } => interleave_segment(nodes, segment),
-        Remedy::BindNear { device, command } => {
-            format!("start it as numalab bind --near {device} -- {command}")
+        Remedy::InterleaveSegment { nodes, segment, command } => {
+            interleave_segment(nodes, segment, &one_line(command))
         }
-        Remedy::AskForHugePages { command } => format!(
-            "start it as GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}, or to try: numalab knobs \
-             run thp_enabled=always -- {command}"
-        ),
+        Remedy::BindNear { device, command } => {
+            format!("numalab bind --near {device} -- {}", one_line(command))
+        }
+        Remedy::AskForHugePages { command } => {
+            let command = one_line(command);
+            format!(
+                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}\n\
+                 numalab knobs run thp_enabled=always -- {command}"
+            )
+        }
         Remedy::AllowHugePages => {
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()
         }
@@ -64,24 +71,44 @@ pub(super) fn command(remedy: &Remedy) -> String {
 }
 
 fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String {
-    let balance = if balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
+    let command = one_line(command);
     let placement = Placement::from(MemoryPolicy::Interleave(nodes.clone()));
-    let lines = placement.commands("COMMAND").into_iter();
-    let others = lines.filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
-    let others: String = others.map(|(tool, line)| format!("; with {tool}: {line}")).collect();
-    format!("{balance}start it as numactl {} -- {command}{others}", placement.numactl())
+    let tools = placement.commands(&command).into_iter();
+    // Those of guests and pods name no program.
+    let others = tools
+        .filter(|(tool, line)| !matches!(*tool, "numalab" | "numactl") && line.ends_with(&command));
+    let first = format!("numactl {} -- {command}", placement.numactl());
+    let lines = std::iter::once(first).chain(others.map(|(_, line)| line));
+    let balance = "sysctl kernel.numa_balancing=1  # the running program";
+    let lines: Vec<String> =
+        balancing_is_off.then(|| balance.to_owned()).into_iter().chain(lines).collect();
+    lines.join("\n")
 }
 
-fn interleave_segment(nodes: &NodeSet, segment: &str) -> String {
-    let of = match segment.strip_suffix(" (deleted)").unwrap_or(segment) {
-        file if file.starts_with("/dev/") => format!("--file={file}"),
-        _ => "--shmid=ID (of ipcs -m)".to_owned(),
+/// Interleaves a segment alone where numactl(8) can open it: a file that still has its name, or a
+/// segment of System V with a key. Others take their policy from the program that touches them.
+fn interleave_segment(nodes: &NodeSet, segment: &str, command: &str) -> String {
+    let policy = Placement::from(MemoryPolicy::Interleave(nodes.clone())).numactl();
+    let key = |name: &str| u32::from_str_radix(name.strip_prefix("/SYSV")?.get(..8)?, 16).ok();
+    let before = "before its first touch";
+    let alone = match (key(segment), segment.ends_with(" (deleted)")) {
+        // The highest byte of a key made by ftok(3) is the program's number.
+        (Some(key @ 1..), _) => Some(format!(
+            "numactl --length=SIZE --shmid={} --shm=FILE {policy}  # {before}; FILE: of the \
+             program's ftok()",
+            key >> 24
+        )),
+        (None, false) if segment.starts_with('/') => {
+            let file = quoted(segment);
+            Some(format!(
+                "numactl --length=$(stat -c %s {file}) --file={file} {policy}  # {before}"
+            ))
+        }
+        _ => None,
     };
-    format!(
-        "{} {of} before it is first touched, or the program's own option for it; all other memory \
-         stays by first touch",
-        numactl(MemoryPolicy::Interleave(nodes.clone()))
-    )
+    let all = format!("numactl {policy} -- {command}  # all of its memory");
+    let lines: Vec<String> = alone.into_iter().chain([all]).collect();
+    lines.join("\n")
 }
 
 fn numactl(policy: MemoryPolicy) -> String {
@@ -90,7 +117,10 @@ fn numactl(policy: MemoryPolicy) -> String {
 
 fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
     let anew = match is_pinned {
-        true => ", or create it again with cpus = [\"node:N\"] (Xen does not move memory)",
+        true => {
+            "\nxl destroy GUEST; xl create GUEST.cfg 'cpus=[\"node:N\"]'  # an entry for each vCPU: \
+             Xen does not move memory"
+        }
         false => "",
     };
     format!("xl vcpu-pin {guest} all node:{node}{anew}")

@@ -94,12 +94,18 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
                  threads run on {which} {nodes}"
             )
         }
-        ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy } => format!(
-            "shared memory {segment} of {} is on nodes {nodes}, where it was first touched and \
-             which have at most {} left, while nodes {roomy} have room",
-            size_words(*bytes),
-            share_words(*share)
-        ),
+        ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy } => {
+            let (which, have) = match nodes.len() {
+                1 => ("node", "has"),
+                _ => ("nodes", "have at most"),
+            };
+            format!(
+                "shared memory {segment} of {} is on {which} {nodes}, where it was first touched \
+                 and which {have} {} left; there is room on {roomy}",
+                size_words(*bytes),
+                share_words(*share)
+            )
+        }
         ProcessProblem::SwappedOut { bytes, share } => format!(
             "{} of its memory ({}) is swapped out; it comes back to the node of the thread that \
              touches it",

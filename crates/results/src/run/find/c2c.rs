@@ -90,7 +90,7 @@ pub struct NearnessFigure {
     /// The round trip of the slowest pair, in nanoseconds.
     pub slowest_ns: f64,
     /// The median spread between lines of one pair, in nanoseconds, if several lines were measured.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lines_ns: Option<f64>,
 }
 

@@ -1,0 +1,95 @@
+//! The machine that a few numbers describe: uniform, with emulated nodes, or a part of a known one.
+
+use numalab_topology::{
+    EmulatedNodes, EmulationError, EmulationSpec, Machine, UniformError, UniformMachine,
+};
+
+use crate::machine_toml::scaled;
+
+/// Default memory of an emulated node, in bytes.
+const BYTES_PER_NODE: u64 = 1 << 30;
+
+/// Reason why numbers do not describe a machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescribedError {
+    /// A uniform machine cannot have this number of cpus.
+    #[error("{cpus} cpus: {error}")]
+    Cpus {
+        /// The number.
+        cpus: u32,
+        /// The reason.
+        error: UniformError,
+    },
+    /// The emulated nodes do not fit the machine.
+    #[error(transparent)]
+    Nodes(#[from] EmulationError),
+    /// A part of a known machine has as many cpus on each of its nodes.
+    #[error("{cpus} cpus: expected a multiple of {nodes}, the nodes with cpus")]
+    Uneven {
+        /// The number of cpus.
+        cpus: u32,
+        /// The number of nodes with cpus.
+        nodes: usize,
+    },
+}
+
+/// Returns a machine with these nodes, or with one; memory is 1 GiB a node by default, or as the
+/// nodes have it.
+///
+/// # Errors
+/// [`DescribedError`] if the numbers are not consistent.
+pub fn uniform(
+    spec: Option<&EmulationSpec>,
+    cpus: u32,
+    memory_bytes: Option<u64>,
+) -> Result<Machine, DescribedError> {
+    let (nodes, of_nodes) = match spec.map(|spec| &spec.nodes) {
+        None => (1, BYTES_PER_NODE),
+        Some(EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes)) => {
+            (*nodes, u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE))
+        }
+        Some(EmulatedNodes::Listed(nodes)) => {
+            (nodes.len(), nodes.iter().map(|node| node.memory_bytes).sum())
+        }
+    };
+    let memory_bytes = memory_bytes.unwrap_or(of_nodes);
+    let packages = packages_of(spec, nodes, cpus);
+    let base = UniformMachine::of_packages(packages, cpus, memory_bytes).build();
+    let base = base.map_err(|error| DescribedError::Cpus { cpus, error })?;
+    match spec {
+        Some(spec) => Ok(spec.emulate(&base)?),
+        None => Ok(base),
+    }
+}
+
+/// Returns one package per node if all nodes get the same cpus, as in most real machines: operating
+/// systems warn of packages or caches that span nodes.
+fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
+    let explicit = spec.is_some_and(|spec| match &spec.nodes {
+        EmulatedNodes::Listed(nodes) => nodes.iter().any(|node| node.cpus.is_some()),
+        EmulatedNodes::Equal(_) | EmulatedNodes::Split(_) => false,
+    });
+    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+    let even = !explicit && nodes > 0 && nodes <= cpus && cpus.is_multiple_of(nodes);
+    if even { nodes } else { 1 }
+}
+
+/// Returns the part of a known machine with these cpus, or with this usual number on each node, and
+/// with this memory in all.
+///
+/// # Errors
+/// [`DescribedError::Uneven`] if the nodes cannot have equal shares.
+pub fn part_of(
+    known: &Machine,
+    cpus: Option<u32>,
+    usual_per_node: usize,
+    memory_bytes: u64,
+) -> Result<Machine, DescribedError> {
+    let nodes = known.cpu_nodes().len().max(1);
+    let per_node = match cpus.map(|cpus| (cpus, usize::try_from(cpus).unwrap_or(usize::MAX))) {
+        None => usual_per_node,
+        Some((_, count)) if count > 0 && count.is_multiple_of(nodes) => count / nodes,
+        Some((cpus, _)) => return Err(DescribedError::Uneven { cpus, nodes }),
+    };
+    Ok(scaled(known, per_node, memory_bytes))
+}
