@@ -9,6 +9,7 @@ use ::elf::ElfBytes;
 use ::elf::abi::PT_NOTE;
 use ::elf::endian::AnyEndian;
 use ::elf::note::Note;
+use numalab_host::bounded::{open_file, read_file};
 
 use crate::elf::is_elf;
 
@@ -23,6 +24,8 @@ const PVH_NOTE: u64 = 18;
 const LINUX_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 /// The first volume descriptor, ECMA-119 8.1.
 const ISO_MAGIC: (u64, &[u8]) = (0x8001, b"CD001");
+/// The largest kernel in ELF; one with all debugging information has a few hundred MB.
+const MOST_ELF_BYTES: u64 = 1 << 30;
 const QCOW2_MAGIC: &[u8] = b"QFI\xfb";
 const BOOT_SECTOR_MAGIC: (usize, &[u8]) = (510, &[0x55, 0xaa]);
 /// QEMU maps firmware below 4 GiB, in whole units of 64 KiB.
@@ -96,7 +99,7 @@ impl Medium {
     /// [`MediumError`].
     pub fn of(path: &Path) -> Result<Self, MediumError> {
         let failed = |source| MediumError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
+        let file = open_file(path).map_err(failed)?;
         let start = start_of(&file).map_err(failed)?;
         if at(&start, LINUX_MAGIC) {
             return Ok(Self::Linux);
@@ -104,7 +107,7 @@ impl Medium {
         if multiboot(&start) {
             return Ok(Self::Multiboot);
         }
-        if is_elf(&start) && has_pvh_note(&std::fs::read(path).map_err(failed)?) {
+        if is_elf(&start) && has_pvh_note(&read_file(path, MOST_ELF_BYTES).map_err(failed)?) {
             return Ok(Self::Pvh);
         }
         let format = DiskFormat::of_file(&file).map_err(failed)?;
@@ -143,7 +146,7 @@ impl DiskFormat {
     /// # Errors
     /// The file cannot be read.
     pub fn of(path: &Path) -> Result<Self, MediumError> {
-        let found = File::open(path).and_then(|file| Self::of_file(&file));
+        let found = open_file(path).and_then(|file| Self::of_file(&file));
         found.map_err(|source| MediumError::Io { path: path.to_owned(), source })
     }
 
@@ -244,6 +247,30 @@ mod tests {
             [word(4), word(84), word(0), word(0), length.clone(), length, word(4), word(4)];
         let magic = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
         [magic, header, sizes, segment.concat(), note].concat()
+    }
+
+    #[test]
+    fn a_pipe_and_a_device_are_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for (path, kind) in [(pipe.as_path(), "pipe"), (Path::new("/dev/zero"), "device")] {
+            let expected = format!("is a {kind}, expected a file");
+            let refused = Medium::of(path).unwrap_err().to_string();
+            assert!(refused.contains(&expected), "{refused}");
+            assert!(DiskFormat::of(path).unwrap_err().to_string().contains(&expected));
+        }
+    }
+
+    #[test]
+    fn an_elf_file_larger_than_any_kernel_is_refused_unread() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, elf_with_note(b"Xen\0", 18)).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(64 << 30).unwrap();
+        let refused = Medium::of(&path).unwrap_err().to_string();
+        assert!(refused.contains("has more than 1073741824 bytes"), "{refused}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ const PAYLOAD_LENGTH: usize = 0x24c;
 /// The first boot protocol that gives the position of the payload.
 const LEAST_PROTOCOL: u16 = 0x0208;
 const SECTOR_BYTES: usize = 512;
+/// The largest kernel; one with all drivers has a tenth of that.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Reasons why no kernel can be extracted from a kernel image.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,12 @@ pub enum VmlinuxError {
         /// Its first bytes.
         found: Vec<u8>,
     },
+    /// It is larger than any kernel.
+    #[error("the kernel has more than {most_bytes} bytes when decompressed")]
+    TooLarge {
+        /// The limit.
+        most_bytes: u64,
+    },
     /// It cannot be decompressed.
     #[error("cannot decompress the kernel: {0}")]
     Damaged(io::Error),
@@ -54,22 +62,28 @@ pub enum VmlinuxError {
 /// # Errors
 /// [`VmlinuxError`].
 pub fn of_bzimage(image: &[u8]) -> Result<Vec<u8>, VmlinuxError> {
+    kernel(image, MOST_BYTES)
+}
+
+fn kernel(image: &[u8], most_bytes: u64) -> Result<Vec<u8>, VmlinuxError> {
     let payload = payload(image)?;
-    let mut kernel = Vec::new();
-    let read = match payload {
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-            XzReader::new(payload, false).read_to_end(&mut kernel)
-        }
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => StreamingDecoder::new(payload)
-            .map_err(|error| VmlinuxError::Damaged(io::Error::other(error.to_string())))?
-            .read_to_end(&mut kernel),
-        [0x1f, 0x8b, ..] => GzDecoder::new(payload).read_to_end(&mut kernel),
+    let reader: Box<dyn Read + '_> = match payload {
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Box::new(XzReader::new(payload, false)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
+            StreamingDecoder::new(payload)
+                .map_err(|error| VmlinuxError::Damaged(io::Error::other(error.to_string())))?,
+        ),
+        [0x1f, 0x8b, ..] => Box::new(GzDecoder::new(payload)),
         other => {
             let found = other.iter().copied().take(6).collect();
             return Err(VmlinuxError::Compression { found });
         }
     };
-    read.map_err(VmlinuxError::Damaged)?;
+    let mut kernel = Vec::new();
+    reader.take(most_bytes + 1).read_to_end(&mut kernel).map_err(VmlinuxError::Damaged)?;
+    if kernel.len() as u64 > most_bytes {
+        return Err(VmlinuxError::TooLarge { most_bytes });
+    }
     Ok(kernel)
 }
 
@@ -127,6 +141,14 @@ mod tests {
     #[test]
     fn the_payload_is_found_and_decompressed() {
         assert_eq!(of_bzimage(&image_of(&gzip(b"\x7fELF kernel"))).unwrap(), b"\x7fELF kernel");
+    }
+
+    #[test]
+    fn a_payload_that_becomes_larger_than_any_kernel_is_refused() {
+        let image = image_of(&gzip(&[0; 5000]));
+        assert_eq!(kernel(&image, 5000).unwrap().len(), 5000);
+        let refused = kernel(&image, 4999).unwrap_err().to_string();
+        assert!(refused.contains("more than 4999 bytes"), "{refused}");
     }
 
     #[test]

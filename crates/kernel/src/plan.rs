@@ -12,6 +12,9 @@ use crate::command::Numa;
 use crate::memory_map::Span;
 use crate::tables::Found;
 
+/// The APIC id that addresses all cpus (Intel SDM volume 3, 11.12.9).
+const EVERY_CPU: u32 = u32::MAX;
+
 /// The machine as the kernel sees it, and as it is described to the frame allocator.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -165,6 +168,11 @@ fn emulate(nodes: EmulatedNodes, base: &Machine) -> Result<Machine, EmulationErr
 /// Keeps the cpus that can be started, and gives each a node.
 fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Finding>) {
     machine.cpus.retain(|cpu| cpu.online && cpu.apic_id.is_some());
+    // A signal to this id would reset every cpu, the running one included.
+    if machine.cpus.extract_if(.., |cpu| cpu.apic_id == Some(EVERY_CPU)).count() > 0 {
+        let place = alloc::format!("cpu with APIC id {EVERY_CPU}");
+        say(findings, "cpu-broadcast-id", &place, "its id means every cpu: it is not started");
+    }
     if !machine.cpus.iter().any(|cpu| cpu.apic_id == Some(boot_apic_id)) {
         if !machine.cpus.is_empty() {
             let place = alloc::format!("cpu with APIC id {boot_apic_id}");

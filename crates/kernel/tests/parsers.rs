@@ -125,6 +125,17 @@ fn plan_is_sound(memory: &Memory, rsdp: Option<u64>) -> Plan {
     plan
 }
 
+/// A signal to this id would reset every cpu, the running one included.
+#[test]
+fn a_cpu_with_the_id_of_all_cpus_is_not_started() {
+    let mut machine = two_nodes();
+    machine.cpus[3].apic_id = Some(u32::MAX);
+    let plan = plan_is_sound(&firmware(&machine), Some(BASE));
+    let ids: Vec<u32> = plan.machine.cpus.iter().filter_map(|cpu| cpu.apic_id).collect();
+    assert_eq!(ids, [0, 1, 2]);
+    assert!(plan.findings.iter().any(|finding| finding.code == "cpu-broadcast-id"));
+}
+
 #[test]
 fn a_loaders_information_is_read() {
     let info = BootInfo::pvh(&pvh(), BASE).expect("sound");

@@ -114,6 +114,9 @@ struct Found {
     placement: Placement,
 }
 
+/// The results of a rank for one size, or the reason why they do not count: it moved.
+type Measured = Result<Found, String>;
+
 /// The surroundings of one rank.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
@@ -185,21 +188,21 @@ fn measure(
     finish(team, around, plan, ledger)
 }
 
-/// Measures one size with all ranks, and checks that none has moved.
+/// Measures one size with all ranks. One that has moved loses its results of this size only.
 fn measure_size(
     team: &mut Team,
     settled: &mut Settled,
     plan: &SessionPlan,
     (size_bytes, shared): (u64, &[SharedCell]),
-) -> Result<Vec<Found>, SessionError> {
+) -> Result<Vec<Measured>, SessionError> {
     let Settled { context, pinned, buffer, seat } = settled;
     let own = shared.iter().find(|shared| shared.ranks.contains(&team.rank()));
     let id = own.map_or(CellId(String::new()), |shared| shared.cell.id.clone());
     let worker = Worker { plan, context, host: &seat.host };
     let samples = worker.measure(team, buffer, size_bytes, &id)?;
-    let still = buffer.claim().prove(context, pinned).map_err(SessionError::from);
-    let placement = agree(team, still)?;
-    gather(team, &Found { samples, placement })
+    let still = buffer.claim().prove(context, pinned);
+    let found = still.map(|placement| Found { samples, placement });
+    gather(team, &found.map_err(|moved| moved.to_string()))
 }
 
 /// Fails on every rank if it failed on one.
@@ -254,10 +257,16 @@ fn deliver(
     ledger: Ledger,
     memory: String,
 ) -> Result<Findings, SessionError> {
-    let Ledger { csv, recorder, .. } = ledger;
+    let Ledger { csv, recorder, moved, .. } = ledger;
     let document = recorder.document();
-    let table = document.rank_table().ok_or(SessionError::Nothing)?;
+    let table = document.rank_table().ok_or_else(|| SessionError::Nothing {
+        reason: moved.clone().unwrap_or_else(|| "expected at least one".to_owned()),
+    })?;
     if let Some(csv) = csv {
+        // With its name the table would count as complete, and would not be measured again.
+        if let Some(reason) = moved {
+            return Err(SessionError::Incomplete { part: csv.part().to_owned(), reason });
+        }
         let json = (around.render)(&document);
         let json = json.map_err(|error| SessionError::Message(error.to_string()))?;
         csv.finish(&json, &table)?;

@@ -1,6 +1,6 @@
 //! A worker's memory, and the proof of the placement of both.
 
-use numalab_host::{Mapping, Pinned, Span, prove_within};
+use numalab_host::{Mapping, MemoryLimit, Pinned, Root, Span, prove_within};
 use numalab_membench::Line;
 use numalab_record::{Pages, Placement};
 use numalab_topology::{CpuId, MemoryPolicy, NodeId, NodeSet};
@@ -65,13 +65,11 @@ impl Buffer {
         pages: Pages,
         source: MemorySource,
     ) -> Result<Self, MeasureError> {
-        let limit = numalab_host::MemoryLimit::read(&numalab_host::Root::live())?;
         let node = match source {
             MemorySource::Node(node) => Some(node),
             MemorySource::Policy(_) => None,
         };
-        // Checked before mapping: running out of memory would end the whole run.
-        limit.check(size_bytes, node)?;
+        check_memory(size_bytes, pages, node)?;
         let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let mut mapping = Mapping::new(size, pages)?;
         if let Some(node) = node {
@@ -115,6 +113,19 @@ impl Buffer {
         let count = count.min(lines.len());
         Ok(&mut lines[..count])
     }
+}
+
+/// Checks whether `bytes`, the sum of all buffers alive at once, may be allocated: without memory
+/// the kernel would end the whole run.
+///
+/// # Errors
+/// [`MeasureError::Host`] if this process may not use so much memory.
+pub fn check_memory(bytes: u64, pages: Pages, node: Option<NodeId>) -> Result<(), MeasureError> {
+    // Reserved huge pages are counted by their pools.
+    if pages != Pages::Transparent && !pages.is_small() {
+        return Ok(());
+    }
+    Ok(MemoryLimit::read(&Root::live())?.check(bytes, node)?)
 }
 
 /// Pins the calling thread to `cpu` until the guard is dropped.
@@ -162,5 +173,22 @@ impl MemoryClaim {
             pages_per_node: proof.pages_per_node,
             bytes_per_page_size: proof.bytes_per_page_size,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_memory_than_there_is_is_refused_and_reserved_pages_are_left_to_their_pool() {
+        let all = |pages| check_memory(u64::MAX, pages, None);
+        for pages in [Pages::BASE_4K, Pages::Transparent] {
+            let said = all(pages).unwrap_err().to_string();
+            assert!(said.contains("may be used"), "{said}");
+        }
+        for pages in [Pages::HUGE_2M, Pages::HUGE_1G] {
+            all(pages).unwrap();
+        }
     }
 }

@@ -12,7 +12,6 @@ pub mod loaded;
 
 use std::time::Duration;
 
-use numalab_host::{MemoryLimit, Root};
 use numalab_record::{Cell, Experiment};
 
 use crate::context::MeasureContext;
@@ -109,11 +108,6 @@ fn filling(bytes: u64) -> Duration {
 
 fn per_gib(time: Duration, bytes: u64) -> Duration {
     time.mul_f64(bytes as f64 / (1_u64 << 30) as f64)
-}
-
-/// Checks whether `bytes`, the sum of all buffers alive at once, may be allocated.
-fn check_sum(bytes: u64) -> Result<(), MeasureError> {
-    Ok(MemoryLimit::read(&Root::live())?.check(bytes, None)?)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ mod team;
 mod test_machines;
 mod tiering;
 
-pub use buffer::{Buffer, MemoryClaim, MemorySource};
+pub use buffer::{Buffer, MemoryClaim, MemorySource, check_memory};
 pub use chase::{BuiltChase, ChaseOrder, Windows};
 pub use context::{BudgetClock, MeasureContext, Settings};
 pub use error::MeasureError;

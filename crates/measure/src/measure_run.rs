@@ -8,7 +8,9 @@ use numalab_record::{
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
 
+use crate::error::MeasureError;
 use crate::kind::MEASURED_BEYOND_CACHES;
+use crate::plan::check_plan;
 use crate::scope::{Scope, ScopeError};
 use crate::survey::Survey;
 
@@ -58,6 +60,14 @@ impl<'a> MeasurePlan<'a> {
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);
         let beyond_bytes = other.and_then(|other| other.run.plan.iter().find_map(size));
         Self { beyond_bytes: beyond_bytes.or(self.beyond_bytes), ..self }
+    }
+
+    /// Fails if nothing of the curve can be measured, for lack of pages of the chosen size.
+    ///
+    /// # Errors
+    /// The reason of its first cell.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        check_plan(&self.survey.curve(BEYOND_CACHES_BYTES))
     }
 
     /// Returns the latency curve over sizes on the first cpu, and the core. The largest size is

@@ -75,7 +75,8 @@ pub fn send(to: u32, signal: Signal) -> bool {
     };
     if is_x2apic() {
         let word = u64::from(to) << 32 | u64::from(command);
-        // SAFETY: the interrupt command register; the caller chooses the target.
+        // SAFETY: the interrupt command register. `to` is the id of one cpu, never that of all
+        // (`Plan` leaves it out), so that INIT does not reset the running one.
         unsafe { Msr::new(0x830).write(word) };
         return true;
     }

@@ -21,6 +21,8 @@ const PRESENT_WRITABLE: u64 = 3;
 const LARGE: u64 = 1 << 7;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 const BLOCK_BYTES: u64 = 2 << 20;
+/// The addresses of one table of blocks.
+const MOST_PIECE_BYTES: u64 = 1 << 30;
 
 /// A cpu's own stretch of addresses. Only that cpu uses it, so only its own translations have to be
 /// flushed.
@@ -47,7 +49,9 @@ impl Window {
     }
 
     /// Maps frames after those already mapped, [`WINDOW_BYTES`] at most in all; all pieces have one
-    /// size, a power of two. Tables come from the cpu's own node.
+    /// size, a power of two up to 1 GiB. Tables come from the cpu's own node. On an error none of
+    /// the frames is mapped: the entries of a piece are in one table, and only the first of them
+    /// can lack it.
     pub fn push(
         &mut self,
         allocator: Allocator,
@@ -55,6 +59,7 @@ impl Window {
         frames: &Run,
     ) -> Result<(), AllocError> {
         let bytes = frames.frames() * 4096;
+        assert!(bytes <= MOST_PIECE_BYTES, "a piece in two tables");
         assert!(self.mapped_bytes + bytes <= WINDOW_BYTES, "a window is full");
         let page = bytes.min(BLOCK_BYTES);
         let (leaf, flags) = match page {

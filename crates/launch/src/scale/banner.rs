@@ -1,17 +1,41 @@
 //! The suite's text log, which other programs parse and so keeps to the suite's wording.
 
+use numalab_formats::ReadError;
 use numalab_formats::architecture::Architecture;
+use numalab_record::shell::command_line;
 
+use super::directory::ResultDirectory;
+use super::line::Line;
 use super::manifest::Manifest;
 use super::step::Step;
 
-const RULE: &str =
+/// The line between parts of the log.
+pub(super) const RULE: &str =
     "================================================================================";
 const THIN: &str =
     "--------------------------------------------------------------------------------";
 
+/// Returns the log of a run that starts nothing: the steps that have no result in `directory`.
+///
+/// # Errors
+///
+/// [`ReadError`] if the manifest's architecture is damaged.
+pub fn dry_run(line: &Line<'_>, directory: Option<&ResultDirectory>) -> Result<String, ReadError> {
+    let manifest = line.manifest;
+    let architecture = manifest.architecture()?;
+    let mut text = opening(&architecture);
+    let end = manifest.workload.file_end();
+    let is_done = |step: &Step| directory.is_some_and(|directory| directory.has(step, end));
+    for step in manifest.steps.iter().filter(|step| !is_done(step)) {
+        let command = command_line(&line.words(step));
+        text.push_str(&step_heading(manifest, step, &command));
+        text.push_str(&format!("{RULE}\n"));
+    }
+    Ok(text + &closing(manifest, &architecture, true))
+}
+
 /// Returns the head of the log: the architecture as read from its file.
-pub fn opening(architecture: &Architecture) -> String {
+pub(super) fn opening(architecture: &Architecture) -> String {
     let Architecture { system, partition, ccds_per_numa, skip_cores, machine } = architecture;
     let skipped = if skip_cores.is_empty() {
         "No SKIP_CORES directive found, using all cores".to_owned()
@@ -29,7 +53,7 @@ pub fn opening(architecture: &Architecture) -> String {
 }
 
 /// Returns the heading of a step; `command` is its launch line.
-pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
+pub(super) fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
     let list = |items: Vec<String>| items.join(",");
     let head = format!("[ {} RANKS ]", step.ranks);
     let domains = list(manifest.domains.iter().map(ToString::to_string).collect());
@@ -45,7 +69,7 @@ pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
 }
 
 /// Returns the end of the log.
-pub fn closing(manifest: &Manifest, architecture: &Architecture, dry_run: bool) -> String {
+pub(super) fn closing(manifest: &Manifest, architecture: &Architecture, dry_run: bool) -> String {
     let Architecture { system, partition, ccds_per_numa, machine, .. } = architecture;
     let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
     let ranges: String = machine

@@ -1,7 +1,7 @@
 //! The result directory of a scaling run.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{create_unique_directory, write_atomically};
@@ -144,15 +144,6 @@ impl ResultDirectory {
             Ok(file) => Ok((path, file)),
             Err(error) => Err(DirectoryError::Write { path, error }),
         }
-    }
-
-    /// Appends to the text log.
-    ///
-    /// # Errors
-    /// [`DirectoryError::Write`].
-    pub fn append_log(&self, text: &str) -> Result<(), DirectoryError> {
-        let (path, mut file) = self.log()?;
-        file.write_all(text.as_bytes()).map_err(|error| DirectoryError::Write { path, error })
     }
 
     /// Writes a file atomically.

@@ -2,121 +2,19 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
-
+use super::launcher::{LauncherChoice, Workload};
+use super::manifest::Manifest;
 use super::step::Step;
-
-/// The launcher that starts the ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum LauncherChoice {
-    /// `srun` within a SLURM job or if it is installed, else numalab.
-    Auto,
-    /// numalab itself, on this machine.
-    Local,
-    /// `mpirun`, on this machine.
-    Mpirun,
-    Srun,
-}
-
-impl fmt::Display for LauncherChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Auto => "auto",
-            Self::Local => "local",
-            Self::Mpirun => "mpirun",
-            Self::Srun => "srun",
-        })
-    }
-}
-
-/// The workload of each rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Workload {
-    /// `numalab latency`.
-    Latency,
-    /// `numalab bandwidth`.
-    Bandwidth,
-    /// A shell command, whose output is kept.
-    Command(String),
-}
-
-impl std::str::FromStr for Workload {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "latency" => Self::Latency,
-            "bandwidth" => Self::Bandwidth,
-            command => Self::Command(command.to_owned()),
-        })
-    }
-}
-
-impl Workload {
-    /// Returns the suffix of the file that a finished step leaves, after the step's stem.
-    pub fn file_end(&self) -> &'static str {
-        match self {
-            Self::Latency | Self::Bandwidth => "csv",
-            Self::Command(_) => "out",
-        }
-    }
-}
-
-/// Reason why a launcher cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchError {
-    /// The program is not installed.
-    #[error("`{program}` is not in PATH: {remedy}")]
-    NoProgram {
-        program: &'static str,
-        /// The way to install it.
-        remedy: &'static str,
-    },
-}
-
-impl LauncherChoice {
-    /// Returns the launcher that `Auto` selects here, or the launcher itself.
-    ///
-    /// # Errors
-    ///
-    /// [`LaunchError::NoProgram`] if its program is not in `PATH`.
-    pub fn resolve(self) -> Result<Self, LaunchError> {
-        let is_there = |program: &str| numalab_host::on_path(program).is_some();
-        match self {
-            Self::Auto if is_there("srun") => Ok(Self::Srun),
-            Self::Auto => Ok(Self::Local),
-            Self::Srun if !is_there("srun") => Err(LaunchError::NoProgram {
-                program: "srun",
-                remedy: "apt-get install slurm-client, or --launcher local",
-            }),
-            Self::Mpirun if !is_there("mpirun") => Err(LaunchError::NoProgram {
-                program: "mpirun",
-                remedy: "apt-get install openmpi-bin (or mpich), or --launcher local",
-            }),
-            other => Ok(other),
-        }
-    }
-}
 
 /// The common parts of all steps' launch lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
+    /// The run of which it launches a step.
+    pub manifest: &'a Manifest,
     /// The launcher; never `Auto`.
     pub launcher: LauncherChoice,
     /// The path of this program.
     pub numalab: &'a str,
-    /// The workload of each rank.
-    pub workload: &'a Workload,
-    /// The sizes as typed.
-    pub sizes: &'a str,
-    /// Options for every rank's command.
-    pub options: &'a [String],
-    /// True if the cores' second threads are used.
-    pub with_smt: bool,
     /// True if this process is in a SLURM job: otherwise each launch allocates a node.
     pub in_job: bool,
 }
@@ -136,7 +34,7 @@ impl Line<'_> {
                 }
                 add(&["srun", "--unbuffered", "--nodes", "1", "--ntasks", &ranks]);
                 add(&[&format!("--cpu-bind=map_cpu:{cpus}")]);
-                if !self.with_smt {
+                if !self.manifest.with_smt {
                     add(&["--hint=nomultithread"]);
                 }
                 add(&[self.numalab, "bind"]);
@@ -151,14 +49,15 @@ impl Line<'_> {
             }
         }
         add(&[&format!("--numa={}", list(step.nodes.iter())), "--"]);
-        match self.workload {
+        match &self.manifest.workload {
             Workload::Command(command) => add(&["sh", "-c", command]),
             Workload::Latency => {}
             Workload::Bandwidth => add(&[self.numalab, "bandwidth"]),
         }
-        if !matches!(self.workload, Workload::Command(_)) {
-            add(&[&format!("--size={}", self.sizes), &format!("--csv={}.csv", step.stem)]);
-            words.extend(self.options.iter().cloned());
+        if !matches!(self.manifest.workload, Workload::Command(_)) {
+            let sizes = &self.manifest.memory_sizes;
+            add(&[&format!("--size={sizes}"), &format!("--csv={}.csv", step.stem)]);
+            words.extend(self.manifest.options.iter().cloned());
         }
         words
     }
@@ -172,6 +71,7 @@ fn list<T: fmt::Display>(items: impl Iterator<Item = T>) -> String {
 mod tests {
     use numalab_topology::{CpuId, NodeId};
 
+    use super::super::step::Mode;
     use super::*;
 
     fn line(launcher: LauncherChoice, workload: &Workload, in_job: bool) -> String {
@@ -182,15 +82,23 @@ mod tests {
             nodes: vec![NodeId(3), NodeId(5)],
             stem: "interleaved_domains3,5_2ranks_8MB".to_owned(),
         };
-        let line = Line {
+        let manifest = Manifest {
+            schema: String::new(),
+            system: String::new(),
+            partition: String::new(),
+            mode: Mode::Interleaved,
+            domains: Vec::new(),
+            memory_sizes: "8".to_owned(),
+            sizes_bytes: Vec::new(),
             launcher,
-            numalab: "numalab",
-            workload,
-            sizes: "8",
-            options: &[],
+            workload: workload.clone(),
+            options: Vec::new(),
             with_smt: false,
-            in_job,
+            label: None,
+            arch: String::new(),
+            steps: Vec::new(),
         };
+        let line = Line { manifest: &manifest, launcher, numalab: "numalab", in_job };
         numalab_record::shell::command_line(&line.words(&step))
     }
 

@@ -7,7 +7,7 @@ use numalab_topology::NodeId;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-use super::line::{LauncherChoice, Workload};
+use super::launcher::{LauncherChoice, Workload};
 use super::step::{Mode, Step};
 
 /// A scaling run, as stored in `scale.json`.

@@ -6,13 +6,14 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, terminate_with_parent, users_program};
+use numalab_formats::ReadError;
+use numalab_host::{ErrorClass, Interrupt, terminate_with_parent, users_program};
 use numalab_record::shell::command_line;
 
-use super::banner::step_heading;
+use super::banner::{RULE, closing, opening, step_heading};
 use super::directory::{DirectoryError, ResultDirectory};
-use super::line::{Line, Workload};
-use super::manifest::Manifest;
+use super::launcher::Workload;
+use super::line::Line;
 use super::step::Step;
 
 /// Consecutive failed steps after which the run gives up, as the node has probably failed.
@@ -32,24 +33,38 @@ pub enum RunError {
         /// The system's error.
         error: io::Error,
     },
+    /// The manifest's architecture is damaged.
+    #[error(transparent)]
+    Architecture(#[from] ReadError),
+    /// Some steps have no result.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+impl RunError {
+    /// Returns the class of the error, which decides the exit code.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Architecture(_) => ErrorClass::BadInput,
+            _ => ErrorClass::Failed,
+        }
+    }
 }
 
 /// The results of the steps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+#[derive(Default)]
+struct Tally {
     /// Number of steps with a result, including those of earlier runs.
-    pub done: usize,
+    done: usize,
     /// The numbers of ranks of the failed steps.
-    pub failed: Vec<usize>,
+    failed: Vec<usize>,
     /// True if a signal ended the run.
-    pub interrupted: bool,
+    interrupted: bool,
 }
 
 /// A run of the steps that have no result yet.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// The run's manifest.
-    pub manifest: &'a Manifest,
     /// The directory for the results.
     pub directory: &'a ResultDirectory,
     /// The common parts of the launch lines.
@@ -65,12 +80,43 @@ impl Runner<'_> {
     ///
     /// # Errors
     ///
-    /// [`RunError`] if nothing can be written or launched; existing results are kept.
-    pub fn run(&self) -> Result<Tally, RunError> {
+    /// [`RunError`] if nothing can be written or launched, or if steps fail; results are kept.
+    pub fn run(&self) -> Result<(), RunError> {
+        let manifest = self.line.manifest;
+        let architecture = manifest.architecture()?;
+        self.log(&opening(&architecture))?;
+        let tally = self.steps()?;
+        self.log(&closing(manifest, &architecture, false))?;
+        if tally.done == manifest.steps.len() {
+            return self.log(&format!("Benchmarks completed successfully\n{RULE}\n"));
+        }
+        let message = self.incomplete(&tally);
+        self.log(&format!("{message}\n"))?;
+        Err(RunError::Incomplete(message))
+    }
+
+    /// Says why steps have no result, and how to go on.
+    fn incomplete(&self, tally: &Tally) -> String {
+        let why = if tally.interrupted {
+            "interrupted".to_owned()
+        } else {
+            let failed: Vec<String> = tally.failed.iter().map(ToString::to_string).collect();
+            let (failed, log) = (failed.join(", "), self.directory.log_path());
+            format!("the steps of {failed} ranks failed ({} has the reason)", log.display())
+        };
+        let (all, path) = (self.line.manifest.steps.len(), self.directory.path().display());
+        format!(
+            "{why}; {} of {all} steps have their results in {path}; finish them with:\n  \
+             numalab scale --resume {path}",
+            tally.done
+        )
+    }
+
+    fn steps(&self) -> Result<Tally, RunError> {
         let mut tally = Tally::default();
         let mut in_a_row = 0;
-        for step in &self.manifest.steps {
-            if self.directory.has(step, self.manifest.workload.file_end()) {
+        for step in &self.line.manifest.steps {
+            if self.directory.has(step, self.line.manifest.workload.file_end()) {
                 tally.done += 1;
                 continue;
             }
@@ -100,7 +146,7 @@ impl Runner<'_> {
         let (log_path, log) = self.directory.log()?;
         let log = Mutex::new(log);
         let failed = |error| DirectoryError::Write { path: log_path.clone(), error };
-        self.say(&log, &step_heading(self.manifest, step, &command)).map_err(failed)?;
+        self.say(&log, &step_heading(self.line.manifest, step, &command)).map_err(failed)?;
         let mut launcher = users_program(&words[0], &words[1..]);
         launcher
             .current_dir(self.directory.path())
@@ -111,16 +157,16 @@ impl Runner<'_> {
         terminate_with_parent(&mut launcher);
         let mut child = launcher.spawn().map_err(|error| RunError::Launch { command, error })?;
         let (status, printed) = self.follow(&mut child, &log).map_err(failed)?;
-        if let (Workload::Command(_), true) = (&self.manifest.workload, status.success()) {
+        if let (Workload::Command(_), true) = (&self.line.manifest.workload, status.success()) {
             self.directory.write_whole(&format!("{}.out", step.stem), &printed)?;
         }
-        let done = self.directory.has(step, self.manifest.workload.file_end());
+        let done = self.directory.has(step, self.line.manifest.workload.file_end());
         let verdict = match (status.success(), done) {
             (true, true) => "Benchmark completed successfully".to_owned(),
             (true, false) => "Benchmark ended without a result".to_owned(),
             (false, _) => format!("Benchmark failed: {status}"),
         };
-        let end = format!("\n[ {} RANKS ] {verdict}\n{}\n", step.ranks, "=".repeat(80));
+        let end = format!("\n[ {} RANKS ] {verdict}\n{RULE}\n", step.ranks);
         self.say(&log, &end).map_err(failed)?;
         Ok(status.success() && done)
     }
@@ -173,6 +219,12 @@ impl Runner<'_> {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    fn log(&self, text: &str) -> Result<(), RunError> {
+        let (path, log) = self.directory.log()?;
+        let said = self.say(&Mutex::new(log), text);
+        Ok(said.map_err(|error| DirectoryError::Write { path, error })?)
     }
 
     fn say(&self, log: &Mutex<File>, text: &str) -> io::Result<()> {

@@ -80,15 +80,14 @@ fn experiment(ranks: &[usize], seats: &[Seat], plan: &SessionPlan, size_bytes: u
     }
 }
 
-/// Returns the finished cell of some ranks: their windows summed, since they streamed during the
+/// Returns the finished cell of its ranks: their windows summed, since they streamed during the
 /// same intervals, and each rank's part. Ranks take a fixed number of windows; whether that was
 /// enough is checked afterwards.
 pub(super) fn finished(
     shared: &SharedCell,
-    found: &[Found],
+    team: &[&Found],
     precision: f64,
 ) -> (Finished, Vec<Sample>) {
-    let team: Vec<&Found> = shared.ranks.iter().map(|&rank| &found[rank]).collect();
     let windows = team.iter().map(|found| found.samples.len()).min().unwrap_or(0);
     let sum = |index: usize| {
         let all = || team.iter().map(move |found| &found.samples[index]);
@@ -118,7 +117,7 @@ pub(super) fn finished(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use numalab_measure::StreamRules;
     use numalab_record::{AccessPattern, IsaName, Placement, ProofMethod, StreamKernel};
     use numalab_topology::{CpuId, NodeId};
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
     use numalab_host::base_pages;
 
-    fn seat(host: &str, cpu: u32) -> Seat {
+    pub fn seat(host: &str, cpu: u32) -> Seat {
         let placement = Placement {
             cpu: CpuId(cpu),
             cpu_node: Some(NodeId(0)),
@@ -143,7 +142,7 @@ mod tests {
     }
 
     /// Returns the results of a rank with these rates in two windows, the second one disturbed.
-    fn found(seat: &Seat, rates: [f64; 2]) -> Found {
+    pub fn found(seat: &Seat, rates: [f64; 2]) -> Found {
         let sample = |(index, value): (u32, f64)| Sample {
             cell: CellId("own".to_owned()),
             metric: Metric::Bandwidth,
@@ -158,7 +157,7 @@ mod tests {
         Found { samples, placement: seat.placement.clone() }
     }
 
-    fn streams(serial: bool) -> SessionPlan {
+    pub fn streams(serial: bool) -> SessionPlan {
         let (kernel, pattern) = (StreamKernel::Read, AccessPattern::Sequential);
         SessionPlan {
             work: Work::Bandwidth(StreamRules { kernel, pattern, isa: IsaName("avx2".to_owned()) }),
@@ -184,7 +183,7 @@ mod tests {
         let rates = [[1.0, 2.0], [3.0, 5.0], [7.0, 7.0]];
         let found: Vec<Found> =
             seats.iter().zip(rates).map(|(seat, rates)| found(seat, rates)).collect();
-        let (finished, samples) = finished(a, &found, 0.01);
+        let (finished, samples) = finished(a, &[&found[0], &found[1]], 0.01);
         let values = |metric: Metric| -> Vec<f64> {
             let of = samples.iter().filter(|sample| sample.metric == metric);
             of.map(|sample| sample.value).collect()

@@ -79,6 +79,13 @@ pub enum SessionError {
         /// The system's error.
         error: io::Error,
     },
+    /// A rank moved, so the table lacks a size.
+    #[error("{reason}; the other rows are kept in {}", .part.display())]
+    Incomplete {
+        /// The file of complete rows.
+        part: PathBuf,
+        reason: String,
+    },
     /// Another run is writing the same result.
     #[error("{}: another run is writing to it: wait until it ends, or stop it", .path.display())]
     InUse {
@@ -89,8 +96,8 @@ pub enum SessionError {
     #[error("rank {rank} failed: {message}")]
     Other { rank: usize, message: String },
     /// The run has no cell of any rank.
-    #[error("no size was measured: expected at least one")]
-    Nothing,
+    #[error("no size was measured: {reason}")]
+    Nothing { reason: String },
     /// A message between ranks cannot be decoded.
     #[error("a message of another rank cannot be read: {0}")]
     Message(String),
@@ -112,11 +119,12 @@ impl SessionError {
                 ErrorClass::BadInput
             }
             Self::NotAsMapped { .. }
+            | Self::Incomplete { .. }
             | Self::InUse { .. }
             | Self::Create { .. }
             | Self::Write { .. }
             | Self::Other { .. }
-            | Self::Nothing
+            | Self::Nothing { .. }
             | Self::Message(_) => ErrorClass::Failed,
         }
     }

@@ -42,6 +42,11 @@ impl PartialCsv {
         Ok(Self { path: path.to_owned(), part, file })
     }
 
+    /// Returns its temporary name.
+    pub fn part(&self) -> &Path {
+        &self.part
+    }
+
     /// Appends a row with each rank's mean, and syncs it.
     pub fn row(&mut self, size_bytes: u64, means: &[f64]) -> Result<(), SessionError> {
         let before = self.file.metadata().map_or(0, |metadata| metadata.len());

@@ -5,13 +5,15 @@ use numalab_record::{Finished, Launch, Outcome, RankSeat, mean_of};
 
 use super::cells::{self, SharedCell};
 use super::files::PartialCsv;
-use super::{Begin, Found, Seat, SessionError, SessionPlan, Surroundings, Work};
+use super::{Begin, Found, Measured, Seat, SessionError, SessionPlan, Surroundings, Work};
 use crate::team::Team;
 
 /// The records that rank 0 writes, size by size.
 pub(super) struct Ledger {
     pub csv: Option<PartialCsv>,
     pub recorder: RunRecorder,
+    /// The reason why the results of the first rank that moved do not count.
+    pub moved: Option<String>,
     /// The start of each rank in nanoseconds after that of the first rank on its host.
     late_ns: Vec<u64>,
     precision: f64,
@@ -30,26 +32,41 @@ impl Ledger {
         recorder.extend_plan(&cells).map_err(MeasureError::from)?;
         let csv = plan.csv.as_ref().map(|csv| PartialCsv::create(csv, team.size())).transpose()?;
         let late_ns = seats.iter().map(|seat| late_ns(seat, seats)).collect();
-        Ok(Self { csv, recorder, late_ns, precision: plan.precision })
+        Ok(Self { csv, recorder, moved: None, late_ns, precision: plan.precision })
     }
 
-    /// Writes the results of one size: a row, and its cells with their samples.
+    /// Writes the results of one size: a row, and its cells with their samples. A cell with a rank
+    /// that moved fails, and the CSV then has no row for the size.
     pub fn add(
         &mut self,
         size_bytes: u64,
         shared: &[SharedCell],
-        mut found: Vec<Found>,
+        mut found: Vec<Measured>,
     ) -> Result<(), SessionError> {
-        let means: Vec<f64> = found.iter().map(|found| mean_of(&found.samples)).collect();
-        if let Some(csv) = &mut self.csv {
+        let mean = |found: &Measured| found.as_ref().ok().map(|found| mean_of(&found.samples));
+        let means: Option<Vec<f64>> = found.iter().map(mean).collect();
+        if let (Some(csv), Some(means)) = (&mut self.csv, means) {
             csv.row(size_bytes, &means)?;
         }
         for (found, late_ns) in found.iter_mut().zip(&self.late_ns) {
-            found.samples.iter_mut().for_each(|sample| sample.start_ns += late_ns);
+            let samples = found.iter_mut().flat_map(|found| &mut found.samples);
+            samples.for_each(|sample| sample.start_ns += late_ns);
         }
+        let of_rank = |rank: &usize| match &found[*rank] {
+            Ok(found) => Ok(found),
+            Err(moved) => Err(format!("rank {rank}: {moved}")),
+        };
         for shared in shared {
-            let (finished, samples) = cells::finished(shared, &found, self.precision);
-            self.recorder.record(&finished, &samples).map_err(MeasureError::from)?;
+            match shared.ranks.iter().map(of_rank).collect::<Result<Vec<&Found>, String>>() {
+                Ok(team) => {
+                    let (finished, samples) = cells::finished(shared, &team, self.precision);
+                    self.recorder.record(&finished, &samples).map_err(MeasureError::from)?;
+                }
+                Err(reason) => {
+                    self.lose(std::slice::from_ref(shared), &reason)?;
+                    self.moved.get_or_insert(reason);
+                }
+            }
         }
         Ok(())
     }
@@ -95,5 +112,71 @@ fn launch_of(
         warmup,
         ranks: seats.iter().map(seat).collect(),
         teams,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use numalab_record::{Environment, Kind, Run};
+    use numalab_topology::Machine;
+
+    use super::super::cells::tests::{found, seat, streams};
+    use super::*;
+
+    fn run() -> Run {
+        Run {
+            schema: Kind::Run.into(),
+            name: "bandwidth".to_owned(),
+            label: None,
+            version: "1.2.3".to_owned(),
+            command: Vec::new(),
+            started_unix_ms: 0,
+            seed: 0,
+            precision: 0.01,
+            budget_ns: 0,
+            environment: Environment::default(),
+            machine: Machine::default(),
+            survey: None,
+            launch: None,
+            plan: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_rank_that_moved_loses_its_cell_of_that_size_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        let seats = [seat("a", 0), seat("a", 1)];
+        let mut plan = streams(true);
+        plan.sizes_bytes = vec![1 << 20, 2 << 20];
+        let all = cells::cells(&seats, &cells::teams(&seats, &plan), &plan);
+        let mut recorder = RunRecorder::in_memory(run());
+        recorder
+            .extend_plan(&all.iter().flatten().map(|of| of.cell.clone()).collect::<Vec<_>>())
+            .unwrap();
+        let csv = Some(PartialCsv::create(&path, 2).unwrap());
+        let late_ns = vec![0, 50];
+        let mut ledger = Ledger { csv, recorder, moved: None, late_ns, precision: 0.01 };
+        let of_rank = |size: usize, rank: usize| {
+            let mut found = found(&seats[rank], [1.0, 2.0]);
+            for sample in &mut found.samples {
+                sample.cell = all[size][rank].cell.id.clone();
+            }
+            Ok(found)
+        };
+        let moved = Err("pinned to cpu 0, but runs on cpu 1".to_owned());
+        ledger.add(1 << 20, &all[0], vec![moved, of_rank(0, 1)]).unwrap();
+        ledger.add(2 << 20, &all[1], vec![of_rank(1, 0), of_rank(1, 1)]).unwrap();
+        let document = ledger.recorder.document();
+        let reason = "rank 0: pinned to cpu 0, but runs on cpu 1".to_owned();
+        assert_eq!(ledger.moved, Some(reason.clone()));
+        assert_eq!(document.cells[0].ended, Some(Outcome::Failed { reason }));
+        let counts: Vec<usize> = document.cells.iter().map(|cell| cell.samples.len()).collect();
+        assert_eq!(counts, [0, 2, 2, 2]);
+        assert_eq!(document.cells[1].samples[0].start_ns, 50);
+        let rows = fs::read_to_string(directory.path().join("a.csv.part")).unwrap();
+        assert_eq!(rows, "size (MB),0,1\n2,1.50,1.50\n");
     }
 }

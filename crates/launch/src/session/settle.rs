@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use numalab_host::{Interrupt, Pinned, process_policy};
-use numalab_measure::{Buffer, MeasureContext, MeasureError, MemorySource, Scope, Settings};
+use numalab_measure::{
+    Buffer, MeasureContext, MeasureError, MemorySource, Scope, Settings, check_memory,
+};
 use numalab_record::Placement;
 use numalab_topology::{Machine, MemoryPolicy, NodeId};
 
@@ -37,9 +39,15 @@ pub(super) fn settle(
     sizes.sort_unstable();
     sizes.dedup();
     let mut largest = sizes.pop().unwrap_or(0);
+    let sharing = gather(team, &assignment.host)?;
+    let sharing = sharing.iter().filter(|host| **host == assignment.host).count() as u64;
     let mut lost = LostSizes::new();
     let (buffer, placement) = loop {
-        let held = memory(&context, &pinned, plan, (largest, source.clone()));
+        // Ranks of one host touch their memory at the same time: there is room for all, or none
+        // touches any.
+        let room = check_memory(largest.saturating_mul(sharing), plan.pages, None);
+        let room = agree(team, room.map_err(SessionError::from));
+        let held = room.and_then(|()| memory(&context, &pinned, plan, (largest, source.clone())));
         let Some(smaller) = sizes.pop() else { break agree(team, held)? };
         match refusal(team, &held)? {
             None => break held?,

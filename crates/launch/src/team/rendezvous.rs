@@ -174,7 +174,13 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
         // The environment does not distinguish one start from another; the process that started all
         // ranks of this host does.
-        Launcher::Hydra | Launcher::Mvapich | Launcher::Pmi => ancestor(),
+        Launcher::Hydra
+        | Launcher::PlatformMpi
+        | Launcher::Mvapich
+        | Launcher::Mpt
+        | Launcher::Poe
+        | Launcher::OscMpiexec
+        | Launcher::Pmi => ancestor(),
     }
 }
 

@@ -171,7 +171,7 @@ impl Part<'_> {
 ///
 /// # Safety
 /// `line` must be valid for writing.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 #[inline(always)]
 unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
     use core::arch::x86_64::{_mm_set_epi64x, _mm_setzero_si128, _mm_stream_si128};
@@ -187,7 +187,7 @@ unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
 }
 
 /// Makes all lines written so far visible in program order.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 fn write_out() {
     // SAFETY: SSE is part of the target, by the condition above.
     unsafe { core::arch::x86_64::_mm_sfence() };
@@ -197,7 +197,7 @@ fn write_out() {
 ///
 /// # Safety
 /// `line` must be valid for writing.
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
 #[inline(always)]
 unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
     // SAFETY: the caller guarantees the line.
@@ -205,5 +205,5 @@ unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
 }
 
 /// Does nothing: ordinary stores need no fence.
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
 fn write_out() {}
