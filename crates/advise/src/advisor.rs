@@ -61,18 +61,17 @@ impl Advisor {
         let Known { mut advice, took, followed } = match self.are_ranks {
             true => Known {
                 advice: ranks::advice(&asked.command, target.costs.clone(), target.place)?,
-                took: Some(first_run(&subject, judged, watch)?.took),
+                took: Some(first_run(&subject, judged, watch)?.0.took),
                 followed: None,
             },
             false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
         };
         let openmp = subject.has_openmp(followed.as_ref());
-        let abilities = Abilities::new(target.guest.as_ref(), openmp, &target.costs.nodes);
+        let abilities = Abilities::new(target, openmp);
         let trying = Trying {
             subject: &subject,
             judged,
             target,
-            asis: self.asis.as_ref(),
             abilities: &abilities,
             rules: trials::rules(asked.blocks, asked.budget, target.place),
             asked,
@@ -88,8 +87,8 @@ impl Advisor {
 /// Adds the command line of each option, and the reason if it cannot be tried.
 fn complete(advice: &mut Advice, trying: &Trying<'_>) {
     for at in 0..advice.options.len() {
-        let untried = trying.settings(advice, at).err();
         let candidate = &advice.options[at].candidate;
+        let untried = trying.abilities.settings(candidate).err();
         let mut lines = commands(candidate, &advice.machine, &advice.command);
         // Tried candidates come first.
         if *candidate == Candidate::HugePages && trying.abilities.asks_for_huge_pages() {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use numalab_places::runs_at_once;
 use numalab_results::advice::{Advice, Candidate, TrialPlace};
 
 use crate::asked::{Asked, Tries};
 use crate::error::AdviseError;
 use crate::extent::Extent;
-use crate::trials::{Trying, runs_at_once};
+use crate::trials::Trying;
 use crate::watch::{Remark, Watch};
 
 /// The candidates that are tried unless a number is given.

@@ -71,6 +71,9 @@ pub enum AdviseError {
     /// The study cannot be written.
     #[error("the study of the trials: {0}")]
     Study(#[from] toml::ser::Error),
+    /// The emulator's model cannot be a setting of the study.
+    #[error("the emulated machine: {0}")]
+    Model(#[from] serde_json::Error),
     /// A directory for the trials cannot be created.
     #[error("a directory for the trials: {0}")]
     Scratch(io::Error),

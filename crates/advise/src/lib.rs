@@ -10,7 +10,6 @@
 mod advisor;
 mod asked;
 mod attempt;
-mod emulated;
 mod error;
 mod extent;
 mod here;

@@ -19,8 +19,9 @@ use crate::watch::{Remark, Watch};
 
 /// The run time below which a program hardly does more than start.
 const SHORT: Duration = Duration::from_millis(2);
-/// The approximate slowdown of a program under emulation.
-const EMULATION_FACTOR: u32 = 50;
+/// CPU time of a followed program per CPU time here: most of the kernels of `scripts/model-bench`
+/// are between these. Its threads run one at a time, so that this is also the time of the run.
+const FOLLOWED_FACTORS: [u32; 2] = [20, 150];
 
 /// The facts known before the trials.
 pub(super) struct Known {
@@ -80,12 +81,17 @@ pub(super) fn look(
 ) -> Result<Known, AdviseError> {
     let is_here = is_tried_here(asked, target);
     let ran = if is_here { Some(first_run(subject, judged, watch)?) } else { None };
-    let took = ran.as_ref().map(|ran| ran.took);
-    let is_too_long = |took: Duration| took > LONGEST_RUN / EMULATION_FACTOR;
-    let asis = asis.filter(|_| match took.filter(|took| is_too_long(*took)) {
-        Some(took) => {
-            watch.remark(&Remark::TooLong(took));
+    let took = ran.as_ref().map(|(ran, _)| ran.took);
+    let asis = asis.filter(|_| !asked.trials_only);
+    let about = ran.map(|(_, used)| FOLLOWED_FACTORS.map(|factor| used * factor));
+    let asis = asis.filter(|_| match about {
+        Some([least, _]) if least > LONGEST_RUN => {
+            watch.remark(&Remark::TooLong { least });
             false
+        }
+        Some([least, most]) => {
+            watch.remark(&Remark::Following { least, most });
+            true
         }
         None => true,
     });
@@ -93,7 +99,7 @@ pub(super) fn look(
         let found = candidates_unprofiled(&target.costs, threads_told());
         Advice::unprofiled(&asked.command, found, target.costs.clone(), target.place)
     };
-    let Some(asis) = asis.filter(|_| !asked.trials_only) else {
+    let Some(asis) = asis else {
         return Ok(Known { advice: unknown(), took, followed: None });
     };
     match follow(subject, judged, asis, target, watch) {
@@ -112,16 +118,17 @@ fn threads_told() -> Option<usize> {
     std::env::var("OMP_NUM_THREADS").ok()?.parse().ok()
 }
 
-/// Runs the program on this machine, and checks that its metric can be read.
+/// Runs the program on this machine, and checks that its metric can be read; returns the CPU time of
+/// all its threads, too.
 pub(super) fn first_run(
     subject: &Subject,
     judged: &Judged,
     watch: &mut dyn Watch,
-) -> Result<Ran, AdviseError> {
-    let ran = subject.run()?;
+) -> Result<(Ran, Duration), AdviseError> {
+    let (ran, used) = subject.run()?;
     tell_if_short(watch, subject, ran.took);
     judged.read(&ran, 0)?;
-    Ok(ran)
+    Ok((ran, used))
 }
 
 fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_guest::program::{EmulatedProgram, Followed};
-use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input, users_program};
+use numalab_host::{
+    CommandError, Input, Interrupt, Ran, children_cpu_ns, on_path, run_with_input, users_program,
+};
 use numalab_record::ProgramMemory;
 
 use crate::error::AdviseError;
@@ -31,14 +33,16 @@ impl Subject {
         self.stdin.as_deref().map_or(Input::Empty, Input::File)
     }
 
-    /// Runs the unchanged program on this machine.
-    pub(super) fn run(&self) -> Result<Ran, AdviseError> {
+    /// Runs the unchanged program on this machine; returns the CPU time of all its threads, too.
+    pub(super) fn run(&self) -> Result<(Ran, Duration), AdviseError> {
+        let before_ns = children_cpu_ns();
         let (program, arguments) = self.command.split_first().ok_or(AdviseError::NothingToRun)?;
         let command = users_program(program, arguments);
         let ran = run_with_input(command, self.input(), LONGEST_RUN, &self.interrupt);
         let ran = ran.map_err(|error| not_run(program, error))?;
         has_worked(program, &ran)?;
-        Ok(ran)
+        let used_ns = children_cpu_ns().saturating_sub(before_ns);
+        Ok((ran, Duration::from_nanos(used_ns)))
     }
 
     /// Runs the program under emulation, and returns the emulator's record of it.

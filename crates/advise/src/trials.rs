@@ -1,46 +1,40 @@
 //! Trials of candidates: a study with one factor, the placement, in any backend.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZero;
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::thread;
 use std::time::Duration;
 
-use numalab_guest::program::EmulatedProgram;
 use numalab_host::{TemporaryDirectory, UtcTime};
-use numalab_places::{
-    AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant, WATCH_OUTPUT,
-};
+use numalab_places::{BACKENDS, Failures, OUTPUT, REPEATED, Tolerant, WATCH_OUTPUT, emulation_of};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
 use numalab_results::study::{StudyObservation, StudySummary};
 use numalab_stats::Out;
 use numalab_study::{
-    Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Started, Study,
+    Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Study,
 };
 
 use crate::asked::Asked;
-use crate::emulated::{placement, sample};
 use crate::error::AdviseError;
 use crate::judge::Judge;
 use crate::level::id;
 use crate::metric::Judged;
 use crate::model::Target;
-use crate::settings::{Abilities, Settings};
+use crate::settings::{Abilities, HUGE_PAGES, Settings};
 use crate::subject::Subject;
 use crate::watch::{Remark, Watch};
 
 /// The largest change that counts as none, in percent.
 const MARGIN_PERCENT: f64 = 2.0;
+/// The level that changes nothing.
+const AS_IS: &str = "as it is";
 
 /// The inputs of trials.
 pub(super) struct Trying<'a> {
     pub subject: &'a Subject,
     pub judged: &'a Judged,
     pub target: &'a Target,
-    /// The unchanged program under emulation.
-    pub asis: Option<&'a EmulatedProgram>,
-    pub abilities: &'a Abilities,
+    pub abilities: &'a Abilities<'a>,
     pub rules: Rules,
     pub asked: &'a Asked,
 }
@@ -62,18 +56,6 @@ pub(super) fn warm_ups(place: TrialPlace) -> usize {
 }
 
 impl Trying<'_> {
-    /// Returns the settings of a candidate's treatment, or the reason there are none.
-    pub(super) fn settings(&self, advice: &Advice, option: usize) -> Result<Settings, Untried> {
-        let candidate = &advice.options[option].candidate;
-        match self.asis.filter(|_| advice.place == TrialPlace::Emulation) {
-            Some(asis) => {
-                placement(candidate, &advice.machine, asis)?;
-                Ok(named(&option.to_string()))
-            }
-            None => self.abilities.settings(candidate),
-        }
-    }
-
     /// Tries these options, and records the measured effect next to the predicted one.
     pub(super) fn prove(
         &self,
@@ -83,7 +65,7 @@ impl Trying<'_> {
     ) -> Result<(), AdviseError> {
         let study = self.study(advice, tried)?;
         let failures = Failures::default();
-        let inner = self.backend(advice, tried, &study)?;
+        let inner = BACKENDS.open(&study, &self.subject.interrupt)?;
         let backend = Tolerant { inner, failures: Rc::clone(&failures) };
         let metric = &self.judged.spec.metric[0];
         let race =
@@ -119,51 +101,44 @@ impl Trying<'_> {
     }
 
     fn study(&self, advice: &Advice, tried: &[usize]) -> Result<Study, AdviseError> {
-        let baseline = match advice.place {
-            TrialPlace::Emulation => named(AS_IS),
-            TrialPlace::Host | TrialPlace::Guest => Settings::new(),
-        };
-        let mut levels = vec![level(AS_IS.to_owned(), baseline)];
+        let mut levels = vec![level(AS_IS.to_owned(), self.as_is())];
         for option in tried {
             let candidate = &advice.options[*option].candidate;
-            let settings = self.settings(advice, *option).map_err(AdviseError::Untried)?;
+            let mut settings = self.as_is();
+            settings.extend(self.abilities.settings(candidate).map_err(AdviseError::Untried)?);
             levels.push(level(id(candidate), settings));
         }
         Ok(Study {
             name: "advise".to_owned(),
             question: format!("Which placement is best for {}?", self.subject.command.join(" ")),
             note: None,
-            backend: self.spec(),
+            backend: self.spec()?,
             rules: self.rules.clone(),
-            factors: vec![Factor { name: PLACEMENT.to_owned(), kind: FactorKind::Choice, levels }],
+            factors: vec![Factor {
+                name: "placement".to_owned(),
+                kind: FactorKind::Choice,
+                levels,
+            }],
             workloads: vec![self.judged.spec.clone()],
         })
     }
 
-    fn spec(&self) -> BackendSpec {
-        let mut spec = self.target.guest.clone().unwrap_or_default();
-        spec.settings.insert(WATCH_OUTPUT.name.to_owned(), true.into());
-        spec
+    /// Returns the settings of the unchanged program: an emulated kernel has this one's mode of
+    /// huge pages.
+    fn as_is(&self) -> Settings {
+        let Target { place, costs, .. } = self.target;
+        let is_always = *place == TrialPlace::Emulation && costs.kernel.huge_always;
+        let always = (HUGE_PAGES.to_owned(), Setting::Text("always".to_owned()));
+        is_always.then_some(always).into_iter().collect()
     }
 
-    fn backend(
-        &self,
-        advice: &Advice,
-        tried: &[usize],
-        study: &Study,
-    ) -> Result<Box<dyn Backend>, AdviseError> {
-        let Some(asis) = self.asis.filter(|_| advice.place == TrialPlace::Emulation) else {
-            return Ok(BACKENDS.open(study, &self.subject.interrupt)?);
+    fn spec(&self) -> Result<BackendSpec, AdviseError> {
+        let mut spec = match self.target.place {
+            TrialPlace::Emulation => emulation_of(&self.target.machine)?,
+            TrialPlace::Host | TrialPlace::Guest => self.target.guest.clone().unwrap_or_default(),
         };
-        let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
-        for option in tried {
-            let candidate = &advice.options[*option].candidate;
-            let placed = placement(candidate, &advice.machine, asis).ok();
-            placements.extend(placed.map(|program| (option.to_string(), program)));
-        }
-        let (judged, subject) = (self.judged.clone(), self.subject.clone());
-        let run = move |program: &EmulatedProgram| sample(&subject, &judged, program);
-        Ok(Box::new(Emulation::new(placements, runs_at_once(), run)))
+        spec.settings.insert(WATCH_OUTPUT.name.to_owned(), true.into());
+        Ok(spec)
     }
 
     fn take(
@@ -173,27 +148,12 @@ impl Trying<'_> {
         judge: &mut Judge<'_>,
     ) -> Result<(Journal, EndReason), AdviseError> {
         let text = study.to_toml()?;
-        let workloads = study.resolved()?;
-        let unix_ms = UtcTime::now().unix_ms;
-        let plan = Plan::new(study, unix_ms);
-        let command = std::env::args().collect();
-        let started = Started { version: self.asked.version.clone(), command, unix_ms };
-        let run = plan.run(&workloads, backend.describe(), started);
+        let plan = Plan::new(study, UtcTime::now().unix_ms)?;
         let scratch = TemporaryDirectory::create().map_err(AdviseError::Scratch)?;
-        let parent = self.asked.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
-        let session = Session::new(&plan, &workloads, &self.subject.interrupt);
-        let journal = || Journal::create(&parent, run, &text);
-        Ok(session.run(backend, journal, judge)?)
+        let parent = self.asked.keep.as_deref().unwrap_or(scratch.path());
+        let session = Session::new(&plan, &self.subject.interrupt);
+        Ok(session.begin(backend, (parent, &text), &self.asked.version, judge)?)
     }
-}
-
-/// Returns the number of emulated runs at a time: one for each CPU of this process.
-pub(super) fn runs_at_once() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-fn named(placement: &str) -> Settings {
-    BTreeMap::from([(PLACEMENT.to_owned(), Setting::Text(placement.to_owned()))])
 }
 
 fn level(name: String, set: Settings) -> Level {

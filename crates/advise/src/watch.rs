@@ -32,8 +32,17 @@ pub enum Remark {
         /// The size of all such pages, in bytes.
         bytes: u64,
     },
-    /// A run takes so long that following it would take more than an hour.
-    TooLong(Duration),
+    /// Following the program would take more than an hour.
+    TooLong {
+        /// The shortest time that it would take.
+        least: Duration,
+    },
+    /// The program is followed next.
+    Following {
+        /// The time that following it takes.
+        least: Duration,
+        most: Duration,
+    },
     /// The program ends so soon that it does little more than start.
     Short {
         program: String,
@@ -102,19 +111,23 @@ impl fmt::Display for Remark {
                  under its placement",
                 format_bytes(*bytes)
             ),
-            Self::TooLong(run) => write!(
+            Self::TooLong { least } => write!(
                 f,
-                "a run takes {:.0} s: following it under emulation would take more than an hour, so \
-                 candidates are tried without predictions (as by --trials-only)",
-                run.as_secs_f64()
+                "following it under emulation would take {:.1} hours or more, so candidates are tried \
+                 without predictions (as by --trials-only)",
+                least.as_secs_f64() / 3600.0
             ),
-            Self::Short { program, took } => {
-                let micros = took.as_micros();
-                write!(
-                    f,
-                    "{program} ends after {micros} us, so the results mainly describe its start"
-                )
-            }
+            Self::Following { least, most } => write!(
+                f,
+                "following it under emulation takes {:.0} to {:.0} s",
+                least.as_secs_f64(),
+                most.as_secs_f64().ceil()
+            ),
+            Self::Short { program, took } => write!(
+                f,
+                "{program} ends after {} us, so the results mainly describe its start",
+                took.as_micros()
+            ),
             Self::Trying { candidates, blocks, about } => {
                 let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>().join(", ");
                 let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));

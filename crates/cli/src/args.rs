@@ -36,7 +36,7 @@ pub(crate) use advise::AdviseArgs;
 pub(crate) use bind::{BindArgs, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
-pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
+pub(crate) use emulate::EmulateArgs;
 pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{

@@ -23,7 +23,7 @@ use numalab_launch::near::NearError;
 use numalab_launch::scale::{DirectoryError, LaunchError, ResultsError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::bisect::BisectError;
-use numalab_study::{BackendError, JournalError, SessionError};
+use numalab_study::{BackendError, JournalError, ReadyError, SessionError};
 
 use crate::command::wrapper;
 
@@ -169,7 +169,7 @@ macro_rules! by_class {
 
 by_class! {
     MeasureError, SysfsError, AffinityError, PolicyError, SignalError, KnobError, JournalError,
-    SessionError, BackendError, BisectError, ExploreError, NearError, ResultsError,
+    SessionError, BackendError, ReadyError, RunError, BisectError, ExploreError, NearError, ResultsError,
 }
 
 /// Converts errors to failures with a fixed code.
@@ -184,7 +184,7 @@ macro_rules! by_code {
 }
 
 by_code! {
-    IdentityError => BadInput, BindError => BadInput, LaunchError => Lacking, RunError => Failed,
+    IdentityError => BadInput, BindError => BadInput, LaunchError => Lacking,
     FollowedError => Failed,
 }
 

@@ -1,16 +1,17 @@
 //! Progress of a run on standard error while cells are measured, with the latest figure.
 
+mod bar;
 mod lines;
 mod samples;
 
-pub(crate) use lines::ProgressLines;
+use bar::Bar;
+use lines::ProgressLines;
 pub(crate) use samples::SampleProgress;
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use numalab_host::print_error;
+use indicatif::{ProgressState, ProgressStyle};
 use numalab_measure::Observer;
 use numalab_measure::estimate_plan;
 use numalab_page::number::seconds_words;
@@ -22,8 +23,7 @@ use crate::output;
 
 /// Shows progress by estimated time.
 pub(crate) struct Progress {
-    bar: ProgressBar,
-    lines: ProgressLines,
+    bar: Bar,
     begun: Instant,
     /// Estimated time of all cells, and of those that are done.
     estimated: (Duration, Duration),
@@ -39,21 +39,15 @@ impl Progress {
     /// Returns a progress bar for `plan`, or lines if standard error is not a terminal; nothing
     /// with `--quiet`.
     pub fn new(plan: &[Cell]) -> Self {
-        let quiet = output::quiet();
-        let target =
-            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let whole = estimate_plan(plan);
-        let bar = ProgressBar::with_draw_target(Some(milliseconds(whole)), target);
         let template = "{bar:24} {percent:>3} %  {elapsed} of about {whole}  {wide_msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.with_key("whole", write_whole));
-        }
+        let style = ProgressStyle::with_template(template).ok();
+        let style = style.map(|style| style.with_key("whole", write_whole));
         Self {
-            bar,
-            lines: ProgressLines::new(),
+            bar: Bar::new(milliseconds(whole), style),
             begun: Instant::now(),
             estimated: (whole, Duration::ZERO),
-            windows: (!quiet).then_some((0, 0)),
+            windows: (!output::quiet()).then_some((0, 0)),
         }
     }
 
@@ -72,12 +66,10 @@ impl Progress {
         *disturbed += samples.iter().filter(|sample| sample.disturbed.is_some()).count();
         if *taken >= FEWEST_WINDOWS && is_shared(*taken, *disturbed) {
             self.windows = None;
-            self.bar.suspend(|| {
-                print_error(format_args!(
-                    "this machine is shared: other load disturbs most windows; cells with few \
-                     clean windows use all of theirs, and their intervals are wider\n"
-                ));
-            });
+            self.bar.say(format_args!(
+                "this machine is shared: other load disturbs most windows; cells with few clean \
+                 windows use all of theirs, and their intervals are wider\n"
+            ));
         }
     }
 }
@@ -85,8 +77,8 @@ impl Progress {
 impl Observer for Progress {
     fn starting(&mut self, cells: &[Cell]) {
         // Later, the last figure stays until the next one arrives.
-        if let (true, Some(first)) = (self.bar.message().is_empty(), cells.first()) {
-            self.bar.set_message(first.id.0.clone());
+        if let (true, Some(first)) = (self.bar.bar.message().is_empty(), cells.first()) {
+            self.bar.bar.set_message(first.id.0.clone());
         }
     }
 
@@ -96,21 +88,11 @@ impl Observer for Progress {
         self.estimated.1 += estimate_plan(std::slice::from_ref(cell));
         let (whole, done) = self.learned();
         let whole = whole.max(done);
-        self.lines.reached(|| {
+        self.bar.reached(milliseconds(done), milliseconds(whole), || {
             let [done, whole] = [done, whole].map(|time| seconds_words(time.as_secs_f64()));
             format!("{done} of about {whole}: {found}")
         });
-        self.bar.update(|state| {
-            state.set_len(milliseconds(whole));
-            state.set_pos(milliseconds(done));
-        });
-        self.bar.set_message(found);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.bar.set_message(found);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use numalab_formats::described::{DescribedError, part_of, uniform};
 use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::size::{format_bytes, format_rounded};
@@ -10,16 +11,12 @@ use numalab_formats::{numactl, printed_by, tiers};
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
 use numalab_results::run::NodeAccess;
-use numalab_topology::{
-    Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
-};
+use numalab_topology::{Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec};
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
 use crate::input::{self, MOST_TABLE_BYTES, text};
 
-/// Default memory of an emulated node.
-const BYTES_PER_NODE: u64 = 1 << 30;
 /// Default memory of each node of a guest modelled on a known machine.
 const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
 /// Default number of cpus on each of its nodes.
@@ -67,7 +64,7 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
         return tiered(text, args.emulated.cpus.unwrap_or(GUEST_CPUS), args.cxl);
     }
     if let Some(name) = &args.emulated.emulate_like {
-        return like(name, args, LikeSize { cpus_per_node: usize::MAX, node_bytes: u64::MAX });
+        return like(name, args, None);
     }
     build(args, emulated(args)?, args.emulated.cpus)
 }
@@ -79,8 +76,7 @@ pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
         return describe(args);
     }
     if let Some(name) = &args.emulated.emulate_like {
-        let node_bytes = LIKE_BYTES_PER_NODE;
-        return like(name, args, LikeSize { cpus_per_node: LIKE_CPUS_PER_NODE, node_bytes });
+        return like(name, args, Some((LIKE_CPUS_PER_NODE, LIKE_BYTES_PER_NODE)));
     }
     let spec = emulated(args)?;
     let free = args.source.is_none() && args.topology.is_none();
@@ -98,34 +94,30 @@ fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     Ok(Described { machine, tiers: Some(spec), ..Described::default() })
 }
 
-/// Default size of the part of a known machine.
-struct LikeSize {
-    cpus_per_node: usize,
-    node_bytes: u64,
+/// Returns a known machine, or the part of it that the arguments ask for.
+fn like(name: &str, args: &MachineArgs, usual: Option<(usize, u64)>) -> Result<Described, Failure> {
+    let file = input::machine_file(name)?;
+    let (cpus, memory) = (args.emulated.cpus, args.memory);
+    let machine = if cpus.is_none() && memory.is_none() && usual.is_none() {
+        file.machine.clone()
+    } else {
+        let (per_node, node_bytes) = usual.unwrap_or((usize::MAX, u64::MAX));
+        let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
+        let memory = memory.unwrap_or(node_bytes.saturating_mul(nodes as u64));
+        part_of(&file.machine, cpus, per_node, memory).map_err(refused)?
+    };
+    Ok(Described { machine, file: Some(file), ..Described::default() })
 }
 
-/// Returns a known machine, or the part of it that the arguments ask for.
-fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Failure> {
-    let file = input::machine_file(name)?;
-    let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
-    let with_cpus = file.machine.cpu_nodes().len().max(1);
-    let cpus_per_node = match args.emulated.cpus.map(|cpus| cpus as usize) {
-        Some(cpus) if cpus > 0 && cpus.is_multiple_of(with_cpus) => cpus / with_cpus,
-        Some(cpus) => {
-            return Err(Failure::bad_input(format!(
-                "--cpus {cpus}: expected a multiple of {with_cpus}, the nodes of {name} with cpus"
-            )));
+/// Names the option of a number that does not describe a machine.
+fn refused(error: DescribedError) -> Failure {
+    Failure::bad_input(match error {
+        DescribedError::Cpus { cpus, error } => format!("--cpus {cpus}: {error}"),
+        DescribedError::Nodes(error) => format!("--emulate: {error}"),
+        DescribedError::Uneven { cpus, nodes } => {
+            format!("--cpus {cpus}: expected a multiple of {nodes}, the nodes with cpus")
         }
-        None => usual.cpus_per_node,
-    };
-    if cpus_per_node == usize::MAX && args.memory.is_none() {
-        let machine = file.machine.clone();
-        return Ok(Described { machine, file: Some(file), ..Described::default() });
-    }
-    let most_bytes = usual.node_bytes.saturating_mul(nodes as u64);
-    let memory_bytes = args.memory.unwrap_or(most_bytes);
-    let machine = machine_toml::scaled(&file.machine, cpus_per_node, memory_bytes);
-    Ok(Described { machine, file: Some(file), ..Described::default() })
+    })
 }
 
 /// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
@@ -151,51 +143,18 @@ fn build(
     spec: Option<EmulationSpec>,
     cpus: Option<u32>,
 ) -> Result<Described, Failure> {
-    let (base, findings) = match (cpus, args.memory) {
-        (Some(cpus), memory) => (uniform(spec.as_ref(), cpus, memory)?, Vec::new()),
+    let (machine, findings) = match (cpus, args.memory) {
+        (Some(cpus), memory) => {
+            (uniform(spec.as_ref(), cpus, memory).map_err(refused)?, Vec::new())
+        }
         (None, Some(_)) => return Err(Failure::bad_input("--memory: expected --cpus as well")),
-        (None, None) => described(args)?,
-    };
-    let machine = match &spec {
-        Some(spec) => spec
-            .emulate(&base)
-            .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
-        None => base,
+        (None, None) => {
+            let (base, findings) = described(args)?;
+            let emulated = spec.as_ref().map(|spec| spec.emulate(&base)).transpose();
+            (emulated.map_err(|error| refused(error.into()))?.unwrap_or(base), findings)
+        }
     };
     Ok(Described { machine, findings, emulated: spec, ..Described::default() })
-}
-
-/// Returns a machine of one node with enough memory for emulation.
-fn uniform(
-    spec: Option<&EmulationSpec>,
-    cpus: u32,
-    memory_bytes: Option<u64>,
-) -> Result<Machine, Failure> {
-    let (nodes, of_nodes) = match spec.map(|spec| &spec.nodes) {
-        None => (1, BYTES_PER_NODE),
-        Some(EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes)) => {
-            (*nodes, u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE))
-        }
-        Some(EmulatedNodes::Listed(nodes)) => {
-            (nodes.len(), nodes.iter().map(|node| node.memory_bytes).sum())
-        }
-    };
-    let memory_bytes = memory_bytes.unwrap_or(of_nodes);
-    let packages = packages_of(spec, nodes, cpus);
-    let machine = UniformMachine::of_packages(packages, cpus, memory_bytes);
-    machine.build().map_err(|error| Failure::bad_input(format!("--cpus {cpus}: {error}")))
-}
-
-/// Returns one package per node if all nodes get the same cpus, as in most real machines: operating
-/// systems warn of packages or caches that span nodes.
-fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
-    let explicit = spec.is_some_and(|spec| match &spec.nodes {
-        EmulatedNodes::Listed(nodes) => nodes.iter().any(|node| node.cpus.is_some()),
-        EmulatedNodes::Equal(_) | EmulatedNodes::Split(_) => false,
-    });
-    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
-    let even = !explicit && nodes > 0 && nodes <= cpus && cpus.is_multiple_of(nodes);
-    if even { nodes } else { 1 }
 }
 
 fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {

@@ -24,7 +24,7 @@ use crate::emulator::{MACHINE, escaped};
 
 pub use followed::{Followed, FollowedError};
 pub use processes::Reports;
-pub use turns::in_turn;
+pub use turns::{ThreadPlacement, in_turn};
 
 /// The directory of the aarch64 C library in Debian's cross packages.
 const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";

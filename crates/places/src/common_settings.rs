@@ -153,32 +153,20 @@ impl MemoryCostSettings {
         })
     }
 
-    /// Returns the machine that a guest with these cpus and this memory imitates, if any.
-    pub(super) fn like_machine(
-        &self,
-        kind: &str,
-        cpus: u32,
-        memory_bytes: u64,
-    ) -> Result<Option<Machine>, BackendError> {
-        let Some(file) = self.like(kind)? else { return Ok(None) };
-        let nodes = file.machine.cpu_nodes().len().max(1);
-        let count = usize::try_from(cpus).unwrap_or(usize::MAX);
-        if count == 0 || !count.is_multiple_of(nodes) {
-            let expected = format!("a multiple of {nodes}, the nodes with cpus");
-            return Err(bad(kind, CPUS.name, &cpus.to_string(), &expected));
-        }
-        Ok(Some(machine_toml::scaled(&file.machine, count / nodes, memory_bytes)))
-    }
-
-    /// Describes the memory of a guest that is this machine.
+    /// Describes the memory of a guest that is this machine, with usual costs for those that are
+    /// not set.
     pub(super) fn described(
         &self,
         kind: &str,
         machine: &Machine,
+        usual: fn(Option<&TierSpec>) -> MemoryCosts,
     ) -> Result<EmulatedMachine, BackendError> {
         let (key, described) = match self.like(kind)? {
             Some(file) => (EMULATE_LIKE, file.emulated(machine)),
-            None => (EMULATE_LATENCY, describe(machine, &self.costs(kind)?)),
+            None => (
+                EMULATE_LATENCY,
+                describe(machine, &self.given(kind)?.or(usual(self.tiers(kind)?.as_ref()))),
+            ),
         };
         described.map_err(|error| bad(kind, key.name, &error.to_string(), &COSTS_OF_MACHINE))
     }
@@ -196,9 +184,13 @@ impl MemoryCostSettings {
         latency.or(tiers).or(like)
     }
 
-    /// Returns the costs, for a backend of this kind.
+    /// Returns the costs of a guest's memory, for a backend of this kind.
     pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
-        let given = GivenCosts {
+        Ok(self.given(kind)?.or(MemoryCosts::of_guest(self.tiers(kind)?.as_ref())))
+    }
+
+    fn given(&self, kind: &str) -> Result<GivenCosts, BackendError> {
+        Ok(GivenCosts {
             latency: read(kind, EMULATE_LATENCY, self.emulate_latency.as_ref(), parse_latency)?,
             bandwidth: read(
                 kind,
@@ -208,8 +200,7 @@ impl MemoryCostSettings {
             )?,
             caches: read(kind, EMULATE_CACHE, self.emulate_cache.as_ref(), parse_caches)?,
             stages: read(kind, EMULATE_STAGES, self.emulate_stages.as_ref(), parse_stages)?,
-        };
-        Ok(given.or(MemoryCosts::of_guest(self.tiers(kind)?.as_ref())))
+        })
     }
 }
 

@@ -147,7 +147,7 @@ fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-fn failed(workload: &Workload, error: &CommandError) -> BackendError {
+pub(crate) fn failed(workload: &Workload, error: &CommandError) -> BackendError {
     match error {
         CommandError::Interrupted { .. } => BackendError::Interrupted,
         CommandError::NotFound { program } => BackendError::missing(workload, program),

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use numalab_formats::{emulation, size, tiers};
+use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_guest::{AcceleratorChoice, EmulatorMode, Guest, GuestError, Limits, MemoryEmulator};
 use numalab_image::Architecture;
 use numalab_study::BackendError;
-use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
+use numalab_topology::Machine;
 use serde::Deserialize;
 
-use super::common_settings::{self, COSTS_OF_MACHINE, LINUX_GUEST, MemoryCostSettings};
+use super::common_settings::{self, COSTS_OF_MACHINE, LINUX_GUEST};
+use super::described_machine::MachineSettings;
 use super::live_guest::failed;
 
 /// The time limit of a boot in which every access is charged, which is slow.
@@ -20,14 +21,8 @@ const EMULATED_BOOT: Duration = Duration::from_secs(900);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct GuestSettings {
-    /// The nodes, in the form of `--emulate`: `4`, or `1G,1G`.
-    pub(super) emulate: String,
-    /// The number of cpus.
-    pub(super) cpus: u32,
-    /// The total memory of all nodes.
-    pub(super) memory: String,
-    /// The distances, in the form of `--distances`.
-    pub(super) distances: Option<String>,
+    #[serde(flatten)]
+    pub(super) described: MachineSettings,
     /// The processor architecture; this machine's if absent.
     pub(super) arch: Option<String>,
     /// `auto`, `kvm` or `tcg`.
@@ -41,8 +36,6 @@ pub(super) struct GuestSettings {
     pub(super) with: Vec<String>,
     #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
-    #[serde(flatten)]
-    pub(super) costs: MemoryCostSettings,
     #[serde(default)]
     pub(super) counters: Vec<String>,
     pub(super) count_migrations: bool,
@@ -51,29 +44,14 @@ pub(super) struct GuestSettings {
 }
 
 impl GuestSettings {
+    /// Returns true if its memory has emulated costs.
+    pub(super) fn emulates_memory(&self) -> bool {
+        self.described.costs.are_emulated()
+    }
+
     /// Returns the machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
-        if let Some(spec) = self.costs.tiers(LINUX_GUEST)? {
-            let machine = spec.machine(self.cpus);
-            return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
-        }
-        let memory = size::parse_bytes(&self.memory);
-        let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
-        if let Some(machine) = self.costs.like_machine(LINUX_GUEST, self.cpus, memory_bytes)? {
-            return Ok(machine);
-        }
-        let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
-        let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
-        let count = match &spec.nodes {
-            EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => *nodes,
-            EmulatedNodes::Listed(nodes) => nodes.len(),
-        };
-        let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-        // Linux distrusts a topology in which a package or a cache spans nodes.
-        let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
-        let base = UniformMachine::of_packages(packages, self.cpus, memory_bytes);
-        let base = base.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
-        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
+        self.described.machine(LINUX_GUEST)
     }
 
     /// Returns the processor architecture.
@@ -109,7 +87,7 @@ impl GuestSettings {
 
     /// Returns the accelerator, if there is a choice: emulated memory requires TCG.
     pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
-        if self.costs.are_emulated() {
+        if self.emulates_memory() {
             return Ok(AcceleratorChoice::Auto);
         }
         match self.accel.as_str() {
@@ -126,10 +104,11 @@ impl GuestSettings {
         machine: &Machine,
         architecture: Architecture,
     ) -> Result<Option<MemoryEmulator>, BackendError> {
-        if !self.costs.are_emulated() {
+        if !self.emulates_memory() {
             return Ok(None);
         }
-        let machine = self.costs.described(LINUX_GUEST, machine)?;
+        let machine =
+            self.described.costs.described(LINUX_GUEST, machine, MemoryCosts::of_guest)?;
         match MemoryEmulator::find(EmulatorMode::Virtual, architecture, machine) {
             Ok(emulator) => Ok(Some(emulator)),
             Err(GuestError::Machine(error)) => {

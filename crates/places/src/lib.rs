@@ -1,12 +1,13 @@
 //! The backends of studies, where samples are taken and treatments applied: this machine, a Linux
-//! guest, many guests under Xen or QEMU, and kernels, numalab's or the user's.
+//! guest, many guests under Xen or QEMU, kernels, numalab's or the user's, and programs on an
+//! emulated machine.
 //!
-//! [`BACKENDS`] lists those that a study can name, for the engine of `numalab-study`. [`Emulation`]
-//! is made from a known program, and [`Tolerant`] wraps another backend.
+//! [`BACKENDS`] lists them all for the engine of `numalab-study`; [`Tolerant`] wraps another one.
 #![forbid(unsafe_code)]
 
 mod agent;
 mod common_settings;
+mod described_machine;
 mod disturbance_watch;
 mod downloads;
 mod emulation;
@@ -27,6 +28,7 @@ mod tolerant;
 
 use numalab_study::Backends;
 
+use emulation::Emulation;
 use guests::Guests;
 use host::Host;
 use kernel::Kernel;
@@ -34,7 +36,7 @@ use linux_guest::LinuxGuest;
 
 pub use agent::serve;
 pub use common_settings::WATCH_OUTPUT;
-pub use emulation::{AS_IS, Emulation, PLACEMENT, REPEATED};
+pub use emulation::{REPEATED, emulation_of, runs_at_once};
 pub use host::OUTPUT;
 pub use linux_guest::{DescribedGuest, boots_new_kernel};
 pub use tolerant::{Failures, Tolerant};
@@ -45,6 +47,7 @@ pub const BACKENDS: Backends = Backends::new(&[
     (&linux_guest::KIND, |spec, interrupt| Ok(Box::new(LinuxGuest::open(spec, interrupt)?))),
     (&guests::KIND, |spec, interrupt| Ok(Box::new(Guests::open(spec, interrupt)?))),
     (&kernel::KIND, |spec, interrupt| Ok(Box::new(Kernel::open(spec, interrupt)?))),
+    (&emulation::KIND, |spec, interrupt| Ok(Box::new(Emulation::open(spec, interrupt)?))),
 ]);
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl LinuxGuest {
                 workloads: scope.workloads.iter().map(workload_inside).collect(),
             },
             boot_evidence: Vec::new(),
-            watch: DisturbanceWatch::new(!self.settings.costs.are_emulated())?,
+            watch: DisturbanceWatch::new(!self.settings.emulates_memory())?,
         })
     }
 
@@ -132,7 +132,7 @@ impl LinuxGuest {
             mended_in: hazard.mended_in.to_string(),
         });
         let time = match name {
-            _ if self.settings.costs.are_emulated() => Some(Notice::VirtualTime),
+            _ if self.settings.emulates_memory() => Some(Notice::VirtualTime),
             "tcg" => Some(Notice::SoftwareTlb),
             _ => None,
         };
@@ -225,7 +225,7 @@ impl Backend for LinuxGuest {
         let nodes = self.machine.nodes.len();
         let cpus = self.machine.online_cpus().len();
         let memory = format_rounded(self.machine.memory_bytes());
-        let emulated = match self.settings.costs.latency() {
+        let emulated = match self.settings.described.costs.latency() {
             Some(latency) => format!(", memory emulated ({latency})"),
             None => String::new(),
         };

@@ -131,11 +131,11 @@ fn shares(
     Ok(pool.chunks(share).take(ranks).map(|cpus| cpus.iter().copied().collect()).collect())
 }
 
-fn refused(PlacementError { setting, found, expected }: PlacementError) -> BackendError {
+pub(super) fn refused(PlacementError { setting, found, expected }: PlacementError) -> BackendError {
     bad(setting, &found, &expected)
 }
 
-fn bad(name: &str, found: &str, expected: &str) -> BackendError {
+pub(super) fn bad(name: &str, found: &str, expected: &str) -> BackendError {
     BackendError::BadInput {
         place: StudyPlace::Setting(name.to_owned()),
         found: found.to_owned(),

@@ -22,7 +22,7 @@ fn opened(kind: &str, settings: &[(&str, Value)]) -> Result<String, String> {
 #[test]
 fn every_backend_opens_with_its_defaults_and_describes_itself() {
     let names: Vec<&str> = BACKENDS.kinds().map(|kind| kind.name).collect();
-    assert_eq!(names, ["host", "linux-guest", "guests", "kernel"]);
+    assert_eq!(names, ["host", "linux-guest", "guests", "kernel", "emulation"]);
     for name in names {
         let described = opened(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!described.is_empty(), "{name}");
@@ -33,7 +33,7 @@ fn every_backend_opens_with_its_defaults_and_describes_itself() {
 fn an_unknown_backend_is_refused_with_the_known_ones() {
     assert_eq!(
         opened("cloud", &[]).unwrap_err(),
-        "backend: cloud: expected host, linux-guest, guests, kernel"
+        "backend: cloud: expected host, linux-guest, guests, kernel, emulation"
     );
 }
 

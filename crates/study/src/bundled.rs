@@ -44,11 +44,10 @@ pub fn bundled_text(name: &str) -> Option<&'static str> {
 /// no redaction.
 pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
     let studies = bundled().iter().filter_map(|(name, text)| parse(text, name, backends).ok());
-    let words = studies.flat_map(|study| {
-        let workloads = study.resolved().unwrap_or_default();
-        let commands = workloads.iter().map(|workload| command_line(&workload.command));
+    let words = studies.filter_map(|study| Plan::new(study, 0).ok()).flat_map(|plan| {
+        let commands = plan.workloads().iter().map(|workload| command_line(&workload.command));
         let commands: Vec<String> = commands.collect();
-        let treatments = Plan::new(study, 0).treatments().to_vec();
+        let treatments = plan.treatments().to_vec();
         let settings = treatments.into_iter().flat_map(|treatment| treatment.settings);
         commands.into_iter().chain(settings.map(|(_, value)| value.to_string())).collect::<Vec<_>>()
     });

@@ -5,7 +5,7 @@ mod reading;
 use std::collections::BTreeMap;
 
 use numalab_record::study::{FactorKind, Rules, Setting};
-use numalab_workload::{SpecError, Workload, WorkloadSpec};
+use numalab_workload::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -36,14 +36,6 @@ pub struct Study {
 }
 
 impl Study {
-    /// Returns the workloads, ready to run.
-    ///
-    /// # Errors
-    /// The [`SpecError`] of the first invalid one; never for a [parsed](crate::parse) study.
-    pub fn resolved(&self) -> Result<Vec<Workload>, SpecError> {
-        self.workloads.iter().map(WorkloadSpec::resolve).collect()
-    }
-
     /// Writes the study in TOML with all defaults filled in.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ const SPREADS_PERCENT: [f64; 3] = [1.0, 3.0, 10.0];
 
 /// Returns the time for all blocks as the author states it, else the longest possible time without
 /// disturbances: that in which every workload uses up its limit.
-pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
+pub fn stated_time(plan: &Plan) -> StudyTime {
     let rules = &plan.study().rules;
     let about = rules.about_block_s.map(|block_s| block_s * plan.blocks() as f64);
     match (rules.budget_s, about) {
@@ -22,7 +22,7 @@ pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
         }
         (_, Some(seconds)) => StudyTime::About { seconds },
         (_, None) => {
-            let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
+            let allowed_s: u64 = plan.workloads().iter().map(|workload| workload.timeout_s).sum();
             // Every block has the same number of visits, in another order.
             let visits = plan.visits(0).len() * plan.blocks();
             StudyTime::AtMost { seconds: allowed_s as f64 * visits as f64 }
@@ -31,8 +31,8 @@ pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
 }
 
 /// Returns the detectable differences for each number of blocks and spread of changes.
-pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Decisions {
-    let level = first_level(plan, workloads, own_metrics);
+pub fn decisions(plan: &Plan, own_metrics: usize) -> Decisions {
+    let level = first_level(plan, own_metrics);
     let planned = plan.study().rules.blocks;
     let mut numbers = BLOCKS.to_vec();
     numbers.push(planned);
@@ -58,22 +58,23 @@ pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Dec
 /// are every metric of every workload except facts, and the backend's own
 /// ([`own_metrics`](crate::Backend::own_metrics)), for every level except the first of each
 /// factor. Values that do not vary need fewer blocks.
-pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
-    numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())
+pub fn fewest_blocks(plan: &Plan, own_metrics: usize) -> usize {
+    numalab_stats::least_pairs(first_level(plan, own_metrics).alpha())
 }
 
 /// Returns the fewest blocks that can show a difference, if the plan has fewer.
-pub fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
-    let fewest = fewest_blocks(plan, workloads, own_metrics);
+pub fn too_few(plan: &Plan, own_metrics: usize) -> Option<usize> {
+    let fewest = fewest_blocks(plan, own_metrics);
     (plan.study().rules.blocks < fewest).then_some(fewest)
 }
 
 /// Returns the confidence required of the most significant answer at the first look.
-fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
+fn first_level(plan: &Plan, own_metrics: usize) -> Confidence {
     let rules = &plan.study().rules;
     // A tool with metrics that depend on its findings has at least one.
     let known = |workload: &Workload| workload.metrics().map_or(1, |m| m.len().max(1));
-    let metrics: usize = workloads.iter().map(|workload| own_metrics + known(workload)).sum();
+    let metrics: usize =
+        plan.workloads().iter().map(|workload| own_metrics + known(workload)).sum();
     let metrics = match rules.primary {
         Some(_) => 1,
         // Without a primary metric all answers form one family.
@@ -93,20 +94,18 @@ mod tests {
     use super::*;
     use crate::{Backends, parse};
 
-    fn with_rules(rules: &str) -> (Plan, Vec<Workload>) {
+    fn with_rules(rules: &str) -> Plan {
         let study = format!(
             "name = \"s\"\nquestion = \"q?\"\n[rules]\n{rules}\n[[factor]]\nname = \"v\"\n\
              levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\ntimeout-s = 10\n\
              metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
         );
         let study = parse(&study, "s.toml", Backends::NONE).unwrap();
-        let workloads = study.resolved().unwrap();
-        (Plan::new(study, 1), workloads)
+        Plan::new(study, 1).unwrap()
     }
 
     fn stated(rules: &str) -> StudyTime {
-        let (plan, workloads) = with_rules(&format!("blocks = 11\n{rules}"));
-        stated_time(&plan, &workloads)
+        stated_time(&with_rules(&format!("blocks = 11\n{rules}")))
     }
 
     #[test]
@@ -127,8 +126,7 @@ mod tests {
 
     #[test]
     fn more_blocks_decide_smaller_changes_and_too_few_decide_none() {
-        let (plan, workloads) = with_rules("blocks = 5");
-        let rows = decisions(&plan, &workloads, 0).rows;
+        let rows = decisions(&with_rules("blocks = 5"), 0).rows;
         assert_eq!((rows[0].blocks, rows[0].is_planned), (5, true));
         assert_eq!(rows[0].least_percent, [None; 3]);
         let least: Vec<f64> = rows[1..].iter().map(|row| row.least_percent[1].unwrap()).collect();
@@ -137,10 +135,7 @@ mod tests {
 
     #[test]
     fn more_answers_need_more_blocks_and_a_primary_metric_fewer() {
-        let fewest = |rules: &str, own| {
-            let (plan, workloads) = with_rules(rules);
-            fewest_blocks(&plan, &workloads, own)
-        };
+        let fewest = |rules: &str, own| fewest_blocks(&with_rules(rules), own);
         let one = fewest("blocks = 9", 0);
         assert!(one >= 6, "{one}");
         assert!(fewest("blocks = 9", 40) > one, "40 answers more");
@@ -152,8 +147,7 @@ mod tests {
     #[test]
     fn the_planned_number_of_blocks_has_one_row_among_the_standard_ones() {
         let rows = |rules: &str| -> Vec<(usize, bool)> {
-            let (plan, workloads) = with_rules(rules);
-            let rows = decisions(&plan, &workloads, 0).rows;
+            let rows = decisions(&with_rules(rules), 0).rows;
             rows.iter().map(|row| (row.blocks, row.is_planned)).collect()
         };
         let usual = [(6, false), (8, false), (12, true), (20, false), (40, false), (80, false)];

@@ -3,7 +3,7 @@
 use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
 use numalab_workload::Workload;
 
-use crate::backend::{Backend, BackendError, Inspection, Scope};
+use crate::backend::{Backend, BackendError, Inspection};
 use crate::definition::{Level, Study};
 use crate::estimate::{decisions, too_few};
 use crate::plan::Plan;
@@ -15,12 +15,10 @@ use crate::plan::Plan;
 /// an error but part of the answer.
 pub fn foreseen(
     plan: &Plan,
-    workloads: &[Workload],
     backend: &dyn Backend,
     time: StudyTime,
 ) -> Result<PlannedStudy, BackendError> {
-    let scope = Scope { treatments: plan.treatments(), workloads };
-    let (inspection, cannot_run) = match backend.inspect(&scope) {
+    let (inspection, cannot_run) = match backend.inspect(&plan.scope()) {
         Ok(inspection) => (inspection, None),
         Err(error @ BackendError::BadInput { .. }) => return Err(error),
         Err(error) => (Inspection::default(), Some(error.to_string())),
@@ -42,15 +40,15 @@ pub fn foreseen(
         downloads: inspection.downloads,
         treatments: plan.treatments().iter().map(|treatment| treatment.name.clone()).collect(),
         levels: named_levels(study),
-        workloads: workloads.iter().map(workload).collect(),
+        workloads: plan.workloads().iter().map(workload).collect(),
         seed: plan.seed(),
         warm_ups: study.rules.warm_ups,
         blocks: (0..plan.blocks()).map(|block| plan.visits(block)).collect(),
         taken: 0,
-        samples: plan.blocks() * plan.visits(0).len() * workloads.len(),
+        samples: plan.blocks() * plan.visits(0).len() * plan.workloads().len(),
         time,
-        decisions: decisions(plan, workloads, backend.own_metrics()),
-        fewest_blocks: too_few(plan, workloads, backend.own_metrics()),
+        decisions: decisions(plan, backend.own_metrics()),
+        fewest_blocks: too_few(plan, backend.own_metrics()),
     })
 }
 

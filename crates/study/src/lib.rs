@@ -20,6 +20,7 @@ mod nearest;
 mod parse;
 mod plan;
 mod position;
+mod ready;
 mod session;
 mod study_place;
 
@@ -30,10 +31,9 @@ pub use backend::{
 pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
 pub use estimate::{decisions, fewest_blocks, stated_time, too_few};
-pub use foreseen::foreseen;
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
-pub use position::Position;
+pub use ready::{ReadyError, ReadyStudy, StudyChanges};
 pub use session::{Observer, Session, SessionError};
 pub use study_place::StudyPlace;

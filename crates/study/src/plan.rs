@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use numalab_record::Kind;
 use numalab_record::study::{Arm, FactorKind, StudyRun, Treatment, Visit};
 use numalab_stats::Rng;
-use numalab_workload::Workload;
+use numalab_workload::{SpecError, Workload, WorkloadSpec};
 use sha2::{Digest, Sha256};
 
+use crate::backend::Scope;
 use crate::definition::{Factor, Study};
 
 /// A study with its seed; every order follows from the two.
@@ -16,13 +17,18 @@ pub struct Plan {
     study: Study,
     seed: u64,
     treatments: Vec<Treatment>,
+    workloads: Vec<Workload>,
 }
 
 impl Plan {
-    /// Creates the plan of a study that has been checked by the parser.
-    pub fn new(study: Study, seed: u64) -> Self {
-        let treatments = treatments(&study);
-        Self { study, seed, treatments }
+    /// Creates the plan of a study.
+    ///
+    /// # Errors
+    /// The [`SpecError`] of the first invalid workload; never for a [parsed](crate::parse) study.
+    pub fn new(study: Study, seed: u64) -> Result<Self, SpecError> {
+        let workloads = study.workloads.iter().map(WorkloadSpec::resolve);
+        let (treatments, workloads) = (treatments(&study), workloads.collect::<Result<_, _>>()?);
+        Ok(Self { study, seed, treatments, workloads })
     }
 
     pub fn study(&self) -> &Study {
@@ -37,6 +43,16 @@ impl Plan {
     /// Returns every combination of levels; that of the first levels of all factors comes first.
     pub fn treatments(&self) -> &[Treatment] {
         &self.treatments
+    }
+
+    /// Returns the workloads, ready to run.
+    pub fn workloads(&self) -> &[Workload] {
+        &self.workloads
+    }
+
+    /// Returns what the study requires of a backend.
+    pub fn scope(&self) -> Scope<'_> {
+        Scope { treatments: &self.treatments, workloads: &self.workloads }
     }
 
     /// Returns the number of blocks, including warm-ups.
@@ -58,8 +74,8 @@ impl Plan {
 
     /// Returns the order of the workloads in a block. It is the same under every treatment, since a
     /// workload can be affected by the previous one.
-    pub fn workloads(&self, block: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.study.workloads.len()).collect();
+    pub fn workload_order(&self, block: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.workloads.len()).collect();
         self.rng(block, 1).shuffle(&mut order);
         order
     }
@@ -85,7 +101,7 @@ impl Plan {
     }
 
     /// Returns the facts known before the first sample.
-    pub fn run(&self, workloads: &[Workload], backend: String, started: Started) -> StudyRun {
+    pub fn run(&self, backend: String, started: Started) -> StudyRun {
         let study = &self.study;
         let shown = |workload: &Workload| numalab_record::study::Workload {
             name: workload.name.clone(),
@@ -103,7 +119,7 @@ impl Plan {
             note: study.note.clone(),
             backend,
             factors: study.factors.iter().map(factor).collect(),
-            workloads: workloads.iter().map(shown).collect(),
+            workloads: self.workloads.iter().map(shown).collect(),
             rules: study.rules.clone(),
             treatments: self.treatments.clone(),
         }
@@ -189,7 +205,7 @@ mod tests {
     "#;
 
     fn plan(seed: u64) -> Plan {
-        Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), seed)
+        Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), seed).unwrap()
     }
 
     #[test]
@@ -248,7 +264,7 @@ mod tests {
         let hash = |change: fn(&mut Study)| {
             let mut study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
             change(&mut study);
-            Plan::new(study, 5).hash()
+            Plan::new(study, 5).unwrap().hash()
         };
         let same = hash(|_| {});
         assert_eq!(same.len(), 16);
@@ -256,7 +272,10 @@ mod tests {
         assert_eq!(hash(|study| study.rules.budget_s = Some(9.0)), same);
         assert_ne!(hash(|study| study.rules.repeats = 9), same);
         assert_ne!(hash(|study| study.workloads[1].arguments = Some(vec![])), same);
-        assert_ne!(Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 6).hash(), same);
+        assert_ne!(
+            Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 6).unwrap().hash(),
+            same
+        );
     }
 
     /// A later numalab that resumes a study must find the same orders, so these values are fixed.
@@ -270,7 +289,7 @@ mod tests {
             };
             plan.visits(block).into_iter().map(shown).collect()
         };
-        let workloads: Vec<Vec<usize>> = (0..4).map(|block| plan.workloads(block)).collect();
+        let workloads: Vec<Vec<usize>> = (0..4).map(|block| plan.workload_order(block)).collect();
         let seeds = [(0, 0), (0, 1), (1, 0)].map(|(block, of)| plan.sample_seed(block, of));
         let found = [
             plan.hash(),
@@ -294,11 +313,10 @@ mod tests {
     #[test]
     fn the_question_is_complete_before_the_first_sample() {
         let study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
-        let workloads = study.resolved().unwrap();
         let started =
             Started { version: "1.2".to_owned(), command: vec!["numalab".to_owned()], unix_ms: 99 };
-        let plan = Plan::new(study, 4);
-        let run = plan.run(&workloads, "a place".to_owned(), started);
+        let plan = Plan::new(study, 4).unwrap();
+        let run = plan.run("a place".to_owned(), started);
         assert_eq!((run.seed, run.plan, run.started_unix_ms), (4, plan.hash(), 99));
         assert_eq!((run.version.as_str(), run.backend.as_str()), ("1.2", "a place"));
         let factors: Vec<(&str, usize, usize)> = run
@@ -316,9 +334,9 @@ mod tests {
     #[test]
     fn a_scale_has_the_numbers_of_its_levels() {
         let text = STUDY.replace("name = \"cpus\"", "name = \"cpus\"\nkind = \"scale\"");
-        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1).unwrap();
         let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
-        let run = plan.run(&[], String::new(), started);
+        let run = plan.run(String::new(), started);
         assert_eq!(run.factors[1].numbers, [1.0, 2.0, 4.0]);
         assert_eq!(run.factors[1].levels, ["1", "2", "4"]);
     }
@@ -326,7 +344,7 @@ mod tests {
     #[test]
     fn warm_ups_are_blocks_before_the_judged_ones() {
         let text = format!("{STUDY}[rules]\nblocks = 7\nwarm-ups = 2\n");
-        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1).unwrap();
         assert_eq!(plan.blocks(), 9);
     }
 }

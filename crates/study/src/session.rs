@@ -5,19 +5,19 @@ mod error;
 
 pub use error::SessionError;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, EndReason, Entry, Notice, SampleEntry, StudyDocument, Treatment, Visit,
+    Applied, EndReason, Entry, Notice, SampleEntry, StudyDocument, StudyRun, Treatment, Visit,
 };
-use numalab_workload::Workload;
 
-use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
+use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest};
 use crate::elapsed::{remaining_time, time_spent};
 use crate::journal::{Journal, JournalError};
-use crate::plan::Plan;
+use crate::plan::{Plan, Started};
 
 use attempts::{Attempts, Cell};
 
@@ -63,11 +63,10 @@ fn restored<T>(
     }
 }
 
-/// A plan with resolved workloads, to be executed in a backend.
+/// A plan to be executed in a backend.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     plan: &'a Plan,
-    workloads: &'a [Workload],
     interrupt: &'a Interrupt,
 }
 
@@ -83,9 +82,42 @@ struct Running<'a> {
 const FORESEEN: usize = 64;
 
 impl<'a> Session<'a> {
-    /// Creates a session of a plan with resolved workloads.
-    pub fn new(plan: &'a Plan, workloads: &'a [Workload], interrupt: &'a Interrupt) -> Self {
-        Self { plan, workloads, interrupt }
+    /// Creates a session of a plan.
+    pub fn new(plan: &'a Plan, interrupt: &'a Interrupt) -> Self {
+        Self { plan, interrupt }
+    }
+
+    /// Runs the plan from its beginning in a new directory under `parent`, which keeps the study's
+    /// text.
+    ///
+    /// # Errors
+    /// [`SessionError`]; every finished sample is kept.
+    pub fn begin(
+        self,
+        backend: Box<dyn Backend>,
+        (parent, text): (&Path, &str),
+        version: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<(Journal, EndReason), SessionError> {
+        let (version, unix_ms) = (version.to_owned(), UtcTime::now().unix_ms);
+        let started = Started { version, command: std::env::args().collect(), unix_ms };
+        let run = self.plan.run(backend.describe(), started);
+        self.run(backend, || Journal::create(parent, run, text), observer)
+    }
+
+    /// Runs what a journal lacks of the plan, by the rules that the plan has now.
+    ///
+    /// # Errors
+    /// [`SessionError`]; every finished sample is kept.
+    pub fn resume(
+        self,
+        backend: Box<dyn Backend>,
+        mut journal: Journal,
+        observer: &mut dyn Observer,
+    ) -> Result<(Journal, EndReason), SessionError> {
+        let rules = self.plan.study().rules.clone();
+        let run = StudyRun { rules, ..journal.document().run.clone() };
+        self.run(backend, move || journal.replace_run(run).map(|()| journal), observer)
     }
 
     /// Prepares the backend, takes every sample that the journal lacks, and restores the former
@@ -100,10 +132,10 @@ impl<'a> Session<'a> {
         journal: impl FnOnce() -> Result<Journal, JournalError>,
         observer: &mut dyn Observer,
     ) -> Result<(Journal, EndReason), SessionError> {
-        let scope = Scope { treatments: self.plan.treatments(), workloads: self.workloads };
-        let Preparation { environment, notices, mut backend } = backend.prepare(&scope)?;
+        let Preparation { environment, notices, mut backend } =
+            backend.prepare(&self.plan.scope())?;
         observer.starting(&notices);
-        let mut journal = match self.begin(journal, environment, notices) {
+        let mut journal = match self.opened(journal, environment, notices) {
             Ok(journal) => journal,
             // The backend may have changed settings already.
             Err(error) => return restored(backend, Err(error)),
@@ -131,7 +163,7 @@ impl<'a> Session<'a> {
         Ok((journal, reason))
     }
 
-    fn begin(
+    fn opened(
         &self,
         journal: impl FnOnce() -> Result<Journal, JournalError>,
         environment: Environment,
@@ -175,7 +207,7 @@ impl Running<'_> {
                 return Ok(EndReason::NoneLeft);
             }
             let left = self.visits(block).iter().any(|visit| {
-                self.plan.workloads(block).into_iter().any(|workload| {
+                self.plan.workload_order(block).into_iter().any(|workload| {
                     !attempts.is_done((block, visit.treatment, visit.arm, workload))
                 })
             });
@@ -239,7 +271,7 @@ impl Running<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
         let cell = |workload| (block, visit.treatment, visit.arm, workload);
-        let mut todo = self.plan.workloads(block);
+        let mut todo = self.plan.workload_order(block);
         todo.retain(|workload| !attempts.is_done(cell(*workload)));
         if todo.is_empty() {
             return Ok(());
@@ -284,7 +316,7 @@ impl Running<'_> {
         let (block, treatment, arm, workload) = cell;
         let order = SampleRequest {
             treatment: &self.plan.treatments()[treatment],
-            workload: &self.session.workloads[workload],
+            workload: &self.plan.workloads()[workload],
             // All treatments of a block do the same work, so its variation cancels in pairs.
             seed: self.plan.sample_seed(block, workload),
         };
@@ -307,7 +339,7 @@ impl Running<'_> {
 
     fn samples_in_all(&self) -> usize {
         let visits: usize = (0..self.plan.blocks()).map(|block| self.visits(block).len()).sum();
-        visits * self.session.workloads.len()
+        visits * self.plan.workloads().len()
     }
 
     /// Reports whether another block of mean length would exceed the budget.
@@ -323,7 +355,7 @@ fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Tr
     let visits = (from..plan.blocks())
         .flat_map(|block| plan.visits(block).into_iter().map(move |visit| (block, visit)));
     let lacking = visits.filter(|(block, Visit { treatment, arm })| {
-        let mut workloads = 0..plan.study().workloads.len();
+        let mut workloads = 0..plan.workloads().len();
         workloads.any(|workload| !is_done((*block, *treatment, *arm, workload)))
     });
     lacking.take(FORESEEN).map(|(_, visit)| &plan.treatments()[visit.treatment]).collect()
@@ -349,7 +381,7 @@ mod tests {
             command = ["true"]
             metric = [{ name = "t", better = "lower", exit-time = true }]
         "#;
-        let plan = Plan::new(parse(text, "s.toml", Backends::NONE).unwrap(), 5);
+        let plan = Plan::new(parse(text, "s.toml", Backends::NONE).unwrap(), 5).unwrap();
         let names = |from, is_done: fn(Cell) -> bool| {
             let treatments = upcoming(&plan, from, is_done);
             treatments.iter().map(|treatment| treatment.name.clone()).collect::<Vec<_>>()

@@ -1,36 +1,9 @@
 //! Arguments of `emulate`.
 
-use std::str::FromStr;
-
 use clap::Args;
-use numalab_topology::CpuSet;
+use numalab_guest::program::ThreadPlacement;
 
 use super::{MachineArgs, MemoryCostArgs, ReportTo};
-
-/// The order in which threads take the machine's cpus.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ThreadPlacement {
-    /// Round robin over the nodes.
-    Spread,
-    /// All cpus of a node before those of the next.
-    Pack,
-    /// These cpus.
-    Cpus(CpuSet),
-}
-
-impl FromStr for ThreadPlacement {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "spread" => Ok(Self::Spread),
-            "pack" => Ok(Self::Pack),
-            _ => text.parse().map(Self::Cpus).map_err(|error| {
-                format!("{error}; expected spread, pack or a list of cpus such as 0-3,8")
-            }),
-        }
-    }
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -69,18 +42,4 @@ pub(crate) struct EmulateArgs {
     /// The program, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_placed_by_word_or_by_list() {
-        assert_eq!("pack".parse(), Ok(ThreadPlacement::Pack));
-        let cpus = "0-1,4".parse::<CpuSet>().map(ThreadPlacement::Cpus);
-        assert_eq!("0-1,4".parse().ok(), cpus.ok());
-        let error = "everywhere".parse::<ThreadPlacement>().unwrap_err();
-        assert!(error.contains("expected spread, pack or a list"), "{error}");
-    }
 }

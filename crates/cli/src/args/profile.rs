@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
+use numalab_guest::program::ThreadPlacement;
 use numalab_record::profile::SourceName;
 
-use super::{EmulatedArgs, MachineArgs, MemoryCostArgs, ReportTo, ThreadPlacement, value};
+use super::{EmulatedArgs, MachineArgs, MemoryCostArgs, ReportTo, value};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(["pid", "command"]), after_help = "\

@@ -6,11 +6,12 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use numalab_host::{
-    Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
+    Root, generic_initiators, read_machine, read_machine_and_devices, set_process_policy,
+    users_program,
 };
-use numalab_launch::bind::{Binding, NodeChoice, Seats};
-use numalab_launch::identity::{self, Task, detect_own};
-use numalab_launch::near::Near;
+use numalab_launch::bind::{Binding, NodeChoice, PolicyKind, Seats};
+use numalab_launch::identity::{self, Launcher, Task, detect_own};
+use numalab_launch::near::{Near, device_memory};
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
 use super::own;
@@ -66,15 +67,18 @@ struct Home {
 /// Sets the policy, unless it is a dry run, and reports it.
 fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
-    let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
-    let machine = read(&Root::live())?.machine;
+    let needs_devices = args.near.is_some() || args.policy == PolicyKind::Weighted;
+    let read = if needs_devices { read_machine_and_devices } else { read_machine };
+    let root = Root::live();
+    let machine = read(&root)?.machine;
+    let of_devices = device_memory(&machine, &generic_initiators(&root));
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.memory_node]),
         None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
     };
     let cpu = cpu_of(args, task)?;
-    let binding = Binding::of(&choice, args.policy, task, &machine)?;
+    let binding = Binding::of(&choice, args.policy, task, &machine, &of_devices)?;
     let home = match &near {
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,
@@ -93,19 +97,27 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         let said = near.as_ref().map_or_else(String::new, |near| {
             format!("[Rank {}] {}\n", binding.rank, near.describe())
         });
-        let look = |name: &str| std::env::var(name).ok();
-        let alone = task.is_none().then(|| identity::shell(&look)).flatten();
-        let alone = alone.map_or_else(String::new, |part| {
-            let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
-            format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
-        });
+        let who = who(args, task);
         let others = match args.dry_run && task.is_none() {
             true => binding.other_tools(home.as_ref().map(|home| &home.cpus), &command),
             false => String::new(),
         };
-        output::print(&format!("{alone}{unsaid}{said}{}{others}", binding.lines(&command)))?;
+        output::print(&format!("{who}{unsaid}{said}{}{others}", binding.lines(&command)))?;
     }
     Ok(Prepared { command, cpu, home })
+}
+
+/// Describes a rank as its launcher does, for a dry run, or a part of a job that is not a rank.
+fn who(args: &BindArgs, task: Option<&Task>) -> String {
+    if let Some(task) = task {
+        let is_given = args.dry_run && task.launcher() != Launcher::Local;
+        let said = || format!("[Rank {}] Known as {task}\n", task.rank());
+        return if is_given { said() } else { String::new() };
+    }
+    let look = |name: &str| std::env::var(name).ok();
+    let Some(part) = identity::shell(&look) else { return String::new() };
+    let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
+    format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
 }
 
 /// Returns the node of the rank's memory and its cpus if `--cpus node` is given.

@@ -16,8 +16,7 @@ use numalab_stats::Confidence;
 use numalab_study::bisect::{
     Bisect, BisectQuestion, BisectStep, Build, Repository, metric_of, treatment_of,
 };
-use numalab_study::{Plan, parse};
-use numalab_workload::Workload;
+use numalab_study::{Plan, ReadyStudy, StudyChanges};
 
 use super::study::source;
 use crate::args::{BisectArgs, Format, VERSION};
@@ -26,12 +25,10 @@ use crate::output;
 
 /// Searches for a commit; exit 4 if none is found.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
-    let study =
-        parse(&source::text(&args.study)?, &args.study, BACKENDS).map_err(Failure::bad_input)?;
-    let workloads = study.resolved().map_err(Failure::bad_input)?;
-    let seed = args.seed.or(study.rules.seed).unwrap_or_else(|| UtcTime::now().unix_ms);
-    let plan = Plan::new(study, seed);
-    let question = question(args, &plan, &workloads)?;
+    let changes = StudyChanges { seed: args.seed, ..StudyChanges::default() };
+    let text = source::text(&args.study)?;
+    let plan = ReadyStudy::read(&text, &args.study, &changes, BACKENDS)?.plan;
+    let question = question(args, &plan)?;
     let interrupt = Interrupt::install()?;
     if args.dry_run {
         let repository = Repository::open(&args.tree, PathBuf::new())?;
@@ -89,13 +86,9 @@ fn results(parent: &Path) -> Result<PathBuf, Failure> {
     create_unique_directory(&parent, &name).map_err(failed)
 }
 
-fn question(
-    args: &BisectArgs,
-    plan: &Plan,
-    workloads: &[Workload],
-) -> Result<BisectQuestion, Failure> {
+fn question(args: &BisectArgs, plan: &Plan) -> Result<BisectQuestion, Failure> {
     let rules = &plan.study().rules;
-    let (workload, metric) = metric_of(plan, workloads, args.metric.as_deref())?;
+    let (workload, metric) = metric_of(plan, args.metric.as_deref())?;
     let margin_percent = args.margin.map(|margin| 100.0 * margin);
     Ok(BisectQuestion {
         good: args.good.clone(),

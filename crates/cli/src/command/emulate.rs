@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, ProgramError, in_turn};
+use numalab_guest::program::{EmulatedProgram, Followed, ProgramError, ThreadPlacement};
 use numalab_host::note;
-use numalab_topology::{CpuId, Machine};
+use numalab_topology::Machine;
 
-use crate::args::{EmulateArgs, ThreadPlacement};
+use crate::args::EmulateArgs;
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -43,25 +43,7 @@ pub(super) fn threads(
     placement: &ThreadPlacement,
     machine: &Machine,
 ) -> Result<Vec<usize>, Failure> {
-    let online = machine.cpus.iter().filter(|cpu| cpu.online);
-    let (cpus, nodes): (Vec<CpuId>, Vec<_>) = online.map(|cpu| (cpu.id, cpu.node)).unzip();
-    let position = |wanted: CpuId| cpus.iter().position(|id| *id == wanted);
-    Ok(match placement {
-        ThreadPlacement::Pack => {
-            let mut order: Vec<usize> = (0..cpus.len()).collect();
-            order.sort_by_key(|at| nodes[*at]);
-            order
-        }
-        ThreadPlacement::Spread => in_turn(&nodes),
-        ThreadPlacement::Cpus(wanted) => {
-            let unknown = |cpu: CpuId| {
-                let most = cpus.len();
-                Failure::bad_input(format!("--threads: no cpu {cpu} on a machine of {most} cpus"))
-            };
-            let found = wanted.iter().map(|cpu| position(cpu).ok_or_else(|| unknown(cpu)));
-            found.collect::<Result<_, _>>()?
-        }
-    })
+    placement.cpus(machine).map_err(|error| Failure::bad_input(format!("--threads: {error}")))
 }
 
 /// Prints or writes the report of all processes.

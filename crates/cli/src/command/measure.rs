@@ -30,6 +30,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     if args.given.output.dry_run {
         let target = Target::survey(&args.given.selection)?;
         let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
+        plan.check()?;
         return print_plan(&plan.foreseen(), &args.given.rules, budget(effort(args)));
     }
     let runs = match &args.resume {
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
 fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
     let target = Target::survey(&args.given.selection)?;
     let effort = effort(args);
+    plan(&target, effort).check()?;
     let mut parent = args.given.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
     let mut runs: Vec<NamedRun> = Vec::new();
     for number in 1..=args.repeat {

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use numalab_formats::architecture;
-use numalab_host::{CommandError, Interrupt, Root, note, read_machine};
+use numalab_host::{CommandError, Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
-    closing, estimate, opening, step_heading, steps, submit,
+    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, Submission,
+    Workload, dry_run, estimate, submit,
 };
-use numalab_record::shell::command_line;
-use numalab_topology::{Allowed, Machine, NodeId};
+use numalab_record::Kind;
 
 use super::own::own_word;
 use crate::args::ScaleArgs;
@@ -46,14 +44,6 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
 /// Plans the run from the arguments.
 fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     let path = args.arch.as_deref().unwrap_or(Path::new(""));
-    let arch = input::architecture(path)?;
-    let named = |error: numalab_formats::ReadError| {
-        Failure::bad_input(format!("{}: {error}", path.display()))
-    };
-    let reading = architecture::read(&arch).map_err(named)?;
-    for finding in &reading.findings {
-        note(format_args!("{}: {finding}", path.display()));
-    }
     let sizes_bytes = args
         .sizes_bytes()
         .map_err(|error| Failure::bad_input(format!("--memory-sizes: {error}")))?;
@@ -65,20 +55,13 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         (Some(domains), None) => (Mode::Sequential, domains),
         (None, None) => return Err(Failure::bad_input("--sequential or --interleaved is needed")),
     };
-    let mut architecture = reading.value;
-    if !args.submit {
-        architecture.machine.allowed = allowed_on(&architecture.machine);
-    }
-    let all = architecture.machine.nodes.iter().map(|node| node.id).collect();
-    let domains: Vec<NodeId> = domains.of(&all).iter().collect();
-    let steps = steps(&architecture, mode, &domains, args.sizes(), args.smt)
-        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-    Ok(Manifest {
-        schema: numalab_record::Kind::Scale.into(),
-        system: architecture.system,
-        partition: architecture.partition,
+    let mut manifest = Manifest {
+        schema: Kind::Scale.into(),
+        arch: input::architecture(path)?,
+        system: String::new(),
+        partition: String::new(),
         mode,
-        domains,
+        domains: Vec::new(),
         memory_sizes: args.sizes().to_owned(),
         sizes_bytes,
         launcher: args.launcher.unwrap_or(LauncherChoice::Auto),
@@ -86,37 +69,18 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         options: args.rank_option.clone(),
         with_smt: args.smt,
         label: args.label.clone(),
-        arch,
-        steps,
-    })
-}
-
-/// Returns what this process may use of the machine, if the run is planned for this one: a job may
-/// have only some of its hardware threads, and binding to others fails.
-fn allowed_on(planned: &Machine) -> Option<Allowed> {
-    let here = read_machine(&Root::live()).ok()?.machine;
-    let cpus = |of: &Machine| -> Vec<_> {
-        let online = of.cpus.iter().filter(|cpu| cpu.online);
-        online.map(|cpu| (cpu.id, cpu.node)).collect()
+        steps: Vec::new(),
     };
-    let allowed = here.allowed.clone().filter(|_| cpus(planned) == cpus(&here))?;
-    let left_out = planned.online_cpus().difference(&allowed.cpus);
+    let planned = manifest.plan(domains, !args.submit);
+    let PlanRemarks { findings, left_out } =
+        planned.map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    for finding in &findings {
+        note(format_args!("{}: {finding}", path.display()));
+    }
     if !left_out.is_empty() {
         note(format_args!("this process may not run on cpus {left_out}: they are left out"));
     }
-    Some(allowed)
-}
-
-fn line<'a>(manifest: &'a Manifest, launcher: LauncherChoice, numalab: &'a str) -> Line<'a> {
-    Line {
-        launcher,
-        numalab,
-        workload: &manifest.workload,
-        sizes: &manifest.memory_sizes,
-        options: &manifest.options,
-        with_smt: manifest.with_smt,
-        in_job: std::env::var_os("SLURM_JOB_ID").is_some(),
-    }
+    Ok(manifest)
 }
 
 /// Prints what would be launched, how long it takes, and the batch script.
@@ -126,24 +90,12 @@ fn show(
     launcher: LauncherChoice,
     directory: Option<&ResultDirectory>,
 ) -> Result<(), Failure> {
-    let architecture = manifest.architecture().map_err(Failure::bad_input)?;
     let own = own_word()?;
     // Users often look at a script on a machine that cannot run it.
     let launcher = launcher.resolve().unwrap_or(launcher);
-    let line = Line { in_job: true, ..line(manifest, launcher, &own) };
-    let mut text = opening(&architecture);
-    let end = manifest.workload.file_end();
-    for step in &manifest.steps {
-        if directory.is_some_and(|directory| directory.has(step, end)) {
-            continue;
-        }
-        let command = command_line(&line.words(step));
-        text.push_str(&step_heading(manifest, step, &command));
-        text.push_str(&format!("{}\n", "=".repeat(80)));
-    }
-    text.push_str(&closing(manifest, &architecture, true));
-    text.push_str(&script_text(args, manifest, &own));
-    output::print(&text)
+    let line = Line { manifest, launcher, numalab: &own, in_job: true };
+    let text = dry_run(&line, directory).map_err(Failure::bad_input)?;
+    output::print(&(text + &script_text(args, manifest, &own)))
 }
 
 /// Returns the estimated time and the script that would be submitted.
@@ -183,9 +135,9 @@ fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String
     add("memory-sizes", &manifest.memory_sizes);
     add("launcher", "srun");
     match &manifest.workload {
-        numalab_launch::scale::Workload::Latency => {}
-        numalab_launch::scale::Workload::Bandwidth => add("workload", "bandwidth"),
-        numalab_launch::scale::Workload::Command(text) => add("workload", text),
+        Workload::Latency => {}
+        Workload::Bandwidth => add("workload", "bandwidth"),
+        Workload::Command(text) => add("workload", text),
     }
     if let Some(label) = &manifest.label {
         add("label", label);
@@ -228,54 +180,14 @@ fn execute(
     launcher: LauncherChoice,
     directory: &ResultDirectory,
 ) -> Result<(), Failure> {
-    let architecture = manifest.architecture().map_err(Failure::bad_input)?;
     let own = own_word()?;
     let interrupt = Interrupt::install()?;
-    let runner = Runner {
+    let line = Line {
         manifest,
-        directory,
-        line: line(manifest, launcher.resolve()?, &own),
-        quiet: output::quiet(),
-        interrupt: &interrupt,
+        launcher: launcher.resolve()?,
+        numalab: &own,
+        in_job: std::env::var_os("SLURM_JOB_ID").is_some(),
     };
-    say(directory, &opening(&architecture))?;
-    let tally = runner.run()?;
-    say(directory, &closing(manifest, &architecture, false))?;
-    conclude(manifest, directory, &tally)
-}
-
-fn conclude(
-    manifest: &Manifest,
-    directory: &ResultDirectory,
-    tally: &Tally,
-) -> Result<(), Failure> {
-    let (done, all) = (tally.done, manifest.steps.len());
-    if done == all {
-        let end = format!("Benchmarks completed successfully\n{}\n", "=".repeat(80));
-        return say(directory, &end);
-    }
-    let failed: Vec<String> = tally.failed.iter().map(ToString::to_string).collect();
-    let why = if tally.interrupted {
-        "interrupted".to_owned()
-    } else {
-        let log = directory.log_path();
-        format!(
-            "the steps of {} ranks failed ({} has the reason)",
-            failed.join(", "),
-            log.display()
-        )
-    };
-    let path = directory.path().display();
-    let message = format!(
-        "{why}; {done} of {all} steps have their results in {path}; finish them with:\n  \
-         numalab scale --resume {path}"
-    );
-    say(directory, &format!("{message}\n"))?;
-    Err(Failure::new(Code::Failed, message))
-}
-
-/// Prints to the terminal and the log.
-fn say(directory: &ResultDirectory, text: &str) -> Result<(), Failure> {
-    directory.append_log(text)?;
-    if output::quiet() { Ok(()) } else { output::print(text) }
+    let runner = Runner { directory, line, quiet: output::quiet(), interrupt: &interrupt };
+    Ok(runner.run()?)
 }

@@ -1,12 +1,11 @@
 //! `numalab study`: does this change really help?
 
-mod plan;
 mod run;
 mod settings;
 mod show;
 pub(crate) mod source;
 
-pub(crate) use run::run_given;
+pub(crate) use run::begin;
 pub(crate) use show::report;
 
 use std::process::ExitCode;
@@ -22,7 +21,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study, format } => source::show(study, *format),
         StudyCommand::Settings { backend, format } => settings::list(backend.as_deref(), *format),
-        StudyCommand::Plan(args) => plan::run(args),
+        StudyCommand::Plan(args) => run::plan(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
         StudyCommand::Report(args) => show::report_and_judge(args),

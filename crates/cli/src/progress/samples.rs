@@ -3,50 +3,32 @@
 use std::fmt::Arguments;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use numalab_host::print_error;
+use indicatif::ProgressStyle;
 use numalab_page::number::seconds_words;
 use numalab_record::study::{Notice, StudyDocument};
 use numalab_results::study::StudySummary;
 use numalab_results::study::page::notice_words;
 use numalab_study::Observer;
 
-use super::ProgressLines;
-use crate::output;
+use super::bar::Bar;
 
-/// A bar on standard error, or lines if that is not a terminal; nothing if quiet.
+/// Shows the progress of samples.
 pub(crate) struct SampleProgress {
-    bar: ProgressBar,
-    lines: ProgressLines,
+    bar: Bar,
     /// Width of intervals with which a study ends early, in percent.
     precision_percent: Option<f64>,
 }
 
 impl SampleProgress {
     pub(crate) fn new(precision_percent: Option<f64>) -> Self {
-        let target = if output::quiet() {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
         let template = "{bar:24} {pos} of {len} samples  {elapsed}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self { bar, lines: ProgressLines::new(), precision_percent }
+        let bar = Bar::new(0, ProgressStyle::with_template(template).ok());
+        Self { bar, precision_percent }
     }
 
     /// Prints a line above the bar, unless quiet.
     pub(crate) fn say(&self, words: Arguments<'_>) {
-        if !output::quiet() {
-            self.bar.suspend(|| print_error(words));
-        }
-    }
-
-    /// Removes the bar.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.bar.say(words);
     }
 }
 
@@ -56,9 +38,7 @@ impl Observer for SampleProgress {
     }
 
     fn sampled(&mut self, done: usize, in_all: usize) {
-        self.bar.set_length(in_all as u64);
-        self.bar.set_position(done as u64);
-        self.lines.reached(|| format!("{done} of {in_all} samples"));
+        self.bar.reached(done as u64, in_all as u64, || format!("{done} of {in_all} samples"));
     }
 
     fn machine_is_shared(&mut self) {

@@ -20,19 +20,12 @@ const fn packages(architecture: Architecture) -> &'static [&'static str] {
 }
 
 impl Qemu {
-    /// Downloads QEMU from the backports of this Debian release; nothing is installed.
+    /// Downloads QEMU for a guest's processor from the backports of this Debian release; nothing is
+    /// installed.
     ///
     /// # Errors
     /// [`QemuError`].
-    pub fn fetch_backports(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, QemuError> {
-        Self::fetch_backports_for(cache, Architecture::X86_64, note)
-    }
-
-    /// Downloads QEMU like [`Qemu::fetch_backports`], for a guest's processor.
-    ///
-    /// # Errors
-    /// [`QemuError`].
-    pub fn fetch_backports_for(
+    pub fn fetch_backports(
         cache: &Cache,
         architecture: Architecture,
         note: &mut dyn FnMut(&str),

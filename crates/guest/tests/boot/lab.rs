@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numalab_guest::{
     Accelerator, Guest, GuestError, Launch, Outcome, Qemu, QemuNeeds, Runtime, Task,
@@ -175,19 +174,7 @@ pub fn small() -> Guest {
     Guest { machine, ..Guest::default() }
 }
 
-/// Returns process 1 without debug information, which would be most of the image.
+/// Returns process 1.
 pub fn init() -> PathBuf {
-    static STRIPPED: OnceLock<PathBuf> = OnceLock::new();
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_numalab-guest-init"));
-    let strip = || {
-        let stripped = built.with_extension("stripped");
-        let working = built.with_extension(format!("strip-{}", std::process::id()));
-        let done = Command::new("strip").arg("-o").arg(&working).arg(&built).status();
-        if done.is_ok_and(|status| status.success()) {
-            fs::rename(working, &stripped).unwrap();
-            return stripped;
-        }
-        built.clone()
-    };
-    STRIPPED.get_or_init(strip).clone()
+    PathBuf::from(env!("CARGO_BIN_EXE_numalab-guest-init"))
 }

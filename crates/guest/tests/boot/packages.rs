@@ -2,7 +2,7 @@
 //! megabytes, so `NUMALAB_LONG=1` is required.
 
 use numalab_guest::{Accelerator, Guest, Launch, Qemu, QemuNeeds, Version};
-use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Architecture, Cache, Contents, Image, Kernel, KernelChoice};
 
 use crate::lab::{Lab, four_nodes, init, shell};
 
@@ -66,7 +66,8 @@ fn backports_give_a_newer_kernel_and_a_newer_qemu() {
         plugins: true,
         ..QemuNeeds::default()
     };
-    let qemu = Qemu::find(&cache, &needs).or_else(|_| Qemu::fetch_backports(&cache, &mut note));
+    let qemu = Qemu::find(&cache, &needs)
+        .or_else(|_| Qemu::fetch_backports(&cache, Architecture::X86_64, &mut note));
     let qemu = qemu.unwrap();
     assert!(qemu.version >= Version::new(10, 0, 0), "{}", qemu.version);
     assert!(qemu.abilities.plugins && qemu.abilities.host_nodes && qemu.abilities.memfd);

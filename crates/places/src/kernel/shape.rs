@@ -1,19 +1,18 @@
 //! The machine that the kernel boots on, as a study describes it.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
-use numalab_formats::memory_emulator::{EmulatedMachine, LatencyModel};
-use numalab_formats::{emulation, size};
+use numalab_formats::memory_emulator::{EmulatedMachine, LatencyModel, MemoryCosts};
 use numalab_record::study::EmulatedCosts;
 use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec};
-use numalab_topology::{Machine, UniformMachine};
+use numalab_topology::Machine;
 use serde::Deserialize;
 
 use crate::common_settings::{
     CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE,
-    EMULATE_STAGES, MEMORY, MemoryCostSettings, bad,
+    EMULATE_STAGES, MEMORY,
 };
+use crate::described_machine::MachineSettings;
 
 /// The setting that is not a kernel argument: the host nodes of its memory.
 pub(super) const BACKENDS: &str = "backends";
@@ -31,17 +30,9 @@ pub(super) struct Shape {
     pub expect: Option<String>,
     /// The console line that ends it with a failure.
     pub fail: Option<String>,
-    /// The nodes, in the form of `--emulate`.
-    emulate: String,
-    /// The total number of cpus.
-    cpus: u32,
-    /// The total memory of all nodes.
-    memory: String,
-    /// Distances; 10 and 20 if absent.
-    distances: Option<String>,
-    /// The costs of memory under the emulator.
+    /// The machine, with the costs of its memory under the emulator.
     #[serde(flatten)]
-    costs: MemoryCostSettings,
+    machine: MachineSettings,
     /// The place where it boots.
     #[serde(rename = "where")]
     pub place: Wanted,
@@ -125,17 +116,7 @@ impl Shape {
 
     /// Returns the machine.
     pub fn machine(&self) -> Result<Machine, BackendError> {
-        let bad = |key: &str, found: &str, error: &dyn Display| bad(KIND.name, key, found, error);
-        let memory_bytes =
-            size::parse_bytes(&self.memory).map_err(|error| bad("memory", &self.memory, &error))?;
-        if let Some(machine) = self.costs.like_machine(KIND.name, self.cpus, memory_bytes)? {
-            return Ok(machine);
-        }
-        let uniform = UniformMachine::of_packages(1, self.cpus, memory_bytes);
-        let base = uniform.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
-        let spec = emulation::parse(&self.emulate, self.distances.as_deref())
-            .map_err(|error| bad("emulate", &self.emulate, &error))?;
-        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
+        self.machine.machine(KIND.name)
     }
 
     /// Describes the memory of this machine for the emulator, with the source of its costs.
@@ -143,13 +124,14 @@ impl Shape {
         &self,
         machine: &Machine,
     ) -> Result<(EmulatedMachine, EmulatedCosts), BackendError> {
-        let source = match self.costs.costs(KIND.name)?.latency {
-            _ if self.costs.are_like_a_machine() => EmulatedCosts::MachineFile,
+        let costs = &self.machine.costs;
+        let source = match costs.costs(KIND.name)?.latency {
+            _ if costs.are_like_a_machine() => EmulatedCosts::MachineFile,
             LatencyModel::Distance { .. } => EmulatedCosts::Distances,
             LatencyModel::Firmware => EmulatedCosts::Hmat,
             LatencyModel::Flat { .. } => EmulatedCosts::Flat,
         };
-        Ok((self.costs.described(KIND.name, machine)?, source))
+        Ok((costs.described(KIND.name, machine, MemoryCosts::of_guest)?, source))
     }
 }
 

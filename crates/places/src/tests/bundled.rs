@@ -31,17 +31,16 @@ fn commands_of_bundled_studies_are_known_as_their_pages_have_them() {
 fn every_bundled_study_has_enough_blocks_to_show_a_difference() {
     for (name, text) in bundled() {
         let study = parse(text, name, BACKENDS).unwrap_or_else(|error| panic!("{error}"));
-        let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
+        let blocks = study.rules.blocks;
         // numalab's kernel need not have been built; its backend adds none.
         let backend = BACKENDS.open(&study, &Interrupt::never());
         let own = backend.map_or(0, |backend| backend.own_metrics());
-        let fewest = fewest_blocks(&Plan::new(study, 1), &workloads, own);
+        let fewest = fewest_blocks(&Plan::new(study, 1).unwrap(), own);
         assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
     }
     let begun = parse(&start("mine"), "mine", BACKENDS).unwrap();
-    let workloads = begun.resolved().unwrap();
     assert!(begun.rules.primary.is_some());
-    assert!(begun.rules.blocks >= fewest_blocks(&Plan::new(begun, 1), &workloads, 0));
+    assert!(begun.rules.blocks >= fewest_blocks(&Plan::new(begun, 1).unwrap(), 0));
 }
 
 #[test]

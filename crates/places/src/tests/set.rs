@@ -1,7 +1,7 @@
 //! Bundled studies, changed on the command line with the keys of their backends.
 
 use numalab_record::study::Setting;
-use numalab_study::{BackendSpec, Level, Plan, Scope, Study, bundled, bundled_text, parse};
+use numalab_study::{BackendSpec, Level, Plan, Study, bundled, bundled_text, parse};
 use serde_json::{Map, Value};
 
 use crate::{BACKENDS, knob_settings};
@@ -53,16 +53,14 @@ fn every_workload_of_every_bundled_study_can_be_run_alone() {
             assert_eq!(alone.workloads.len(), 1);
             let primary = whole.rules.primary.clone().filter(is_own);
             assert_eq!(alone.rules.primary, primary, "{name}");
-            let (kind, workloads) =
-                (BACKENDS.kind(&alone.backend.kind).unwrap(), alone.resolved().unwrap());
-            let plan = Plan::new(alone, 0);
-            let scope = Scope { treatments: plan.treatments(), workloads: &workloads };
+            let kind = BACKENDS.kind(&alone.backend.kind).unwrap();
+            let plan = Plan::new(alone, 0).unwrap();
             if ["host", "linux-guest"].contains(&kind.name) {
                 let is_knob = |name: &str| {
                     let host = knob_settings::find("host:", name);
                     host.or_else(|| knob_settings::find("", name)).is_some()
                 };
-                knob_settings::check_names(&scope, kind, is_knob)
+                knob_settings::check_names(&plan.scope(), kind, is_knob)
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }

@@ -11,18 +11,14 @@ use crate::plan::Plan;
 ///
 /// # Errors
 /// [`BisectError::NoMetric`] if the study has no such metric, or no primary one.
-pub fn metric_of(
-    plan: &Plan,
-    workloads: &[Workload],
-    wanted: Option<&str>,
-) -> Result<(Workload, String), BisectError> {
+pub fn metric_of(plan: &Plan, wanted: Option<&str>) -> Result<(Workload, String), BisectError> {
     let wanted = wanted.or(plan.study().rules.primary.as_deref()).unwrap_or_default();
-    let of = workloads.iter().find_map(|workload| {
+    let of = plan.workloads().iter().find_map(|workload| {
         let metric = wanted.strip_prefix(&workload.name)?.strip_prefix('.')?;
         Some((workload.clone(), metric.to_owned()))
     });
     of.ok_or_else(|| {
-        let names: Vec<&str> = workloads.iter().map(|workload| &*workload.name).collect();
+        let names: Vec<&str> = plan.workloads().iter().map(|workload| &*workload.name).collect();
         let known = format!("WORKLOAD.METRIC, of workload {}", names.join(", "));
         BisectError::NoMetric { wanted: wanted.to_owned(), known }
     })

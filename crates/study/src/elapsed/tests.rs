@@ -9,8 +9,8 @@ const STUDY: &str = "name = \"s\"\nquestion = \"q?\"\n[[factor]]\nname = \"v\"\n
 
 fn document(journal: Vec<Entry>) -> StudyDocument {
     let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
-    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 1);
-    StudyDocument { run: plan.run(&[], String::new(), started), journal }
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 1).unwrap();
+    StudyDocument { run: plan.run(String::new(), started), journal }
 }
 
 fn applied(took_s: f64) -> Entry {

@@ -52,9 +52,9 @@ fn lab(rules: &str) -> Lab {
 
 fn run(lab: &Lab, heard: &mut Heard, interrupt: &Interrupt, backend: &Scripted) -> EndReason {
     let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
-    let run = lab.plan.run(&lab.workloads, "a script".to_owned(), started);
+    let run = lab.plan.run("a script".to_owned(), started);
     let journal = || Journal::create(lab.directory.path(), run, STUDY);
-    let session = Session::new(&lab.plan, &lab.workloads, interrupt);
+    let session = Session::new(&lab.plan, interrupt);
     session.run(Box::new(backend.clone()), journal, heard).unwrap().1
 }
 

@@ -186,7 +186,7 @@ fn a_parent_that_is_a_file_is_refused_by_its_path() {
     let file = lab.directory.path().join("file");
     fs::write(&file, "x").unwrap();
     let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
-    let run = lab.plan.run(&lab.workloads, "b".to_owned(), started);
+    let run = lab.plan.run("b".to_owned(), started);
     let error = Journal::create(&file, run, STUDY).unwrap_err();
     assert!(matches!(error, JournalError::Io(_)), "{error}");
     assert!(error.to_string().contains(&file.display().to_string()), "{error}");
@@ -201,7 +201,7 @@ fn a_run_replaced_before_the_first_sample_is_read_later() {
         command: vec!["study".to_owned(), "run".to_owned()],
         unix_ms: 86_400_000,
     };
-    let run = lab.plan.run(&lab.workloads, "a script".to_owned(), started);
+    let run = lab.plan.run("a script".to_owned(), started);
     let mut journal = Journal::create(lab.directory.path(), run.clone(), STUDY).unwrap();
     assert_eq!(journal.directory().file_name().unwrap(), "s-19700102-000000");
     let mut more = run;

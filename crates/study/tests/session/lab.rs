@@ -15,7 +15,6 @@ use numalab_study::{
     Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, SessionError, Started,
     parse,
 };
-use numalab_workload::Workload;
 use tempfile::TempDir;
 
 pub(crate) const STUDY: &str = r#"
@@ -124,7 +123,6 @@ impl Observer for Judge {
 /// A plan of two blocks of two treatments, and a directory for its journal.
 pub(crate) struct Lab {
     pub(crate) plan: Plan,
-    pub(crate) workloads: Vec<Workload>,
     pub(crate) directory: TempDir,
 }
 
@@ -135,8 +133,7 @@ impl Lab {
 
     pub(crate) fn of(study: &str) -> Self {
         let study = parse(study, "s.toml", Backends::NONE).unwrap();
-        let workloads = study.resolved().unwrap();
-        Self { plan: Plan::new(study, 3), workloads, directory: tempfile::tempdir().unwrap() }
+        Self { plan: Plan::new(study, 3).unwrap(), directory: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn run(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
@@ -149,7 +146,7 @@ impl Lab {
         judge: Judge,
     ) -> Result<EndReason, SessionError> {
         let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
-        let run = self.plan.run(&self.workloads, backend.describe(), started);
+        let run = self.plan.run(backend.describe(), started);
         let journal = || Journal::create(self.directory.path(), run, STUDY);
         self.session(backend, journal, judge)
     }
@@ -166,7 +163,7 @@ impl Lab {
         mut judge: Judge,
     ) -> Result<EndReason, SessionError> {
         let interrupt = Interrupt::never();
-        let session = Session::new(&self.plan, &self.workloads, &interrupt);
+        let session = Session::new(&self.plan, &interrupt);
         session.run(Box::new(backend.clone()), journal, &mut judge).map(|(_, end)| end)
     }
 

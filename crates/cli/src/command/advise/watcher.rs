@@ -12,6 +12,9 @@ use numalab_study::Observer;
 use crate::output;
 use crate::progress::SampleProgress;
 
+/// The time from which a wait is announced.
+const WORTH_SAYING: Duration = Duration::from_secs(3);
+
 /// Keeps a progress bar while trials run.
 #[derive(Default)]
 pub(super) struct Watcher {
@@ -42,7 +45,13 @@ impl Observer for Watcher {
 impl Watch for Watcher {
     fn remark(&mut self, remark: &Remark) {
         match remark {
-            Remark::Trying { .. } if output::quiet() => {}
+            Remark::Trying { .. } | Remark::Following { .. } if output::quiet() => {}
+            // Too short for anyone to wonder.
+            Remark::Following { most, .. } if *most < WORTH_SAYING => {}
+            Remark::Following { least, most } => {
+                let [least, most] = [least, most].map(|time| seconds_words(time.as_secs_f64()));
+                note(format!("following it under emulation takes {least} to {most}"));
+            }
             Remark::Trying { candidates, blocks, about } => {
                 let names: Vec<String> = candidates.iter().map(what).collect();
                 let about = about.map(|time| seconds_words(time.as_secs_f64()));
@@ -54,8 +63,6 @@ impl Watch for Watcher {
     }
 
     fn tried(&mut self) {
-        if let Some(progress) = self.progress.take() {
-            progress.finish();
-        }
+        self.progress = None;
     }
 }

@@ -1,20 +1,20 @@
 //! Two commands run alternately as a study.
 
+use numalab_places::BACKENDS;
 use numalab_record::study::{Counted, FactorKind, Rules, Setting, StudyDocument};
-use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
+use numalab_study::{BackendSpec, Factor, Level, NamedLevel, ReadyStudy, Study};
 use numalab_workload::{MetricSpec, WorkloadSpec};
 
 use super::MARGIN;
 use crate::args::{CompareArgs, StudyShow};
-use crate::command::study::run_given;
+use crate::command::study::begin;
 use crate::failure::Failure;
 
 /// Runs both commands in random blocks, and reports which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
-    let study = study(args, words);
-    let text = study.to_toml().map_err(Failure::bad_input)?;
+    let ready = ReadyStudy::of(&study(args, words), "compare", BACKENDS)?;
     let show = StudyShow { fail_if: args.fail_if, format: args.format };
-    run_given(&text, &args.output, args.dry_run, &show, times)
+    begin(&ready, &args.output, args.dry_run, &show, times)
 }
 
 /// Prints a line for each command: its median and spread, over the runs that the verdict uses.

@@ -1,6 +1,8 @@
 //! Two files of numbers, or two logs.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_results::samples::SampleComparison;
@@ -15,7 +17,12 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let pattern = args.metric.as_deref().map(Pattern::parse).transpose();
     let pattern = pattern.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
     let names = paths.map(|path| path.display().to_string());
-    let [baseline, candidate] = paths.map(|path| values(path, pattern.as_ref()));
+    // Files of millions of numbers are read in parallel.
+    let [baseline, candidate] = thread::scope(|scope| {
+        let candidate = scope.spawn(|| values(paths[1], pattern.as_ref()));
+        let baseline = values(paths[0], pattern.as_ref());
+        [baseline, candidate.join().unwrap_or_else(|panic| resume_unwind(panic))]
+    });
     let unit = pattern.as_ref().map_or("", Pattern::label).to_owned();
     let margin_percent = args.margin.unwrap_or(MARGIN);
     let values = [baseline?, candidate?];
@@ -38,7 +45,8 @@ fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
         Some(pattern) => pattern.values(&text),
         None => numbers(&text).map_err(|(line, word)| {
             Failure::bad_input(format!(
-                "{name}, line {line}: `{word}`: expected numbers, or a log with --metric PATTERN"
+                "{name}, line {line}: `{word}`: expected numbers such as 1.5, or a log with --metric \
+                 PATTERN"
             ))
         })?,
     };
@@ -49,7 +57,8 @@ fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
 }
 
 /// Returns every number between blanks and commas, without comments after `#`; the error has the
-/// line and the word that is not a number.
+/// line and the word that is not a number. `100,5` and `1,234.5` alone on a line are refused, since the
+/// comma can be part of the number.
 fn numbers(text: &str) -> Result<Vec<f64>, (usize, String)> {
     let number = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite());
     let mut values = Vec::new();
@@ -60,6 +69,10 @@ fn numbers(text: &str) -> Result<Vec<f64>, (usize, String)> {
             continue;
         }
         let line = line.split('#').next().unwrap_or_default();
+        let parts = line.trim().split_once(',');
+        if parts.is_some_and(|(a, b)| number(a).is_some() && number(b).is_some()) {
+            return Err((index + 1, line.trim().to_owned()));
+        }
         let words = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
         for word in words.filter(|word| !word.is_empty()) {
             values.push(number(word).ok_or_else(|| (index + 1, word.to_owned()))?);

@@ -30,7 +30,7 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
     }
     if args.fetch_qemu {
         let mut report = |text: &str| note(text);
-        let qemu = Qemu::fetch_backports_for(&cache, args.contents.architecture, &mut report);
+        let qemu = Qemu::fetch_backports(&cache, args.contents.architecture, &mut report);
         let qemu = qemu?;
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }

@@ -18,17 +18,10 @@ use crate::args::{Format, StudyNewArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// A study with its original text.
-pub(super) struct Source {
-    pub study: Study,
-    pub text: String,
-}
-
-/// Reads a bundled study, or else a file.
-pub(super) fn read(name: &str) -> Result<Source, Failure> {
-    let text = text(name)?;
-    let study = parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
-    Ok(Source { study, text })
+/// Reads and plans a bundled study, or else a file.
+fn read(name: &str) -> Result<Plan, Failure> {
+    let study = parse(&text(name)?, name, BACKENDS).map_err(Failure::bad_input)?;
+    Plan::new(study, 0).map_err(Failure::bad_input)
 }
 
 /// Returns the text of a bundled study, or else of a file.
@@ -45,7 +38,7 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
 
 /// Prints the bundled studies.
 pub(super) fn list(format: Format) -> Result<(), Failure> {
-    let studies = bundled().iter().map(|(name, _)| listed(read(name)?.study));
+    let studies = bundled().iter().map(|(name, _)| read(name).map(|plan| listed(&plan)));
     output::show(&StudyList { studies: studies.collect::<Result<_, Failure>>()? }, format)
 }
 
@@ -75,42 +68,41 @@ fn settings_comment() -> String {
 
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        let code = match error.kind() {
-            ErrorKind::AlreadyExists | ErrorKind::NotFound => Code::BadInput,
-            _ => Code::Failed,
-        };
-        Failure::new(code, format!("{}: {error}", path.display()))
+    let path = path.display();
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::bad_input(format!(
+            "{path} exists and was left as it is: expected another name, or -o FILE; `numalab \
+             study run {path}` runs it if it is a study"
+        )),
+        ErrorKind::NotFound => Failure::bad_input(format!("{path}: {error}")),
+        _ => Failure::new(Code::Failed, format!("{path}: {error}")),
     })
 }
 
 /// Prints a study with all defaults filled in, and how long it takes.
 pub(super) fn show(name: &str, format: Format) -> Result<(), Failure> {
-    let study = read(name)?.study;
+    let plan = read(name)?;
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error);
-    let text = study.to_toml().map_err(|error| failed(&error))?;
-    let toml = format!("{}\n{text}", tool_commands(&study)?);
-    let value = serde_json::to_value(&study).map_err(|error| failed(&error))?;
-    output::show(&ShownStudy { line: listed(study)?, toml, study: value }, format)
+    let text = plan.study().to_toml().map_err(|error| failed(&error))?;
+    let value = serde_json::to_value(plan.study()).map_err(|error| failed(&error))?;
+    let toml = format!("{}\n{text}", tool_commands(&plan));
+    output::show(&ShownStudy { line: listed(&plan), toml, study: value }, format)
 }
 
 /// Returns the command lines of workloads that only name their tool, as comments.
-fn tool_commands(study: &Study) -> Result<String, Failure> {
-    let workloads = study.resolved().map_err(Failure::bad_input)?;
-    let of_tools = study.workloads.iter().zip(&workloads).filter(|(spec, _)| spec.tool.is_some());
+fn tool_commands(plan: &Plan) -> String {
+    let workloads = plan.study().workloads.iter().zip(plan.workloads());
+    let of_tools = workloads.filter(|(spec, _)| spec.tool.is_some());
     let line = |workload: &Workload| {
         // A comment must stay on one line, whatever the arguments contain.
         let command = command_line(&workload.command).replace('\n', " ");
         format!("#   {}: {command}\n", workload.name)
     };
-    Ok(of_tools.map(|(_, workload)| line(workload)).collect())
+    of_tools.map(|(_, workload)| line(workload)).collect()
 }
 
 /// Summarizes a study in one line.
-fn listed(study: Study) -> Result<ListedStudy, Failure> {
-    let workloads = study.resolved().map_err(Failure::bad_input)?;
-    let (name, question) = (study.name.clone(), study.question.clone());
-    let plan = Plan::new(study, 0);
-    let time = stated_time(&plan, &workloads);
-    Ok(ListedStudy { name, question, blocks: plan.blocks(), time })
+fn listed(plan: &Plan) -> ListedStudy {
+    let Study { name, question, .. } = plan.study().clone();
+    ListedStudy { name, question, blocks: plan.blocks(), time: stated_time(plan) }
 }

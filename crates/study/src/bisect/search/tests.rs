@@ -40,7 +40,7 @@ fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
         bad: bad.to_owned(),
         build: Build::Script("/no/such/script".into()),
         treatment: plan.treatments()[0].clone(),
-        workload: plan.study().resolved().unwrap().remove(0),
+        workload: plan.workloads()[0].clone(),
         metric: "t".to_owned(),
         confidence: Confidence::P95,
         margin_percent: 2.0,
@@ -54,7 +54,7 @@ fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
 fn searching<T>(commits: usize, look: impl FnOnce(&mut Bisect<'_>, &Lab) -> T) -> T {
     let lab = Lab::new(commits);
     let repository = lab.open();
-    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5);
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5).unwrap();
     let question = question(&plan, &lab.hashes[0], "HEAD");
     let interrupt = Interrupt::never();
     let results = lab.directory.path();
@@ -98,7 +98,7 @@ fn the_question_is_known_before_the_first_build() {
 fn a_bad_revision_that_does_not_descend_from_the_good_one_is_refused() {
     let lab = Lab::new(2);
     let repository = lab.open();
-    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5);
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5).unwrap();
     let interrupt = Interrupt::never();
     let refused = |good: &str, bad: &str| {
         let question = question(&plan, good, bad);

@@ -109,12 +109,9 @@ fn samples_of_a_shared_machine_are_taken_once_and_a_failed_guest_is_not_a_sign_o
 fn attempts_in_a_journal_are_those_that_were_added() {
     let samples = [disturbed(FIRST), quiet(FIRST), disturbed((1, 0, Arm::Main, 0))];
     let rules = rules(0, 2);
-    let run: StudyRun =
-        crate::Plan::new(crate::parse(STUDY, "s.toml", crate::Backends::NONE).unwrap(), 1).run(
-            &[],
-            String::new(),
-            crate::Started { version: String::new(), command: vec![], unix_ms: 0 },
-        );
+    let study = crate::parse(STUDY, "s.toml", crate::Backends::NONE).unwrap();
+    let started = crate::Started { version: String::new(), command: vec![], unix_ms: 0 };
+    let run: StudyRun = crate::Plan::new(study, 1).unwrap().run(String::new(), started);
     let journal = samples.into_iter().map(numalab_record::study::Entry::Sample).collect();
     let attempts = Attempts::of(&StudyDocument { run, journal }, &rules);
     assert_eq!((attempts.count(FIRST), attempts.count((1, 0, Arm::Main, 0))), (2, 1));

@@ -1,0 +1,198 @@
+//! A study that is ready to run: its plan, with the text that errors refer to.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
+use numalab_host::{ErrorClass, Interrupt, UtcTime};
+use numalab_record::file;
+use numalab_record::study::{PlannedStudy, Rules, StudyDocument};
+use numalab_workload::SpecError;
+
+use crate::backend::{Backend, BackendError, Backends};
+use crate::definition::Study;
+use crate::estimate::stated_time;
+use crate::foreseen::foreseen;
+use crate::parse::{ParseError, parse};
+use crate::plan::Plan;
+use crate::position::Position;
+
+/// Changes to a study for one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StudyChanges {
+    pub blocks: Option<usize>,
+    pub budget: Option<Duration>,
+    pub precision_percent: Option<f64>,
+    pub seed: Option<u64>,
+    /// Settings of the backend, levels of factors and workloads, by key.
+    pub set: Vec<(String, String)>,
+}
+
+/// A study with its plan.
+#[derive(Clone, Debug)]
+pub struct ReadyStudy {
+    pub plan: Plan,
+    /// The study's text.
+    pub text: String,
+    /// The study's file, or the name of a bundled study.
+    origin: String,
+    backends: Backends,
+}
+
+/// Reason why a study cannot be planned or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadyError {
+    #[error(transparent)]
+    Parse(Box<ParseError>),
+    #[error(transparent)]
+    Workload(#[from] SpecError),
+    /// The changed study cannot be written.
+    #[error(transparent)]
+    Write(#[from] toml::ser::Error),
+    /// The study in a result directory cannot be read.
+    #[error("{origin}: {error}")]
+    Unreadable { origin: String, error: io::Error },
+    /// A value that the backend rejects, with its position.
+    #[error("{at}: {error}")]
+    InText { at: String, error: Box<BackendError> },
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The study of an interrupted run is not the one that was begun.
+    #[error(
+        "{origin}: its plan is {found}, but the study was started with {begun}: it has changed \
+         since, or another version of numalab started it; start a new run"
+    )]
+    OtherPlan { origin: String, found: String, begun: String },
+}
+
+impl From<ParseError> for ReadyError {
+    fn from(error: ParseError) -> Self {
+        Self::Parse(Box::new(error))
+    }
+}
+
+impl ReadyError {
+    /// Returns the class of the error, which decides the exit code.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Backend(error) => error.class(),
+            _ => ErrorClass::BadInput,
+        }
+    }
+}
+
+impl StudyChanges {
+    fn apply(&self, rules: &mut Rules) {
+        rules.blocks = self.blocks.unwrap_or(rules.blocks);
+        rules.budget_s = self.budget.map(|budget| budget.as_secs_f64()).or(rules.budget_s);
+        rules.precision_percent = self.precision_percent.or(rules.precision_percent);
+        rules.seed = self.seed.or(rules.seed);
+    }
+}
+
+impl ReadyStudy {
+    /// Reads and plans a study from a text.
+    ///
+    /// # Errors
+    /// [`ReadyError`] for an invalid study or an invalid change.
+    pub fn read(
+        text: &str,
+        origin: &str,
+        changes: &StudyChanges,
+        backends: Backends,
+    ) -> Result<Self, ReadyError> {
+        let mut study = parse(text, origin, backends)?;
+        changes.apply(&mut study.rules);
+        if changes.set.is_empty() {
+            return Self::planned(study, text, origin, backends);
+        }
+        backends.kind(&study.backend.kind)?.set_all(&mut study, &changes.set)?;
+        Self::of(&study, origin, backends)
+    }
+
+    /// Plans a study that no text has yet, or that differs from its text: results keep the study
+    /// that was run.
+    ///
+    /// # Errors
+    /// [`ReadyError`] if it is invalid.
+    pub fn of(study: &Study, origin: &str, backends: Backends) -> Result<Self, ReadyError> {
+        let text = study.to_toml()?;
+        Self::planned(parse(&text, origin, backends)?, &text, origin, backends)
+    }
+
+    fn planned(
+        study: Study,
+        text: &str,
+        origin: &str,
+        backends: Backends,
+    ) -> Result<Self, ReadyError> {
+        // Any number will do, and the clock gives one that no one chose.
+        let seed = study.rules.seed.unwrap_or_else(|| UtcTime::now().unix_ms);
+        let plan = Plan::new(study, seed)?;
+        Ok(Self { plan, text: text.to_owned(), origin: origin.to_owned(), backends })
+    }
+
+    /// Returns the plan of an interrupted run, of which blocks and time may be changed.
+    ///
+    /// # Errors
+    /// [`ReadyError`] if its study cannot be read, or is not the one that was begun.
+    pub fn resumed(
+        directory: &Path,
+        document: &StudyDocument,
+        changes: &StudyChanges,
+        backends: Backends,
+    ) -> Result<Self, ReadyError> {
+        let path = directory.join(file::STUDY);
+        let origin = path.display().to_string();
+        let text = read_file_text(&path, MOST_STUDY_BYTES)
+            .map_err(|error| ReadyError::Unreadable { origin: origin.clone(), error })?;
+        let mut study = parse(&text, &origin, backends)?;
+        let run = &document.run;
+        study.rules = run.rules.clone();
+        changes.apply(&mut study.rules);
+        let plan = Plan::new(study, run.seed)?;
+        if plan.hash() != run.plan {
+            let (found, begun) = (plan.hash(), run.plan.clone());
+            return Err(ReadyError::OtherPlan { origin, found, begun });
+        }
+        Ok(Self { plan, text, origin, backends })
+    }
+
+    /// Opens the backend that the study names, and checks that the study can be run in it.
+    ///
+    /// # Errors
+    /// [`ReadyError`] with the position of a value that the backend rejects.
+    pub fn backend(&self, interrupt: &Interrupt) -> Result<Box<dyn Backend>, ReadyError> {
+        let backend = self.opened(interrupt)?;
+        backend.inspect(&self.plan.scope()).map_err(|error| self.refused(error))?;
+        Ok(backend)
+    }
+
+    /// Describes what would be run; starts and writes nothing.
+    ///
+    /// # Errors
+    /// [`ReadyError`] with the position of a value that the backend rejects.
+    pub fn foreseen(&self) -> Result<PlannedStudy, ReadyError> {
+        let backend = self.opened(&Interrupt::never())?;
+        foreseen(&self.plan, backend.as_ref(), stated_time(&self.plan))
+            .map_err(|error| self.refused(error))
+    }
+
+    fn opened(&self, interrupt: &Interrupt) -> Result<Box<dyn Backend>, ReadyError> {
+        let opened = self.backends.open(self.plan.study(), interrupt);
+        opened.map_err(|error| self.refused(error))
+    }
+
+    /// Adds the position in the study's text to an error in it.
+    fn refused(&self, error: BackendError) -> ReadyError {
+        match &error {
+            BackendError::BadInput { place, .. } => {
+                let at = Position::of(place, &self.text);
+                let at = at.map_or_else(String::new, |at| at.to_string());
+                ReadyError::InText { at: format!("{}{at}", self.origin), error: Box::new(error) }
+            }
+            _ => error.into(),
+        }
+    }
+}
