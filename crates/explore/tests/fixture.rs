@@ -167,7 +167,8 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
         "{found:?}"
     );
     assert!(
-        found[0].contains("| start it as numactl --interleave=1,2 -- ./two; with srun: "),
+        found[0]
+            .contains("| numactl --interleave=1,2 -- ./two\nsrun -n1 numactl --interleave=1,2 "),
         "{found:?}"
     );
 }

@@ -60,7 +60,7 @@ pub struct Lead {
     pub sentence: String,
     /// The mood of the sentence.
     pub mood: Mood,
-    /// A command that follows from it, to be copied verbatim.
+    /// A command that follows from it, to be copied verbatim; alternatives are on separate lines.
     pub command: Option<String>,
 }
 

@@ -49,9 +49,9 @@ fn lead_text(lead: &Lead, above: &str, style: Style) -> String {
         Mood::Plain | Mood::Fine => style.heading(text),
     };
     // A command is never wrapped, so that it can be copied.
-    let command = lead.command.as_ref();
-    let command = command
-        .map_or_else(String::new, |command| format!("  {}\n", style.mark(&one_line(command))));
+    let lines = lead.command.iter().flat_map(|command| command.lines());
+    let command: String =
+        lines.map(|line| format!("  {}\n", style.mark(&one_line(line)))).collect();
     if lead.name == above {
         return format!("{}\n{command}", hanging("", &lead.sentence, 2));
     }

@@ -2,7 +2,7 @@
 
 mod runtimes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use numalab_record::{CodePlace, ProgramMemory, Region};
 
@@ -46,25 +46,17 @@ pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
     with_line.or_else(|| own().find(|place| place.function.is_some()))
 }
 
-/// Returns the data files on disk that a program maps, with their page counts. Their pages stay on
-/// the node that read them first, possibly for another program.
-pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
+/// Returns the data files on disk that a program maps, whose pages stay on the node that read
+/// them first, possibly for another program.
+pub fn mapped_files(program: &ProgramMemory) -> BTreeSet<&str> {
     let places = program.regions.iter().flat_map(|region| {
         let touched = region.first_touches.iter().flat_map(|touches| &touches.at);
         region.made_at.iter().chain(touched)
     });
     let code: BTreeSet<&str> = places.map(|place| place.object.as_str()).collect();
-    let mut files = BTreeMap::new();
-    for region in &program.regions {
-        let name = region.name.as_str();
-        let is_library = name.contains(".so");
-        let is_on_disk = name.starts_with('/') && !is_in_memory(name);
-        if is_on_disk && !is_library && !code.contains(name) {
-            let pages: u64 = region.pages.iter().map(|of| of.pages).sum();
-            *files.entry(name).or_default() += pages;
-        }
-    }
-    files
+    let names = program.regions.iter().map(|region| region.name.as_str());
+    let is_on_disk = |name: &str| name.starts_with('/') && !is_in_memory(name);
+    names.filter(|name| is_on_disk(name) && !name.contains(".so") && !code.contains(name)).collect()
 }
 
 /// Returns `true` for the name of shared memory: a segment, or a file in memory. Policies apply to
@@ -191,7 +183,7 @@ mod tests {
         let names = [&names[..], &["/dev/shm/ring", "/SYSV00000000 (deleted)"]].concat();
         let regions = names.iter().map(|name| pages(name, "/bin/app")).collect();
         let program = ProgramMemory { regions, ..ProgramMemory::default() };
-        assert_eq!(mapped_files(&program), [("/data/model.bin", 14)].into());
+        assert_eq!(mapped_files(&program), ["/data/model.bin"].into());
     }
 
     #[test]

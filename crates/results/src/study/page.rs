@@ -142,7 +142,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     // A finding that puts the answer in doubt is in the lead already.
     let found = summary.findings();
     let is_ground = |finding: &&StudyFinding| match finding.what {
-        StudyObservation::BaselineAgainstItself { .. } => true,
+        StudyObservation::BaselineAgainstItself { .. } | StudyObservation::Files { .. } => true,
         _ => opening::is_of_disturbance(finding) && !opening::is_in_doubt(finding),
     };
     let said = found.iter().filter(is_ground).map(|finding| {

@@ -27,7 +27,7 @@ impl Report for PlannedStudy {
         let treatments = treatments.map(|(at, name)| format!("  {}  {name}", letter(at)));
         let note = self.note.as_ref().map(|note| Part {
             title: "Note".to_owned(),
-            notes: vec![note.trim().to_owned()],
+            notes: note.trim().lines().map(str::to_owned).collect(),
             ..Part::default()
         });
         let parts = [

@@ -69,6 +69,13 @@ fn a_plan_with_everything_in_it_is_as_it_was_in_every_format() {
     whole::compare("plan", &plan());
 }
 
+#[test]
+fn the_lines_of_a_note_stay_lines_on_a_terminal() {
+    let note = Some("Published:\nhost 4k: 154.73\n".to_owned());
+    let text = PlannedStudy { note, ..plan() }.page().terminal(Style::Plain);
+    assert!(text.contains("Published:\nhost 4k: 154.73\n"), "{text}");
+}
+
 /// Returns the lines of a part of a plan.
 fn lines(of: &PlannedStudy, title: &str) -> Vec<String> {
     let page = of.page();

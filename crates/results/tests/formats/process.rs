@@ -134,6 +134,53 @@ fn threads_are_named_by_number_up_to_two_and_memory_that_is_tied_is_moved() {
 }
 
 #[test]
+fn a_shared_segment_is_interleaved_alone_only_where_numactl_can_open_it() {
+    let of = |name: &str| {
+        let segment = MappingView {
+            kind: MappingKind::Shared,
+            policy: "default".to_owned(),
+            file: Some(name.to_owned()),
+            bytes_by_node: [(NodeId(0), 900 * MIB)].into(),
+            ..process().mappings.remove(0)
+        };
+        let view = ProcessView {
+            threads: Vec::new(),
+            devices: Vec::new(),
+            page_sizes: None,
+            mappings: vec![segment],
+            unseen: Vec::new(),
+            available_by_node: [(NodeId(0), 0.001), (NodeId(1), 0.9)].into(),
+            command: "./db".to_owned(),
+            ..process()
+        };
+        said(View::Process(view)).remove(0).1
+    };
+    let all = "numactl --interleave=0,1 -- ./db  # all of its memory";
+    for (name, alone) in [
+        (
+            "/dev/shm/pg",
+            "numactl --length=$(stat -c %s /dev/shm/pg) --file=/dev/shm/pg --interleave=0,1  # \
+             before its first touch\n",
+        ),
+        (
+            "/SYSV050040a2 (deleted)",
+            "numactl --length=SIZE --shmid=5 --shm=FILE --interleave=0,1  # before its first touch; \
+             FILE: of the program's ftok()\n",
+        ),
+        (
+            "/dev/shm/a b",
+            "numactl --length=$(stat -c %s '/dev/shm/a b') --file='/dev/shm/a b' --interleave=0,1  # \
+             before its first touch\n",
+        ),
+        ("/SYSV00000000 (deleted)", ""),
+        ("/dev/zero (deleted)", ""),
+        ("/memfd:cache (deleted)", ""),
+    ] {
+        assert_eq!(of(name), format!("{alone}{all}"), "{name}");
+    }
+}
+
+#[test]
 fn huge_pages_are_asked_for_allowed_or_looked_for_by_who_gets_them() {
     let of = |mode| {
         let view = ProcessView {
@@ -159,7 +206,8 @@ fn huge_pages_are_asked_for_allowed_or_looked_for_by_who_gets_them() {
     let (sentence, command) = of(HugePageMode::Madvise);
     assert!(
         sentence.ends_with("for programs that request them (madvise)")
-            && command.starts_with("start it as GLIBC_TUNABLES="),
+            && command.starts_with("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ./")
+            && command.contains("\nnumalab knobs run thp_enabled=always -- ./"),
         "{command}"
     );
 }

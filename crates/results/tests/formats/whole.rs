@@ -9,7 +9,8 @@ pub fn compare(name: &str, result: &impl Report) {
     let text = result.terminal(Style::Plain);
     // Commands are never wrapped, so that they can be copied.
     let commands = page.lead.iter().filter_map(|lead| lead.command.as_ref());
-    let commands: Vec<String> = commands.map(|command| format!("  {command}")).collect();
+    let commands: Vec<String> =
+        commands.flat_map(|command| command.lines()).map(|line| format!("  {line}")).collect();
     let lines = text.lines().filter(|line| !commands.iter().any(|command| command == line));
     let widest = lines.map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");

@@ -2,7 +2,7 @@
 
 use numalab_page::Style;
 use numalab_record::study::{
-    Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
+    CachedFile, Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
 };
 use numalab_record::tiering::TierLook;
 use numalab_results::study::{Effect, EffectKind, StudySummary};
@@ -268,6 +268,26 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
     assert!(width(&twice) > narrow);
     let text = twice.page().markdown();
     assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
+}
+
+#[test]
+fn files_that_could_not_be_dropped_limit_the_verdicts() {
+    let mut document = studies::two_by_two();
+    for entry in &mut document.journal {
+        let Entry::Sample(sample) = entry else { continue };
+        let path = "/srv/model.bin".to_owned();
+        sample.observation.files =
+            vec![CachedFile { path, dropped_bytes: 2 << 20, kept_bytes: 3 << 20 }];
+    }
+    let text = StudySummary::of(&document).page().markdown();
+    let basis = text.split("## Basis of the verdicts").nth(1).expect("a basis");
+    for said in [
+        "Page cache: Before each sample 2 MiB of files were dropped",
+        "3 MiB of files, such as /srv/model.bin, could not be dropped: they stay on the node",
+    ] {
+        assert!(basis.contains(said), "{basis}");
+    }
+    assert!(!StudySummary::of(&studies::two_by_two()).page().markdown().contains("Page cache"));
 }
 
 #[test]

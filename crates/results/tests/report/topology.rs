@@ -159,13 +159,31 @@ fn nodes_that_lack_something_are_explained_and_empty_ones_take_one_row() {
         words.contains("CPUs without local memory: node 1 (nearest memory: node 0)."),
         "{text}"
     );
-    assert!(words.contains("slower tier: node 2; --numa=auto leaves it out."), "{text}");
+    assert!(words.contains("another tier: node 2; --numa=auto leaves it out."), "{text}");
     assert!(text.lines().any(|line| line.trim_start().starts_with("3-9  none")), "{text}");
     let is_row = |line: &&str| {
         let number = line.strip_prefix("node ").and_then(|rest| rest.split_whitespace().next());
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
     assert_eq!(text.lines().filter(is_row).count(), 4, "nodes 0, 1, 2 and 4: {text}");
+}
+
+#[test]
+fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
+    let mut machine = machine(3, 6, |_, _| 20);
+    let second = machine.nodes[1].cpus.clone();
+    for cpu in machine.cpus.iter_mut().filter(|cpu| second.contains(cpu.id)) {
+        cpu.online = false;
+    }
+    let said =
+        |machine: &Machine| text(machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Memory whose CPUs are offline: node 1; --numa=auto leaves it out.";
+    assert!(said(&machine).contains(expected), "{}", said(&machine));
+    machine.nodes[2].cpus = CpuSet::new();
+    machine.cpus.retain(|cpu| cpu.node != Some(NodeId(2)));
+    let expected = "Memory without CPUs, of a device or another tier: node 2. Memory whose CPUs are \
+                    offline: node 1; --numa=auto leaves them out.";
+    assert!(said(&machine).contains(expected), "{}", said(&machine));
 }
 
 #[test]

@@ -102,7 +102,11 @@ fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
         })
     );
     let both = NodeSet::from_iter([NodeId(0), NodeId(1)]);
-    let remedy = Remedy::InterleaveSegment { nodes: both, segment: segment_name.to_owned() };
+    let remedy = Remedy::InterleaveSegment {
+        nodes: both,
+        segment: segment_name.to_owned(),
+        command: "./solver".to_owned(),
+    };
     assert_eq!((found.what.remedy, found.evidence), (Some(remedy), vec![Place::Mapping(0x7f00)]));
     for (kind, policy, mib, left) in [
         (MappingKind::Shared, "default", 900, [0.5, 0.97]),

@@ -109,7 +109,7 @@ fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate
     let line = |region: &Region| told(&region.made_at).and_then(|place| place.line.clone());
     let files = mapped_files(program);
     let free = |region: &Region| {
-        let is_own = line(region).is_some() && !files.contains_key(region.name.as_str());
+        let is_own = line(region).is_some() && !files.contains(region.name.as_str());
         let is_free = is_own && region.pages.iter().any(|pages| !pages.bound);
         if is_free { away_ns(region, |_| true) } else { 0 }
     };
@@ -128,7 +128,7 @@ fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate
 /// each node and interleaved over all. Whatever read it first placed its pages.
 fn place_file(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let files = mapped_files(program);
-    let away = |region: &Region| match files.contains_key(region.name.as_str()) {
+    let away = |region: &Region| match files.contains(region.name.as_str()) {
         true => away_ns(region, |_| true),
         false => 0,
     };
@@ -147,7 +147,7 @@ fn each_and_all(machine: &MachineCosts) -> impl Iterator<Item = Vec<u32>> {
 fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
     let files = mapped_files(program);
     let misplaced = |region: &Region| -> u64 {
-        if files.contains_key(region.name.as_str()) {
+        if files.contains(region.name.as_str()) {
             return 0;
         }
         let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);

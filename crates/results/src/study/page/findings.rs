@@ -109,8 +109,8 @@ fn files(renewed_bytes: u64, kept_bytes: u64, kept: Option<&str>) -> Lead {
     });
     let stayed = kept.map(|path| {
         format!(
-            "{} of files, as of {path}, could not be dropped: all treatments use them where they \
-             were read first, and verdicts hold for that.",
+            "{} of files, such as {path}, could not be dropped: they stay on the node that first \
+             read them, under every treatment, and the verdicts apply only to that.",
             format_rounded(kept_bytes)
         )
     });
