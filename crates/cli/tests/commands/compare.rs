@@ -164,10 +164,18 @@ fn two_commands_are_run_in_turns_and_judged() {
 
 #[test]
 fn results_that_cannot_be_compared_are_exit_2_with_the_expected_form() {
-    let place = with_files(&[("a", "1 2\n3 x\n"), ("b", "1\n"), ("empty", "")]);
+    let place = with_files(&[
+        ("a", "1 2\n3 x\n"),
+        ("b", "1\n"),
+        ("empty", ""),
+        ("comma", "1,2,3\n100,5\n"),
+        ("thousands", "1,234.5\n"),
+    ]);
     for (arguments, words) in [
         (&["compare", "a", "b"][..], &["a, line 2: `x`", "--metric"][..]),
         (&["compare", "b", "empty"], &["empty: no values"]),
+        (&["compare", "b", "comma"], &["comma, line 2: `100,5`", "such as 1.5"]),
+        (&["compare", "b", "thousands"], &["`1,234.5`"]),
         (&["compare", "b", "nowhere"], &["nowhere"]),
         (&["compare", "b"], &["expected two result directories or two files"]),
         (&["compare"], &["<RESULT>"]),

@@ -121,3 +121,32 @@ fn a_cell_of_hundreds_of_thousands_of_samples_is_reported() {
     let pages = fs::read_to_string(run.join("report.md")).unwrap_or_default() + &page;
     assert!(pages.contains(&count.to_string()), "{page}");
 }
+
+/// Returns the memory that this machine has available, in MiB.
+fn available_mib() -> u64 {
+    let meminfo = fs::read_to_string("/proc/meminfo").expect("Linux");
+    let line = meminfo.lines().find(|line| line.starts_with("MemAvailable:")).expect("a figure");
+    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("kB") >> 10
+}
+
+#[test]
+fn buffers_that_fit_one_by_one_but_not_together_are_refused_before_any_is_touched() {
+    let allowed = numalab_host::current_affinity().expect("an affinity");
+    let two: Vec<String> = allowed.iter().take(2).map(|cpu| cpu.0.to_string()).collect();
+    if two.len() < 2 {
+        eprintln!("NOT RUN: one cpu");
+        return;
+    }
+    let (cpus, each) = (two.join(","), available_mib() / 10 * 6);
+    let size = format!("{each}M");
+    let sizes = ["--size", &size, "--pages", "4k", "-q"];
+    for words in [&["latency", "--cpus", &cpus, "--concurrent"][..], &["latency", "--ranks", "2"]] {
+        // Without the sum, the limit of addresses ends it before the machine has no memory left.
+        let mut command = limited(30, &[words, &sizes].concat());
+        let said = command.output().expect("it runs");
+        let errors = String::from_utf8_lossy(&said.stderr);
+        assert!(!said.status.success(), "{words:?}: {errors}");
+        let sum = format!("{} MiB of memory needed, but only", 2 * each);
+        assert!(errors.contains(&sum), "{words:?}: {errors}");
+    }
+}

@@ -46,7 +46,7 @@ fn binding_prints_the_suites_lines_and_passes_the_exit_code_on() {
         stdout(&output)
     };
     let expected = format!(
-        "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing sh -c exit 7, equivalent to: numactl --membind={0} sh -c exit 7\n",
+        "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing sh -c 'exit 7', equivalent to: numactl --membind={0} sh -c 'exit 7'\n",
         a_node()
     );
     assert_eq!(said(&[]), expected);
@@ -131,9 +131,12 @@ fn bind_as(variables: &str, more: &[&str], code: i32) -> String {
 #[test]
 fn ranks_are_known_by_the_variables_of_each_launcher_and_unknown_places_are_refused() {
     let flux = "FLUX_JOB_SIZE=8 FLUX_JOB_NNODES=2 FLUX_TASK_RANK=5 FLUX_TASK_LOCAL_ID=1";
-    assert!(bind_as(flux, &[], 0).starts_with("[Rank 5] Binding"));
+    let said = bind_as(flux, &[], 0);
+    let known = "[Rank 5] Known as rank 5 of 8, local rank 1 (Flux)\n[Rank 5] Binding";
+    assert!(said.starts_with(known), "{said}");
     let pals = "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9";
-    assert!(bind_as(pals, &[], 0).starts_with("[Rank 9] Binding"));
+    let said = bind_as(pals, &[], 0);
+    assert!(said.starts_with("[Rank 9] Known as rank 9, local rank 1 of 8 (PALS)\n"), "{said}");
     assert!(bind_as("RANK=gold", &[], 0).starts_with("[Rank 0] Binding"));
     let said = bind_as("PMIX_RANK=3", &[], 125);
     assert!(said.contains("rank 3") && said.contains("NUMALAB_LOCAL_RANK"), "{said}");
@@ -167,7 +170,7 @@ fn a_process_of_a_slurm_job_that_is_not_a_rank_says_which_part_it_is() {
         assert!(said.contains("of SLURM job 7") && said.contains("[Rank 0] Binding"), "{said}");
     }
     let rank = bind_as("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_LOCALID=0", &[], 0);
-    assert!(rank.starts_with("[Rank 0] Binding"), "{rank}");
+    assert!(rank.starts_with("[Rank 0] Known as rank 0, local rank 0 (srun)\n"), "{rank}");
     assert!(bind_as("", &[], 0).starts_with("[Rank 0] Binding"));
 }
 

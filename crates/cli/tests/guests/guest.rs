@@ -23,6 +23,7 @@ use crate::schemas;
 /// Guests use both cores for seconds, so they run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 const DISTANCES: &str = "10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10";
 /// QEMU's own SRAT leaves out the addresses of video memory and firmware below 1 MiB.
 const VIDEO_BYTES: u64 = 384 << 10;
@@ -73,7 +74,7 @@ numalab explore --pid $! --format json > out/device.json
 exit 7
 ";
 
-/// A separate directory with the program.
+/// A separate directory.
 struct Lab {
     directory: TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -83,9 +84,7 @@ impl Lab {
     fn open() -> Self {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
-        let lab = Self { directory, _turn: turn };
-        lab.copy_program();
-        lab
+        Self { directory, _turn: turn }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -96,19 +95,8 @@ impl Lab {
         self.path(name).to_str().expect("UTF-8").to_owned()
     }
 
-    /// Copies the program without debug information, which makes the guest's image four times as
-    /// fast to build.
-    fn copy_program(&self) {
-        let (from, to) = (env!("CARGO_BIN_EXE_numalab"), self.path("numalab"));
-        let mut strip = Command::new("strip");
-        strip.args(["--strip-debug", "-o"]).arg(&to).arg(from);
-        if !matches!(strip.status(), Ok(status) if status.success()) {
-            fs::copy(from, to).expect("copied");
-        }
-    }
-
     fn numalab(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.path("numalab"));
+        let mut command = Command::new(NUMALAB);
         command.args(arguments).stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.path("run"));
         command
@@ -449,7 +437,7 @@ fn a_reader_that_leaves_early_ends_the_guest_without_an_error() {
     }
     let script = "\"$0\" guest run -q -- yes | head -n 1";
     let mut command = Command::new("bash");
-    command.args(["-o", "pipefail", "-c", script]).arg(lab.path("numalab"));
+    command.args(["-o", "pipefail", "-c", script]).arg(NUMALAB);
     let output = command.env("XDG_RUNTIME_DIR", lab.path("run")).output().expect("bash starts");
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "y\n"));
     lab.nothing_is_left();
@@ -461,7 +449,7 @@ fn a_shell_has_the_persons_terminal_and_gives_its_exit_code() {
     if lab.boots(&["guest", "run", "-q", "--dry-run", "--accel", "tcg"], 0).is_none() {
         return;
     }
-    let inner = format!("{} guest shell -q -- sh -c 'tty; exit 3'", lab.text("numalab"));
+    let inner = format!("{NUMALAB} guest shell -q -- sh -c 'tty; exit 3'");
     let mut command = Command::new("script");
     command.args(["-qec", &inner, "/dev/null"]).stdin(Stdio::null());
     let output = command.env("XDG_RUNTIME_DIR", lab.path("run")).output();

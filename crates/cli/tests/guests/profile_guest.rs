@@ -71,18 +71,10 @@ fn boot() -> Option<Seen> {
     compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-static", "-pthread", "-o"]);
     let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
     assert!(compiled.success());
-    // The guest's image gets programs without debug information, which are much smaller.
-    let numalab = directory.join("numalab");
-    let stripped = Command::new("strip")
-        .args(["--strip-debug", "-o"])
-        .arg(&numalab)
-        .arg(env!("CARGO_BIN_EXE_numalab"))
-        .status();
-    assert!(stripped.expect("strip: apt install binutils").success());
     let program = program.to_string_lossy();
     let contents = ended::contents(&programs, &directory);
     let script = SCRIPT.replace("USES", &program) + &ended::script(&programs, &directory);
-    let start = || guest(&numalab, &program, &contents, &directory, &script);
+    let start = || guest(&program, &contents, &directory, &script);
     let mut output = start();
     if String::from_utf8_lossy(&output.stderr).contains("did not finish its command") {
         // It once hung for more than an hour; twenty other runs took 70 s.
@@ -103,14 +95,8 @@ fn boot() -> Option<Seen> {
 }
 
 /// Runs the script in the guest.
-fn guest(
-    numalab: &Path,
-    program: &str,
-    contents: &[String],
-    directory: &Path,
-    script: &str,
-) -> Output {
-    Command::new(numalab)
+fn guest(program: &str, contents: &[String], directory: &Path, script: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_numalab"))
         .args(["guest", "run", "-q", "--kernel", "backports", "--accel", "tcg"])
         .args(["--timeout", ended::limit()])
         .args(["--emulate", "2", "--cpus", "4", "--with", program, "--collect", "out", "-o"])

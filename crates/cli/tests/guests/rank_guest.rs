@@ -2,8 +2,6 @@
 
 use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
 use crate::schemas;
 
 /// Two cpus in each of four nodes, like the guest.
@@ -63,24 +61,13 @@ impl Parts {
     }
 }
 
-/// Returns the program without debug information: it takes a quarter of the time to add to the
-/// image.
-fn stripped(directory: &TempDir) -> std::path::PathBuf {
-    let (from, to) = (env!("CARGO_BIN_EXE_numalab"), directory.path().join("numalab"));
-    let strip = Command::new("strip").args(["--strip-debug", "-o"]).arg(&to).arg(from).status();
-    if !strip.is_ok_and(|status| status.success()) {
-        std::fs::copy(from, &to).expect("copied");
-    }
-    to
-}
-
 #[test]
 fn ranks_on_four_nodes_are_where_they_are_bound_and_prove_it() {
     let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
     let machine = ["guest", "run", "--quiet", "--emulate", "4", "--cpus", "8", "--memory", "2G"];
     let tools = ["--with", "numactl"];
     let script = format!("ARCHITECTURE='{ARCHITECTURE}'\nexec 2>&1\n{WORK}");
-    let output = Command::new(stripped(&directory))
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
         .args(machine)
         .args(tools)
         .args(["--", "sh", "-c", &script])

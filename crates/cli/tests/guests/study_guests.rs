@@ -10,24 +10,14 @@ use numalab_image::{Cache, package};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A directory with the program, without symbols, as guests boot it.
+/// A separate directory.
 struct Lab {
     directory: TempDir,
 }
 
 impl Lab {
     fn open() -> Self {
-        let lab = Self { directory: tempfile::tempdir().expect("a directory") };
-        let built = env!("CARGO_BIN_EXE_numalab");
-        let stripped = Command::new("strip").arg("-o").arg(lab.program()).arg(built).status();
-        if !stripped.is_ok_and(|status| status.success()) {
-            fs::copy(built, lab.program()).expect("copied");
-        }
-        lab
-    }
-
-    fn program(&self) -> PathBuf {
-        self.path("numalab")
+        Self { directory: tempfile::tempdir().expect("a directory") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -35,7 +25,7 @@ impl Lab {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(self.program());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
         command.args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
         command.output().expect("numalab starts")
     }

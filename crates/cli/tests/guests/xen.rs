@@ -3,9 +3,6 @@
 //! hypervisor that knows no nodes, with the same proof.)
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use numalab_guest::{Qemu, QemuNeeds, Runtime};
@@ -15,7 +12,6 @@ use numalab_xen::{
     DomainJob, DomainPlan, FIRST_DOMAIN, LostPhase, Pinning, XenFiles, XenMachine, XenPlan,
     XenReport, run,
 };
-use tempfile::TempDir;
 
 use crate::schemas;
 
@@ -49,16 +45,6 @@ fn two_nodes() -> Machine {
     }
 }
 
-/// Returns the command without symbols, which would make the images much larger.
-fn stripped(directory: &TempDir) -> PathBuf {
-    let (from, to) = (env!("CARGO_BIN_EXE_numalab"), directory.path().join("numalab"));
-    let strip = Command::new("strip").arg("-o").arg(&to).arg(from).status();
-    if !strip.is_ok_and(|status| status.success()) {
-        fs::copy(from, &to).expect("copied");
-    }
-    to
-}
-
 fn job(words: &[&str]) -> DomainJob {
     DomainJob {
         name: words.join(" "),
@@ -84,7 +70,7 @@ fn domain(name: &str, home: u32, pinning: Pinning) -> DomainPlan {
 fn boot(plan: &XenPlan) -> Option<XenReport> {
     let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("a directory");
     let cache = Cache::open().expect("a cache");
-    let contents = Contents::new(stripped(&directory));
+    let contents = Contents::new(env!("CARGO_BIN_EXE_numalab"));
     let files = XenFiles::ensure(&cache, &contents, &mut |text| eprintln!("{text}"));
     let files = files.map_err(|error| format!("{error}; {:?}", error.remedy()));
     let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(|error| error.to_string());

@@ -130,6 +130,18 @@ fn ranks_of_two_hosts_meet_over_tcp() {
     assert!(is_csv_of(2, &shown), "{shown}");
 }
 
+#[test]
+fn ranks_in_turn_over_two_hosts_are_bound_by_their_numbers_on_the_host() {
+    let (_turn, Some(lab)) = (turn(), lab()) else { return };
+    let bind = [NUMALAB, "bind", "--numa=auto", "--dry-run", "--", "true"];
+    let options = ["-N2", "-n4", "--distribution=cyclic", "--cpu-bind=none"];
+    let shown = prints(&mut srun(lab, &options, &bind));
+    for (rank, local) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+        let known = format!("Known as rank {rank} of 4, local rank {local} of 2 (srun)");
+        assert!(shown.contains(&known), "{known}: {shown}");
+    }
+}
+
 /// Two ranks of two threads each, with their second threads on the same cpu.
 #[test]
 fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {

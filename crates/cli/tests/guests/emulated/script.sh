@@ -1,6 +1,10 @@
 # What the guest of guest.rs does; each part of its output is looked at by a test.
 # CHASE is the program that chases through what the system placed.
 echo 0 > /proc/sys/kernel/numa_balancing
+# By default Linux looks for memory that it may move every second, and here every tenth of one.
+for setting in scan_delay_ms scan_period_min_ms; do
+  echo 100 > /sys/kernel/debug/sched/numa_balancing/$setting
+done
 latency='numalab latency --size 1M --per node --pages 4k --seed 1 --format csv -q'
 echo '== matrix 1'; $latency
 echo '== matrix 2'; $latency
@@ -14,11 +18,11 @@ echo '== preferred'; numalab bind -q --numa=1 --policy preferred -- CHASE 0 0 2 
 echo '== interleave'; numalab bind -q --numa=0,1,2,3 --policy interleave -- CHASE 0 0 2 4k 1 0
 echo always > /sys/kernel/mm/transparent_hugepage/enabled
 echo '== huge'; numalab bind -q --numa=2 -- CHASE 0 0 4 thp 1 0
-echo '== stays'; CHASE 6 0 2 4k 3 1500
+echo '== stays'; CHASE 6 0 2 4k 3 400
 echo 1 > /proc/sys/kernel/numa_balancing
-echo '== moves'; CHASE 6 0 2 4k 8 1000
+echo '== moves'; CHASE 6 0 2 4k 5 200
 echo 0 > /proc/sys/kernel/numa_balancing
-echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 6s --format json -q
+echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 2s --format json -q
 echo '== put back'; cat /proc/sys/kernel/numa_balancing /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 # Node 3 is filled up with huge pages and with what is read of disks, which stays in memory
