@@ -11,7 +11,10 @@ const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
 /// Returns the hit latency of each level of data cache in ns, nearest first: of shared caches
-/// the least on its plateau, as other users make some sizes slower. Removes caches from the machine that the sweep did not find, and replaces sizes far from those found.
+/// the least on its plateau, as other users make some sizes slower.
+///
+/// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
+/// found.
 pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
