@@ -1,7 +1,8 @@
 //! Kernel counters and values, read before and after a workload.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use numalab_host::{Root, proc};
@@ -42,22 +43,26 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
 
 /// Returns a fact with a file's fingerprint, which distinguishes later builds of it.
 pub(super) fn content(file: &Path) -> Result<String, BackendError> {
-    let content = fs::read(file)
+    let mut hash = Sha256::new();
+    File::open(file)
+        .and_then(|mut content| io::copy(&mut content, &mut hash))
         .map_err(|error| BackendError::failed(format!("reading {}", file.display()), error))?;
-    Ok(format!("sha256 {}", digits(&content)))
+    Ok(format!("sha256 {}", digits(hash)))
 }
 
 /// Returns a fingerprint of the bytes.
 pub(super) fn fingerprint(bytes: &[u8]) -> String {
-    digits(bytes)[..16].to_owned()
+    digits(Sha256::new_with_prefix(bytes))[..16].to_owned()
 }
 
-fn digits(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+fn digits(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
