@@ -21,6 +21,7 @@
 
 pub mod aarch64;
 mod act;
+mod astray;
 pub mod combining;
 mod ends;
 mod fills;
@@ -39,6 +40,8 @@ mod window;
 pub mod x86;
 
 pub use act::{Act, Times};
+use astray::Astray;
+pub(crate) use astray::Passed;
 use combining::{Combining, Piece};
 use fills::Fills;
 pub use fills::Miss;
@@ -53,6 +56,8 @@ use walkers::Walkers;
 pub use window::Came;
 use window::Window;
 
+use alloc::boxed::Box;
+
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::{Core, Family, Tlb};
@@ -62,6 +67,11 @@ use crate::predictor::Prediction;
 /// instructions occupy a scheduler, which fills up; a limit in time, of a few memory latencies,
 /// also keeps accesses of vCPUs in the order of their own times.
 const AHEAD_PS: u64 = 1_000_000;
+
+/// Cost of a misprediction that makes it worthwhile to follow what a core does meanwhile, and the number
+/// of blocks for which others are then expected.
+const LONG_PS: u64 = 20_000;
+const EXPECTED: u32 = 1 << 16;
 
 /// The accesses and results that a core has in flight.
 #[derive(Clone, Debug)]
@@ -102,6 +112,10 @@ pub struct Pipeline {
     late_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
+    /// The wrong path after the last branch that was mispredicted, while it matters, and the number
+    /// of blocks for which paths are worth knowing.
+    astray: Option<Box<Astray>>,
+    expected: u32,
     /// Position of the atomic instruction whose load was the last access that stopped the core.
     atomic_load: Option<u32>,
 }
@@ -131,6 +145,8 @@ impl Pipeline {
             branch_ps: ps(core.branch_ns()),
             late_ps: ps(core.late_ns()),
             prediction: Prediction::Known,
+            astray: None,
+            expected: 0,
             atomic_load: None,
         }
     }
@@ -141,7 +157,7 @@ impl Pipeline {
         if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {
             return Came { at_ps, for_access: false };
         }
-        let resumes_ps = self.restarts_ps(now_ps);
+        let resumes_ps = self.restarts_ps(now_ps, instruction);
         let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
         if drains {
             self.combining.close();
@@ -203,13 +219,21 @@ impl Pipeline {
 
     /// Returns the time at which a core that has reached the block's end at `now_ps` continues
     /// after its branch.
-    fn restarts_ps(&mut self, now_ps: u64) -> u64 {
+    fn restarts_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
         match core::mem::take(&mut self.prediction) {
             Prediction::Known => now_ps,
             Prediction::Late => now_ps + self.late_ps,
             Prediction::Wrong => {
                 let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
-                now_ps.max(decided_ps) + self.branch_ps
+                let decided_ps = now_ps.max(decided_ps);
+                let lost_ps = decided_ps + self.branch_ps - now_ps;
+                if lost_ps >= LONG_PS {
+                    self.expected = EXPECTED;
+                }
+                if let Some(astray) = &mut self.astray {
+                    astray.resolved(decided_ps, lost_ps, self.window.full(instruction, now_ps));
+                }
+                now_ps + lost_ps
             }
         }
     }

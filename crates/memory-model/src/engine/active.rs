@@ -202,7 +202,7 @@ impl Active<'_> {
             let waited_ps = begun.resumed_ps - time_ps;
             begun.waited_ps = if came.for_access { waited_ps } else { 0 };
             if let Some(shadow) = shadow {
-                shadow.predicts(prediction);
+                shadow.predicts(prediction, pipeline);
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
             if waited_ps > 0 {

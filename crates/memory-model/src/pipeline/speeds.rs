@@ -122,12 +122,13 @@ impl Speeds {
     pub(super) fn renames(&self, operands: &Operands) -> bool {
         let is_plain = operands.plain_address && !operands.modifies();
         let is_move = operands.stores || operands.class == Class::Move;
+        let extends = operands.extends_sign || operands.extends_zeros;
         operands.memory
             && operands.order == Order::Free
             && match self.family.map_or(Renaming::Never, Family::renaming) {
                 Renaming::Never => false,
                 Renaming::Plain => is_plain,
-                Renaming::Any => is_move && !operands.is_vector() && !operands.extends_sign,
+                Renaming::Any => is_move && !operands.is_vector() && !extends,
             }
     }
 
@@ -169,7 +170,8 @@ impl Speeds {
         let assigned = self.family.map_or(&[][..], Family::assigned).iter().map(|units| {
             let of = |classes: &[Class]| classes.iter().map(|class| counts[*class as usize]).sum();
             let [one, two, four]: [u64; 3] = units.map(of);
-            (4 * one + 2 * two + four) * self.each_ps / 4
+            // Between those of units that are used evenly, and of evenly assigned instructions.
+            (5 * one + 3 * two + 2 * four) * self.each_ps / 8
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
         let entries = self.family.and_then(Family::window_instructions);

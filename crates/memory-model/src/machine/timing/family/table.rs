@@ -208,12 +208,13 @@ impl Family {
     }
 
     /// Returns the classes that one unit alone, two units, and four units execute, if each of the four
-    /// has a separate scheduler, to which instructions are assigned evenly before it is known when
-    /// they will run (AMD's guide for family 19h, 2.10). Counts of bits with shifts and a product, and
-    /// chains of products and LEA, take this long on a Zen 3; independent instructions less.
+    /// has a separate scheduler, to which instructions are assigned before it is known when they will
+    /// run (AMD's guide for family 19h, 2.10). Measured on a Zen 3: independent instructions are
+    /// assigned evenly (two products and six LEA take 3.4 cycles), and those that wait for others to
+    /// the shorter queues (two products, two shifts and four others in a chain take 2.8).
     pub(crate) fn assigned(self) -> &'static [[&'static [Class]; 3]] {
         if self.is_zen() {
-            &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[], SELECTS, ANYWHERE]]
+            &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[Class::ToVector], SELECTS, ANYWHERE]]
         } else {
             &[]
         }
