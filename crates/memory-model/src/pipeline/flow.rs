@@ -342,10 +342,10 @@ mod tests {
         // imul $3,%rax,%rdx and lea 1(%rax),%rcx
         let (multiply, add): (&[u8], &[u8]) = (&[0x48, 0x6b, 0xd0, 3], &[0x48, 0x8d, 0x48, 1]);
         assert_eq!(of(&[add; 8]), 1600);
-        assert_eq!(of(&[multiply, multiply, add, add, add, add, add, add]), 2200);
+        assert_eq!(of(&[multiply, multiply, add, add, add, add, add, add]), 2800);
         // movd %eax,%xmm0 and cmovb %rcx,%rax: on one unit, and on that one or another.
         let (to, select): (&[u8], &[u8]) = (&[0x66, 0x0f, 0x6e, 0xc0], &[0x48, 0x0f, 0x42, 0xc1]);
-        assert_eq!(of(&[to, to, to, to, select, select, select, select]), 3200);
+        assert_eq!(of(&[to, to, to, to, select, select, select, select]), 4000);
     }
 
     #[test]

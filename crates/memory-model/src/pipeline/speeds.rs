@@ -162,16 +162,16 @@ impl Speeds {
         let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
         let singles_ps = of(Class::SingleDivide) + of(Class::SingleRoot);
         let divided_ps = of(Class::FpDivide) + of(Class::FpRoot) + singles_ps;
-        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
-            let classes = groups.iter().copied().flatten();
-            let count: u64 = classes.map(|class| counts[*class as usize]).sum();
-            count * self.each_ps / u64::from(*units)
-        });
+        let shared =
+            self.family.map_or(&[][..], Family::units).iter().map(|(groups, (many, cycles))| {
+                let classes = groups.iter().copied().flatten();
+                let count: u64 = classes.map(|class| counts[*class as usize]).sum();
+                count * cycles * self.each_ps / many
+            });
         let assigned = self.family.map_or(&[][..], Family::assigned).iter().map(|units| {
             let of = |classes: &[Class]| classes.iter().map(|class| counts[*class as usize]).sum();
             let [one, two, four]: [u64; 3] = units.map(of);
-            // Between those of units that are used evenly, and of evenly assigned instructions.
-            (5 * one + 3 * two + 2 * four) * self.each_ps / 8
+            (4 * one + two + four) * self.each_ps / 4
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
         let entries = self.family.and_then(Family::window_instructions);
