@@ -1,6 +1,7 @@
 // Prints ns an operation of a kernel: the fastest of so many rounds behind one that warms up.
 //   kernels NAME ROUNDS [CYCLE_NS] | kernels    (the names in order, each behind the half that it is in)
-// With CYCLE_NS, at a core clock near that of a machine file: hosts change the clock with what neighbours do.
+// With CYCLE_NS, at a core clock near that of a machine file and while the core's other thread is idle: hosts
+// change both with what neighbours do.
 #include "bench.h"
 
 static double now_ns(void) {

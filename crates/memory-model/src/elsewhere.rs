@@ -133,9 +133,9 @@ impl There {
 pub(crate) struct Went {
     /// The accessing instruction.
     pub act: Act,
-    /// Number of its line, and the position of the instruction with that number as prefetchers see
-    /// it.
+    /// Number of its line.
     pub line: u64,
+    /// Position of its instruction, and the number of its line as prefetchers see it.
     pub streamed: (u32, u64),
     /// Time at which the instruction could be issued, and its wait.
     pub reached_ps: u64,

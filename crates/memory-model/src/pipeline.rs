@@ -110,6 +110,9 @@ pub struct Pipeline {
     branch_ps: u64,
     /// Time lost to a prediction that comes late.
     late_ps: u64,
+    /// Time by which instructions are fetched before they can be issued, and its maximum.
+    ahead_ps: u64,
+    most_ahead_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
     /// The wrong path after the last branch that was mispredicted, while it matters, and the number
@@ -144,6 +147,8 @@ impl Pipeline {
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
             late_ps: ps(core.late_ns()),
+            ahead_ps: 0,
+            most_ahead_ps: ps(core.fetched_ns()),
             prediction: Prediction::Known,
             astray: None,
             expected: 0,
@@ -202,6 +207,17 @@ impl Pipeline {
         Some(self.begin_ps)
     }
 
+    /// Returns the time by which a block takes less than by itself, as its instructions were fetched
+    /// while those before them ran.
+    #[inline]
+    pub fn saves_ps(&mut self, flow: Option<&Flow>) -> u64 {
+        let Some(Flow { takes_ps, parts, .. }) = flow else { return 0 };
+        let saved_ps = self.ahead_ps.min(takes_ps - parts.back_ps);
+        let ahead_ps = self.ahead_ps + takes_ps - saved_ps - parts.front_ps;
+        self.ahead_ps = ahead_ps.min(self.most_ahead_ps);
+        saved_ps
+    }
+
     /// Returns the family of the core, if known.
     pub(crate) fn family(&self) -> Option<Family> {
         self.core.timing.map(|timing| timing.family)
@@ -220,6 +236,9 @@ impl Pipeline {
     /// Returns the time at which a core that has reached the block's end at `now_ps` continues
     /// after its branch.
     fn restarts_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
+        if self.prediction != Prediction::Known {
+            self.ahead_ps = 0;
+        }
         match core::mem::take(&mut self.prediction) {
             Prediction::Known => now_ps,
             Prediction::Late => now_ps + self.late_ps,

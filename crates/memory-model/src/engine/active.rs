@@ -209,7 +209,8 @@ impl Active<'_> {
                 self.figures.time_ps.add(waited_ps);
             }
         }
-        let takes_ps = self.engine.takes_ps(instructions, flow);
+        let saved_ps = state.pipeline.as_mut().map_or(0, |pipeline| pipeline.saves_ps(flow));
+        let takes_ps = self.engine.takes_ps(instructions, flow) - saved_ps;
         self.time_ps.set(begun.resumed_ps + takes_ps);
         state.begin_block(instructions, takes_ps);
         begun

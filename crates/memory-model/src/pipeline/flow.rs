@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use super::operands::{Ends, Operands, Order, REGISTERS, Registers};
 use super::schedulers::Pool;
-use super::speeds::Speeds;
+use super::speeds::{Parts, Speeds};
 use super::value::{LOADS, Value};
 use crate::machine::Class;
 
@@ -56,6 +56,8 @@ pub struct Flow {
     pub instructions: u64,
     /// Time to issue all of them.
     pub takes_ps: u64,
+    /// The same in each part of the core.
+    pub(super) parts: Parts,
     /// By position; empty for instructions that do not access memory.
     pub accessors: Vec<Accessor>,
     /// Registers that the block changes, and the times at which they are known.
@@ -103,11 +105,12 @@ impl Flow {
     ) -> Self {
         let mut block: Vec<Operands> = block.into_iter().collect();
         speeds.fuse(&mut block);
-        let takes_ps = speeds.takes_ps(&block, speeds.windows(addresses));
+        let parts = speeds.takes(&block, speeds.windows(addresses));
+        let takes_ps = parts.all_ps();
         let instructions = block.len() as u64;
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
-        let mut flow = Self { instructions, takes_ps, ..Self::default() };
+        let mut flow = Self { instructions, takes_ps, parts, ..Self::default() };
         // What a block's registers have when it begins is taken to come from itself, as in a loop.
         let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
         for (at, operands) in block.iter().enumerate() {
