@@ -241,13 +241,13 @@ impl Family {
     /// Returns the cycles between lines from the L2, for lines that are read and lines that are
     /// written: Intel's Optimization Reference Manual gives 48 bytes per cycle sustained (table
     /// "Cache Parameters"), AMD's guide for family 19h and Arm's for Neoverse N1 32. A written line
-    /// also goes back to the L2: measured on an Emerald Rapids, 4 cycles in all, and on a Zen 3, 2.7 to
+    /// also goes back to the L2: measured on an Emerald Rapids, 4 cycles in all, and on a Zen 3, 2.1 to
     /// 3.1; for other families, both ways are assumed to take the same time.
     pub(crate) fn line_cycles(self) -> [f64; 2] {
         match self {
             Self::GoldenCove | Self::RedwoodCove => [64.0 / 48.0, 4.0],
             Self::Skylake | Self::SunnyCove => [64.0 / 48.0, 2.0 * 64.0 / 48.0],
-            Self::Zen3 | Self::Zen4 => [2.0, 2.8],
+            Self::Zen3 | Self::Zen4 => [2.0, 2.4],
             Self::NeoverseN1 => [2.0, 4.0],
         }
     }
