@@ -26,6 +26,7 @@ pub mod combining;
 mod ends;
 mod fills;
 pub mod flow;
+mod front;
 mod late;
 pub mod operands;
 mod prefetch;
@@ -67,11 +68,6 @@ use crate::predictor::Prediction;
 /// instructions occupy a scheduler, which fills up; a limit in time, of a few memory latencies,
 /// also keeps accesses of vCPUs in the order of their own times.
 const AHEAD_PS: u64 = 1_000_000;
-
-/// Cost of a misprediction that makes it worthwhile to follow what a core does meanwhile, and the number
-/// of blocks for which others are then expected.
-const LONG_PS: u64 = 20_000;
-const EXPECTED: u32 = 1 << 16;
 
 /// The accesses and results that a core has in flight.
 #[derive(Clone, Debug)]
@@ -207,54 +203,9 @@ impl Pipeline {
         Some(self.begin_ps)
     }
 
-    /// Returns the time by which a block takes less than by itself, as its instructions were fetched
-    /// while those before them ran.
-    #[inline]
-    pub fn saves_ps(&mut self, flow: Option<&Flow>) -> u64 {
-        let Some(Flow { takes_ps, parts, .. }) = flow else { return 0 };
-        let saved_ps = self.ahead_ps.min(takes_ps - parts.back_ps);
-        let ahead_ps = self.ahead_ps + takes_ps - saved_ps - parts.front_ps;
-        self.ahead_ps = ahead_ps.min(self.most_ahead_ps);
-        saved_ps
-    }
-
     /// Returns the family of the core, if known.
     pub(crate) fn family(&self) -> Option<Family> {
         self.core.timing.map(|timing| timing.family)
-    }
-
-    /// Records how the branch at the block's end was predicted.
-    pub(crate) fn predicts(&mut self, prediction: Prediction) {
-        self.prediction = prediction;
-    }
-
-    /// Returns how that branch was predicted, until the next block begins.
-    pub(crate) fn prediction(&self) -> Prediction {
-        self.prediction
-    }
-
-    /// Returns the time at which a core that has reached the block's end at `now_ps` continues
-    /// after its branch.
-    fn restarts_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
-        if self.prediction != Prediction::Known {
-            self.ahead_ps = 0;
-        }
-        match core::mem::take(&mut self.prediction) {
-            Prediction::Known => now_ps,
-            Prediction::Late => now_ps + self.late_ps,
-            Prediction::Wrong => {
-                let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
-                let decided_ps = now_ps.max(decided_ps);
-                let lost_ps = decided_ps + self.branch_ps - now_ps;
-                if lost_ps >= LONG_PS {
-                    self.expected = EXPECTED;
-                }
-                if let Some(astray) = &mut self.astray {
-                    astray.resolved(decided_ps, lost_ps, self.window.full(instruction, now_ps));
-                }
-                now_ps + lost_ps
-            }
-        }
     }
 
     /// Switches to another block, beginning with instruction `instruction`, once the previous one
