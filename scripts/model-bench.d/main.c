@@ -30,7 +30,7 @@ static struct clock clock_now(void) {
   return (struct clock){cycle_ns, (now_ns() - added) / 2000 / cycle_ns};
 }
 
-// Rounds count in which the core was alone and whose cycles before and behind are NEAR those asked for; if
+// Rounds count in which the core was alone and its cycles before and after were NEAR those asked for; if
 // there are none in MOST_NS, those of within FAR, as long as they would take at that clock.
 static const double NEAR = 1.03, FAR = 1.13, ALONE = 1.5, MOST_NS = 4e9;
 

@@ -94,7 +94,7 @@ impl Astray {
         self.met = Some(at);
     }
 
-    /// Follows the same paths as another core, whose branches were resolved at other times.
+    /// Follows the same paths as another core, with branches that were resolved at other times.
     fn shares(&mut self, other: &Self) {
         (self.met, self.loads) = (other.met, other.loads);
         self.ways.truncate(other.ways.len());
