@@ -1,6 +1,7 @@
 // Prints ns an operation of a kernel: the fastest of so many rounds behind one that warms up.
 //   kernels NAME ROUNDS [CYCLE_NS] | kernels    (the names in order, each behind the half that it is in)
-// With CYCLE_NS, at a core clock near that of a machine file: hosts change the clock with what neighbours do.
+// With CYCLE_NS, at a core clock near that of a machine file and while the core's other thread is idle: hosts
+// change both with what neighbours do.
 #include "bench.h"
 
 static double now_ns(void) {
@@ -9,36 +10,48 @@ static double now_ns(void) {
   return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-// ns of a cycle: dependent additions.
-static double cycle_ns(void) {
-  uint64_t sum = 1, step = 3;
+struct clock {
+  double cycle_ns, branch_cycles;
+};
+
+// Dependent additions take a cycle each. So does a loop of one branch, but twice as long while the core's
+// other thread is busy.
+static struct clock clock_now(void) {
+  uint64_t sum = 1, step = 3, left = 2000;
   double begin = now_ns();
   for (size_t i = 0; i < 2000; i++)
     __asm__ volatile("add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\t"
                      "add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0"
                      : "+r"(sum)
                      : "r"(step));
-  return (now_ns() - begin) / 16000;
+  double added = now_ns();
+  __asm__ volatile(".p2align 6\n1:\tdec %0\n\tjnz 1b" : "+r"(left));
+  double cycle_ns = (added - begin) / 16000;
+  return (struct clock){cycle_ns, (now_ns() - added) / 2000 / cycle_ns};
 }
 
-// Rounds count whose cycles before and behind are NEAR those asked for; if there are none in MOST_TRIES
-// times as many, those of within FAR, as long as they would take at that clock.
-static const double NEAR = 1.03, FAR = 1.13;
-enum { MOST_TRIES = 40 };
+// Rounds count in which the core was alone and its cycles before and after were NEAR those asked for; if
+// there are none in MOST_NS, those of within FAR, as long as they would take at that clock.
+static const double NEAR = 1.03, FAR = 1.13, ALONE = 1.5, MOST_NS = 4e9;
 
 static double fastest(kernel *kernel, long rounds, double clock_ns) {
-  double near = 1e300, far = 1e300, any = 1e300, before = cycle_ns();
+  double near = 1e300, far = 1e300, any = 1e300;
+  struct clock before = clock_now();
   long counted = 0;
   kernel();
-  for (long tried = 0; counted < rounds && tried < rounds * MOST_TRIES; tried++) {
+  double end = now_ns() + MOST_NS;
+  for (long tried = 0; counted < rounds && (tried < rounds || now_ns() < end); tried++) {
     double begin = now_ns();
     size_t operations = kernel();
-    double each = (now_ns() - begin) / operations, behind = cycle_ns();
-    double cycle = before > behind ? before : behind, slower = clock_ns > 0 ? cycle / clock_ns : 1;
+    double each = (now_ns() - begin) / operations;
+    struct clock behind = clock_now(), worst = before;
+    if (behind.cycle_ns > worst.cycle_ns) worst.cycle_ns = behind.cycle_ns;
+    if (behind.branch_cycles > worst.branch_cycles) worst.branch_cycles = behind.branch_cycles;
     before = behind;
+    double slower = clock_ns > 0 ? worst.cycle_ns / clock_ns : 1;
     if (each < any) any = each;
     if (slower <= FAR && each / slower < far) far = each / slower;
-    if (slower > NEAR) continue;
+    if (slower > NEAR || (clock_ns > 0 && worst.branch_cycles > ALONE)) continue;
     if (each < near) near = each;
     counted++;
   }

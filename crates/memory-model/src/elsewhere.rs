@@ -61,9 +61,13 @@ impl Shadow {
         }
     }
 
-    /// Records how the branch before the next block was predicted.
-    pub(crate) fn predicts(&mut self, prediction: Prediction) {
-        self.cores.iter_mut().for_each(|core| core.pipeline.predicts(prediction));
+    /// Records how the branch before the next block was predicted, by the actual core that has begun
+    /// it.
+    pub(crate) fn predicts(&mut self, prediction: Prediction, actual: &Pipeline) {
+        for core in &mut self.cores {
+            core.pipeline.predicts(prediction);
+            core.pipeline.strays_with(actual);
+        }
     }
 
     /// Begins a block that the actual core reached at `now_ps`, after a wait of `waited_ps`.
@@ -129,9 +133,9 @@ impl There {
 pub(crate) struct Went {
     /// The accessing instruction.
     pub act: Act,
-    /// Number of its line, and the position of the instruction with that number as prefetchers see
-    /// it.
+    /// Number of its line.
     pub line: u64,
+    /// Position of its instruction, and the number of its line as prefetchers see it.
     pub streamed: (u32, u64),
     /// Time at which the instruction could be issued, and its wait.
     pub reached_ps: u64,

@@ -22,6 +22,7 @@ mod nested;
 pub mod outcome;
 pub mod owners;
 mod page_tables;
+mod paths;
 pub mod phase_names;
 pub mod pipeline;
 mod predictor;

@@ -21,10 +21,12 @@
 
 pub mod aarch64;
 mod act;
+mod astray;
 pub mod combining;
 mod ends;
 mod fills;
 pub mod flow;
+mod front;
 mod late;
 pub mod operands;
 mod prefetch;
@@ -39,6 +41,8 @@ mod window;
 pub mod x86;
 
 pub use act::{Act, Times};
+use astray::Astray;
+pub(crate) use astray::Passed;
 use combining::{Combining, Piece};
 use fills::Fills;
 pub use fills::Miss;
@@ -52,6 +56,8 @@ use value::LOADS;
 use walkers::Walkers;
 pub use window::Came;
 use window::Window;
+
+use alloc::boxed::Box;
 
 use crate::cost::ps;
 use crate::counters::Kind;
@@ -100,8 +106,15 @@ pub struct Pipeline {
     branch_ps: u64,
     /// Time lost to a prediction that comes late.
     late_ps: u64,
+    /// Time by which instructions are fetched before they can be issued, and its maximum.
+    ahead_ps: u64,
+    most_ahead_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
+    /// The wrong path after the last branch that was mispredicted, while it matters, and the number
+    /// of blocks for which paths are worth knowing.
+    astray: Option<Box<Astray>>,
+    expected: u32,
     /// Position of the atomic instruction whose load was the last access that stopped the core.
     atomic_load: Option<u32>,
 }
@@ -130,7 +143,11 @@ impl Pipeline {
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
             late_ps: ps(core.late_ns()),
+            ahead_ps: 0,
+            most_ahead_ps: ps(core.fetched_ns()),
             prediction: Prediction::Known,
+            astray: None,
+            expected: 0,
             atomic_load: None,
         }
     }
@@ -141,7 +158,7 @@ impl Pipeline {
         if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {
             return Came { at_ps, for_access: false };
         }
-        let resumes_ps = self.restarts_ps(now_ps);
+        let resumes_ps = self.restarts_ps(now_ps, instruction);
         let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
         if drains {
             self.combining.close();
@@ -189,29 +206,6 @@ impl Pipeline {
     /// Returns the family of the core, if known.
     pub(crate) fn family(&self) -> Option<Family> {
         self.core.timing.map(|timing| timing.family)
-    }
-
-    /// Records how the branch at the block's end was predicted.
-    pub(crate) fn predicts(&mut self, prediction: Prediction) {
-        self.prediction = prediction;
-    }
-
-    /// Returns how that branch was predicted, until the next block begins.
-    pub(crate) fn prediction(&self) -> Prediction {
-        self.prediction
-    }
-
-    /// Returns the time at which a core that has reached the block's end at `now_ps` continues
-    /// after its branch.
-    fn restarts_ps(&mut self, now_ps: u64) -> u64 {
-        match core::mem::take(&mut self.prediction) {
-            Prediction::Known => now_ps,
-            Prediction::Late => now_ps + self.late_ps,
-            Prediction::Wrong => {
-                let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
-                now_ps.max(decided_ps) + self.branch_ps
-            }
-        }
     }
 
     /// Switches to another block, beginning with instruction `instruction`, once the previous one

@@ -5,6 +5,7 @@ use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
 use crate::leaving::Leaving;
 use crate::machine::{Core, Tlb};
+use crate::paths::Paths;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::operands::Ends;
@@ -50,10 +51,13 @@ pub(crate) struct VcpuState {
     pub tlbs: Option<Tlbs>,
     /// Its accesses in flight, if misses overlap.
     pub pipeline: Option<Pipeline>,
-    /// Its branch predictor, if misses overlap, from the first branch on: most of a large machine's vCPUs never run.
+    /// Its branch predictor, if misses overlap, from the first branch on: most of a large machine's
+    /// vCPUs never run.
     predictor: Option<Predictor>,
+    /// The blocks it has executed while mispredictions took long.
+    paths: Option<Paths>,
     /// The previous block.
-    before: Option<(Place, Ends)>,
+    before: Option<(Place, Option<&'static Flow>)>,
     /// The instructions that hide a miss, if misses do not overlap.
     pub overlap: Overlap,
     /// Number of instructions in the blocks begun so far.
@@ -77,6 +81,7 @@ impl Vcpu {
             tlbs: tlb.map(Tlbs::new),
             pipeline: core.map(|core| Pipeline::new(core, tlb)),
             predictor: None,
+            paths: None,
             before: None,
             overlap: Overlap::default(),
             instructions: 0,
@@ -108,21 +113,39 @@ impl VcpuState {
 
     /// Moves to a block; returns how the branch before it was predicted.
     #[inline]
-    pub fn comes_to(&mut self, place: Place, flow: Option<&Flow>) -> Prediction {
-        let before = self.before.replace((place, flow.map_or(Ends::Known, |flow| flow.ends)));
-        let before = before.filter(|(_, ends)| *ends != Ends::Known);
-        let (Some((from, ends)), Some(pipeline)) = (before, &self.pipeline) else {
+    pub fn comes_to(&mut self, place: Place, flow: Option<&'static Flow>) -> Prediction {
+        let before = self.before.replace((place, flow));
+        let (Some((from, flow)), Some(pipeline)) = (before, &mut self.pipeline) else {
             return Prediction::Known;
         };
-        let predictor = self.predictor.get_or_insert_with(|| Predictor::new(pipeline.family()));
-        match ends {
-            Ends::Known => Prediction::Known,
-            Ends::Conditional if predictor.misses(from.end, place.address != from.end) => {
-                Prediction::Wrong
+        let ends = flow.map_or(Ends::Known, |flow| flow.ends);
+        let prediction = if ends == Ends::Known {
+            Prediction::Known
+        } else {
+            let family = pipeline.family();
+            let predictor = self.predictor.get_or_insert_with(|| Predictor::new(family));
+            match ends {
+                Ends::Indirect => predictor.target(from.end, place.address),
+                _ if predictor.misses(from.end, place.address != from.end) => Prediction::Wrong,
+                _ => Prediction::Known,
             }
-            Ends::Conditional => Prediction::Known,
-            Ends::Indirect => predictor.target(from.end, place.address),
+        };
+        let is_wrong = prediction == Prediction::Wrong;
+        let mut path = Vec::new();
+        if pipeline.expects_paths() {
+            let paths = self.paths.get_or_insert_default();
+            if is_wrong {
+                path = paths.wrong(from.address, place.address);
+            }
+            if let Some(flow) = flow {
+                paths.leads((from.address, flow), place.address);
+            }
         }
+        match is_wrong {
+            true => pipeline.goes_astray(path, place.address),
+            false => pipeline.follows(flow, place.address, self.instructions + 1),
+        }
+        prediction
     }
 
     /// Forgets the previous block before another thread runs: none of its branches leads to the

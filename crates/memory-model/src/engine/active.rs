@@ -202,14 +202,15 @@ impl Active<'_> {
             let waited_ps = begun.resumed_ps - time_ps;
             begun.waited_ps = if came.for_access { waited_ps } else { 0 };
             if let Some(shadow) = shadow {
-                shadow.predicts(prediction);
+                shadow.predicts(prediction, pipeline);
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
             if waited_ps > 0 {
                 self.figures.time_ps.add(waited_ps);
             }
         }
-        let takes_ps = self.engine.takes_ps(instructions, flow);
+        let saved_ps = state.pipeline.as_mut().map_or(0, |pipeline| pipeline.saves_ps(flow));
+        let takes_ps = self.engine.takes_ps(instructions, flow) - saved_ps;
         self.time_ps.set(begun.resumed_ps + takes_ps);
         state.begin_block(instructions, takes_ps);
         begun

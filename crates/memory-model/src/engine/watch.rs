@@ -7,8 +7,8 @@ use super::{Access, Active, Engine};
 use crate::arguments::Beside;
 use crate::counters::Kind;
 use crate::elsewhere::{Cores, Elsewhere, Line, Shadow, There, Went};
-use crate::pipeline::Act;
 use crate::pipeline::stores::Bytes;
+use crate::pipeline::{Act, Miss};
 use crate::regrouped::Regrouped;
 use crate::seats::Seats;
 use crate::stretches::Stretches;
@@ -165,19 +165,17 @@ impl Active<'_> {
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
             let initiator = self.home_by(core.cores(), thread);
             let level = engine.level_elsewhere(core.cores(), found, self.caches.len());
+            let Miss { is_far, .. } = Miss::new(access.kind, level, self.caches.len());
             let line = match (transfer, level) {
                 (Some(transfer), _) => {
                     let takes_ps = engine.transfer_elsewhere(thread, core.cores(), transfer);
                     Line::Core { after_ps, takes_ps }
                 }
                 (None, Some(0)) => Line::Nearest,
-                (None, Some(level)) => {
-                    let is_far = level >= self.caches.len();
-                    Line::Farther { takes_ps: engine.hit_ps[level], is_far }
-                }
+                (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], is_far },
                 (None, None) => {
                     let memory_ps = engine.costs.memory_ps(initiator, there.node(), access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), is_far: true }
+                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), is_far }
                 }
             };
             let walk_ps = core.translate(access.virtual_address, access.address, *there);

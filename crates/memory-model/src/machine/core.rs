@@ -90,6 +90,13 @@ impl Core {
         cycles * self.cycle_ns()
     }
 
+    /// Returns the time by which it fetches instructions before it can issue them, in ns: a queue of 72
+    /// (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and AMD's guide for
+    /// family 17h, 2.9, "micro-op queue").
+    pub(crate) fn fetched_ns(&self) -> f64 {
+        self.timing.map_or(0.0, |timing| 72.0 * timing.cycle_ns / f64::from(timing.width))
+    }
+
     /// Returns true if it prefetches lines at the distances of its instructions.
     pub(crate) fn prefetches_strides(&self) -> bool {
         self.prefetch.is_some()

@@ -52,11 +52,15 @@ impl Pipeline {
         }
     }
 
-    /// Records the store of the instruction with this number.
+    /// Records the store of the instruction with this number. Instructions after an atomic one wait
+    /// until it is in the cache.
     #[inline]
     pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
-        let ready_ps = self.known_ps(&accessor.data);
-        let known = (ready_ps.max(issue_ps), accessor.renames);
+        let ready_ps = match accessor.atomic {
+            true => 0,
+            false => self.known_ps(&accessor.data).max(issue_ps),
+        };
+        let known = (ready_ps, accessor.renames);
         self.stores.store(bytes, known, number);
     }
 

@@ -10,6 +10,7 @@ impl Pipeline {
         let latest_ps = self.settles_ps();
         self.combining.close();
         self.registers.clear();
+        self.astray = None;
         latest_ps
     }
 

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use super::operands::{Ends, Operands, Order, REGISTERS, Registers};
 use super::schedulers::Pool;
-use super::speeds::Speeds;
+use super::speeds::{Parts, Speeds};
 use super::value::{LOADS, Value};
 use crate::machine::Class;
 
@@ -56,6 +56,8 @@ pub struct Flow {
     pub instructions: u64,
     /// Time to issue all of them.
     pub takes_ps: u64,
+    /// The same in each part of the core.
+    pub(super) parts: Parts,
     /// By position; empty for instructions that do not access memory.
     pub accessors: Vec<Accessor>,
     /// Registers that the block changes, and the times at which they are known.
@@ -103,11 +105,12 @@ impl Flow {
     ) -> Self {
         let mut block: Vec<Operands> = block.into_iter().collect();
         speeds.fuse(&mut block);
-        let takes_ps = speeds.takes_ps(&block, speeds.windows(addresses));
+        let parts = speeds.takes(&block, speeds.windows(addresses));
+        let takes_ps = parts.all_ps();
         let instructions = block.len() as u64;
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
-        let mut flow = Self { instructions, takes_ps, ..Self::default() };
+        let mut flow = Self { instructions, takes_ps, parts, ..Self::default() };
         // What a block's registers have when it begins is taken to come from itself, as in a loop.
         let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
         for (at, operands) in block.iter().enumerate() {
@@ -116,6 +119,11 @@ impl Flow {
         }
         flow.settle(values);
         flow
+    }
+
+    /// Returns a bit for each register that it changes.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changed
     }
 
     /// Adds the instruction at a position.
@@ -329,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn zen_assigns_instructions_to_units_before_it_knows_when_they_run() {
+        let timing = Family::Zen3.timing(0.8);
+        let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
+        let of =
+            |block: &[&[u8]]| Flow::new(block.iter().map(|bytes| decode(bytes)), &speeds).takes_ps;
+        // imul $3,%rax,%rdx and lea 1(%rax),%rcx
+        let (multiply, add): (&[u8], &[u8]) = (&[0x48, 0x6b, 0xd0, 3], &[0x48, 0x8d, 0x48, 1]);
+        assert_eq!(of(&[add; 8]), 1600);
+        assert_eq!(of(&[multiply, multiply, add, add, add, add, add, add]), 2800);
+        // movd %eax,%xmm0 and cmovb %rcx,%rax: on one unit, and on that one or another.
+        let (to, select): (&[u8], &[u8]) = (&[0x66, 0x0f, 0x6e, 0xc0], &[0x48, 0x0f, 0x42, 0xc1]);
+        assert_eq!(of(&[to, to, to, to, select, select, select, select]), 4000);
+    }
+
+    #[test]
     fn zen_takes_its_own_time_for_addresses_crossings_and_values_from_stores() {
         let timing = Family::Zen3.timing(0.1);
         let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
@@ -353,6 +376,7 @@ mod tests {
         assert!(renames(&[0x48, 0x89, 0x04, 0xcb]) && renames(&[0x48, 0x01, 0x03]));
         assert!(renames(&[0x48, 0x8b, 0x03]) && !renames(&[0x48, 0x03, 0x03]) && !renames(load));
         assert!(!renames(&[0xf0, 0x48, 0x01, 0x03]), "lock add %rax,(%rbx)");
+        assert!(!renames(&[0x0f, 0xb6, 0x03]), "movzbl (%rbx),%eax");
         // mov (%rbx,%rcx,8),%rax takes a cycle more than mov (%rbx),%rax, movslq (%rbx),%rax too.
         let later = |code: &[u8]| of(&[code]).results[0].1.least_ps();
         let codes: [&[u8]; 3] =

@@ -120,6 +120,8 @@ pub struct Operands {
     pub far_address: bool,
     /// True if it extends the sign of what it loads.
     pub extends_sign: bool,
+    /// True if it extends the 8 or 16 bits that it loads by zeros.
+    pub extends_zeros: bool,
     /// True if its result does not depend on its operands, and needs no unit.
     pub clears: bool,
     /// True for calls and returns.
@@ -154,6 +156,11 @@ impl Operands {
     /// Marks it as extending the sign of what it loads, if it does.
     pub fn extending_sign(self) -> Self {
         Self { extends_sign: self.memory, ..self }
+    }
+
+    /// Marks it as extending what it loads by zeros, if it loads.
+    pub fn extending_zeros(self) -> Self {
+        Self { extends_zeros: self.memory, ..self }
     }
 
     /// Marks it as a call or a return.

@@ -17,8 +17,9 @@ impl Pipeline {
         if let (Some(by), Some(strides)) = (self.by(position), &mut self.strides) {
             strides.add(by, line, now_ps);
         }
-        let Some(streams) = &mut self.streams else { return takes_ps };
-        let asked_ps = streams.asked_ps(line, now_ps).min(foreseen_ps);
+        let strayed_ps = self.strayed_ps(position, now_ps);
+        let streamed_ps = self.streams.as_mut().map_or(now_ps, |of| of.asked_ps(line, now_ps));
+        let asked_ps = streamed_ps.min(foreseen_ps).min(strayed_ps);
         takes_ps.saturating_sub(now_ps.saturating_sub(asked_ps)).max(nearest_ps)
     }
 
@@ -27,6 +28,16 @@ impl Pipeline {
     fn foreseen_ps(&self, position: u32, line: u64, now_ps: u64) -> u64 {
         let known = self.by(position).zip(self.strides.as_ref());
         known.map_or(now_ps, |(by, strides)| strides.asked_ps(by, line, now_ps))
+    }
+
+    /// Returns the time at which a line that the instruction at this position misses at `now_ps` was
+    /// requested on the wrong path of a branch: then, or before.
+    fn strayed_ps(&mut self, position: u32, now_ps: u64) -> u64 {
+        let accessor = self.accessor(position);
+        let (Some(astray), Some(accessor)) = (&mut self.astray, accessor) else { return now_ps };
+        let asked_ps = astray.asked_ps(&accessor.address, now_ps);
+        astray.misses(accessor.load);
+        asked_ps
     }
 
     /// Identifies the instruction at this position.
@@ -46,7 +57,15 @@ impl Pipeline {
         if self.walkers.is_hit(takes_ps) {
             return issue_ps + takes_ps;
         }
-        let asked_ps = self.foreseen_ps(position, line, issue_ps);
-        self.walkers.translated_ps(asked_ps, takes_ps).max(issue_ps)
+        let mut asked_ps = self.foreseen_ps(position, line, issue_ps);
+        let accessor = self.accessor(position);
+        if let (Some(astray), Some(accessor)) = (&self.astray, accessor) {
+            asked_ps = asked_ps.min(astray.translates_ps(&accessor.address, issue_ps));
+        }
+        let done_ps = self.walkers.translated_ps(asked_ps, takes_ps);
+        if let Some(astray) = &mut self.astray {
+            astray.translated(done_ps);
+        }
+        done_ps.max(issue_ps)
     }
 }

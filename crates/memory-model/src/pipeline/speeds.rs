@@ -34,6 +34,22 @@ pub struct Speeds {
     family: Option<Family>,
 }
 
+/// Time that a block takes in the parts of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Where instructions are fetched and decoded.
+    pub front_ps: u64,
+    /// Where they run.
+    pub back_ps: u64,
+}
+
+impl Parts {
+    /// Returns the time of a block by itself.
+    pub fn all_ps(self) -> u64 {
+        self.front_ps.max(self.back_ps)
+    }
+}
+
 /// A block's demand on a core.
 struct Counts {
     /// Number of micro-operations of each class.
@@ -122,12 +138,13 @@ impl Speeds {
     pub(super) fn renames(&self, operands: &Operands) -> bool {
         let is_plain = operands.plain_address && !operands.modifies();
         let is_move = operands.stores || operands.class == Class::Move;
+        let extends = operands.extends_sign || operands.extends_zeros;
         operands.memory
             && operands.order == Order::Free
             && match self.family.map_or(Renaming::Never, Family::renaming) {
                 Renaming::Never => false,
                 Renaming::Plain => is_plain,
-                Renaming::Any => is_move && !operands.is_vector() && !operands.extends_sign,
+                Renaming::Any => is_move && !operands.is_vector() && !extends,
             }
     }
 
@@ -148,11 +165,12 @@ impl Speeds {
 
     /// Returns the time to issue a block's instructions, from this number of pieces of code: limited
     /// by the core's width, and for each class by its units, some of which it shares with others.
-    pub(super) fn takes_ps(&self, block: &[Operands], windows: u64) -> u64 {
+    pub(super) fn takes(&self, block: &[Operands], windows: u64) -> Parts {
         if let (Some(operands), Some(repeated_ps)) = (block.last(), self.repeated_ps)
             && operands.repeated_bytes > 0
         {
-            return self.repeated_ps(block, u64::from(operands.repeated_bytes), repeated_ps);
+            let back_ps = self.repeated_ps(block, u64::from(operands.repeated_bytes), repeated_ps);
+            return Parts { front_ps: back_ps, back_ps };
         }
         let Counts { classes: counts, instructions } = self.counts(block);
         let jumps = block.last().is_some_and(|last| last.jumps);
@@ -161,24 +179,28 @@ impl Speeds {
         let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
         let singles_ps = of(Class::SingleDivide) + of(Class::SingleRoot);
         let divided_ps = of(Class::FpDivide) + of(Class::FpRoot) + singles_ps;
-        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
-            let classes = groups.iter().copied().flatten();
-            let count: u64 = classes.map(|class| counts[*class as usize]).sum();
-            count * self.each_ps / u64::from(*units)
-        });
+        let shared =
+            self.family.map_or(&[][..], Family::units).iter().map(|(groups, (many, cycles))| {
+                let classes = groups.iter().copied().flatten();
+                let count: u64 = classes.map(|class| counts[*class as usize]).sum();
+                count * cycles * self.each_ps / many
+            });
         let assigned = self.family.map_or(&[][..], Family::assigned).iter().map(|units| {
             let of = |classes: &[Class]| classes.iter().map(|class| counts[*class as usize]).sum();
             let [one, two, four]: [u64; 3] = units.map(of);
-            (4 * one + 2 * two + four) * self.each_ps / 4
+            (4 * one + two + four) * self.each_ps / 4
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
         let entries = self.family.and_then(Family::window_instructions);
         let entries = entries.map_or(1, |each| instructions.div_ceil(each));
         let further_ps = (windows.max(entries) - 1) * self.each_ps;
         let taken_ps = if jumps { self.taken_ps + further_ps } else { 0 };
-        let busiest_ps =
-            by_class.chain(shared).chain(assigned).chain([divided_ps, calls_ps, taken_ps]).max();
-        (instructions * self.each_ps / self.width).max(busiest_ps.unwrap_or(0))
+        let wide_ps = instructions * self.each_ps / self.width;
+        let busiest = by_class.chain(shared).chain(assigned).chain([divided_ps, calls_ps]);
+        Parts {
+            front_ps: taken_ps.max(wide_ps),
+            back_ps: busiest.max().map_or(wide_ps, |busiest_ps| busiest_ps.max(wide_ps)),
+        }
     }
 
     /// Counts what a block asks of the core's width and units.
@@ -238,7 +260,8 @@ impl Speeds {
         let [before @ .., last] = block else { return 0 };
         // A move has two addresses.
         let begins_ps = begins_ps[usize::from(last.reads != Registers::NONE)];
-        let before_ps = if before.is_empty() { 0 } else { begins_ps + self.takes_ps(before, 1) };
+        let before_ps =
+            if before.is_empty() { 0 } else { begins_ps + self.takes(before, 1).all_ps() };
         before_ps + (bytes * line_ps / 64).max(1)
     }
 }

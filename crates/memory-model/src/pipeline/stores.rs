@@ -55,10 +55,10 @@ struct Stored {
     instruction: u64,
     /// A bit for each stored byte; 0 for an unused entry.
     bytes: u8,
-    /// The same for the last store only.
-    last: u8,
-    /// True if the last store forwards its value at renaming.
-    renames: bool,
+    /// The same for the last store to each half only.
+    last: [u8; 2],
+    /// True if that store forwards its value at renaming.
+    renames: [bool; 2],
 }
 
 /// The result of forwarding to a load.
@@ -131,9 +131,9 @@ impl Stores {
         }
         stored.instruction = instruction;
         stored.bytes |= mask;
-        (stored.last, stored.renames) = (mask, renames);
-        for (half, of_half) in stored.ready_ps.iter_mut().zip(HALVES) {
-            *half = if mask & of_half != 0 { ready_ps } else { *half };
+        for half in touched(mask) {
+            stored.ready_ps[half] = ready_ps;
+            (stored.last[half], stored.renames[half]) = (mask, renames);
         }
     }
 
@@ -143,7 +143,8 @@ impl Stores {
         let (word, rest) = bytes.split();
         let stored = self.found(word, instruction);
         let first = stored.map_or(Forwarded::default(), |stored| {
-            let renamed = renames && stored.renames && stored.last == word.1;
+            let gets = |half: usize| stored.renames[half] && stored.last[half] == word.1;
+            let renamed = renames && touched(word.1).all(gets);
             let ready_ps = self.ready_ps(stored, word.1);
             let ready_ps = if renamed { ready_ps } else { ready_ps + self.forward_ps };
             Forwarded { ready_ps, whole: stored.bytes & word.1 == word.1, renamed }
@@ -195,15 +196,22 @@ impl Stores {
     #[inline]
     fn ready_ps(&self, stored: &Stored, mask: u8) -> u64 {
         let there = stored.bytes & mask;
-        let of_half = |at: usize| if there & HALVES[at] == 0 { 0 } else { stored.ready_ps[at] };
-        let (last, ready_ps) = (stored.last & mask, of_half(0).max(of_half(1)));
-        let is_blocked = there != mask || (last != 0 && last != mask);
+        let ready_ps = touched(there).map(|half| stored.ready_ps[half]).max().unwrap_or(0);
+        let is_part =
+            |half: usize| !matches!(stored.last[half] & mask, last if last == 0 || last == mask);
+        let is_blocked = there != mask || touched(there).any(is_part);
         if is_blocked { ready_ps + self.blocked_ps } else { ready_ps }
     }
 }
 
 /// The bytes of both halves of a word.
 const HALVES: [u8; 2] = [0x0f, 0xf0];
+
+/// Returns the halves of a word that have any of these bytes.
+#[inline]
+fn touched(mask: u8) -> impl Iterator<Item = usize> {
+    (0..2).filter(move |half| mask & HALVES[*half] != 0)
+}
 
 /// Returns a word's entry; words of arrays that are a page apart have different ones.
 #[inline]
@@ -271,6 +279,15 @@ mod tests {
         assert_eq!([100, 600].map(|now_ps| renamed(64, 8).takes_ps(now_ps, 5, None)), [400, 0]);
         assert_eq!(renamed(64, 4), got(500, true), "not all of what was stored");
         assert_eq!(renamed(65, 8), got(550, false));
+    }
+
+    #[test]
+    fn stores_to_the_other_half_of_a_word_change_nothing_for_a_load_that_is_renamed() {
+        let stores = stored(&[(64, 4, 500), (68, 4, 700)]);
+        let renamed = |address, count| stores.forwarded(Bytes::new(address, count), (10, true));
+        assert_eq!(renamed(64, 4), Forwarded { renamed: true, ..got(500, true) });
+        assert_eq!(renamed(68, 4), Forwarded { renamed: true, ..got(700, true) });
+        assert_eq!(renamed(64, 8), got(750, true), "of two stores");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Code<'_> {
             0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),
             0xaf => return self.general(Form::ToRegister),
             0xb0 | 0xb1 => self.general(Form::ToMemory)?.also(RAX, RAX),
-            0xb6 | 0xb7 => return self.general(Form::Load),
+            0xb6 | 0xb7 => return self.general(Form::Load).map(Operands::extending_zeros),
             0xbe | 0xbf => return self.general(Form::Load).map(Operands::extending_sign),
             0xb8 | 0xbc | 0xbd => self.general(Form::Load)?.also(none, FLAGS),
             0xba if self.middle() == 4 => return self.general(Form::Test),
