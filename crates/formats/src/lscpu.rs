@@ -4,6 +4,7 @@
 //! packages and caches; it has neither memory nor distances. Where cores differ in threads, as on
 //! hybrid processors, the counts do not say which cpus make a core. A table lists them.
 
+mod cache_line;
 mod caches;
 mod json;
 mod lines;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{CpuSet, Findings, MAX_ID, NodeId};
 
-use super::caches::CacheLine;
+use super::cache_line::CacheLine;
 use crate::error::ReadError;
 use crate::pasted;
 
@@ -43,8 +43,8 @@ impl Lines {
             }
         }
         if lines.has_translations {
-            let message = "are in another language: only nodes and their cpus are read, and all else \
-                           with `LC_ALL=C lscpu`";
+            let message = "are in another language: only nodes and their cpus are read; \
+                           `LC_ALL=C lscpu` prints the rest";
             findings.warning("headings-translated", "headings".to_owned(), message.to_owned());
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {

@@ -221,7 +221,7 @@ pub(super) const AFTER_SLURM: [Variables; 7] = [
     // LSF's process manager counts tasks from 1, as PRRTE reads it (`ess/lsf`).
     Variables { first: 1, ..usual(Launcher::Blaunch, &["LSF_PM_TASKID"]) },
     // The PMIx standard, "Environment variables"; everything else must be queried from its server.
-    // Launchers add the local rank by names of their own, such as Fujitsu's mpiexec.
+    // Some launchers add the local rank, such as Fujitsu's mpiexec.
     Variables {
         local_rank: &["PMIX_LOCAL_RANK", "PLE_RANK_ON_NODE"],
         ..usual(Launcher::Pmix, &["PMIX_RANK"])
