@@ -116,8 +116,8 @@ pub(crate) struct MeasureArgs {
 pub(crate) enum FailIf {
     /// Anything is shown to be worse by more than the margin
     Worse,
-    /// Also if a far end (p99, p99.9) is shown to be worse
-    FarEnds,
+    /// Also if a tail (p99, p99.9) is shown to be worse
+    Tails,
 }
 
 #[derive(Debug, Args)]

@@ -62,7 +62,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
          commit named.",
     ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
-    (Code::Degraded as u8, "health: degraded, or worse under other load, which is not certain."),
+    (Code::Degraded as u8, "health: degraded; or worse, but possibly because of other load."),
     (
         Code::WrapperFailed as u8,
         "bind, emulate, mark, profile, knobs run or guest run failed itself; otherwise they end with the exit \

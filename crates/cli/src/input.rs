@@ -33,7 +33,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
 }
 
 /// Decodes UTF-16 with a byte order mark, which `wsl numactl -H > FILE` in `PowerShell` writes, and
-/// takes all else for UTF-8.
+/// reads everything else as UTF-8.
 fn decoded(bytes: &[u8]) -> String {
     let (units, rest) = match bytes {
         [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes as fn([u8; 2]) -> u16, rest),

@@ -135,7 +135,7 @@ fn pure_crates_touch_nothing_outside_themselves() {
     }
 }
 
-/// Both depend on it, and otherwise not on each other.
+/// Words and pages depend on the rules; nothing else may link them.
 #[test]
 fn rules_of_results_use_neither_words_nor_pages() {
     let is_rule = |path: &Path| {

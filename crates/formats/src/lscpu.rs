@@ -4,17 +4,19 @@
 //! packages and caches; it has neither memory nor distances. Where cores differ in threads, as on
 //! hybrid processors, the counts do not say which cpus make a core. A table lists them.
 
+mod cache_line;
+mod caches;
 mod json;
 mod lines;
 mod row;
 mod table;
 
-use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, Machine};
+use numalab_topology::{Cache, CpuId, CpuSet, Findings, Machine};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::reading::Reading;
-use lines::{CacheLine, FORMAT, Lines};
+use lines::{FORMAT, Lines};
 
 /// Reads the output of `lscpu`. Items that are counted but not listed are laid out in the numbering
 /// of Linux on x86: within a node all first threads come before all second ones, and cores, L3
@@ -79,10 +81,8 @@ fn number_groups(
     findings: &mut Findings,
 ) {
     number_packages(lines, cores, machine, findings);
-    number_l3_groups(lines, groups_per_node, cores, machine, findings);
-    for line in &lines.caches {
-        add_caches(line, cores, machine, findings);
-    }
+    let groups = number_l3_groups(lines, groups_per_node, cores, machine, findings);
+    caches::add(lines, groups, cores, machine, findings);
 }
 
 fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadError> {
@@ -188,30 +188,29 @@ fn number_packages(
     }
 }
 
+/// Numbers the L3 groups, and returns how many there are; `None` if that is unknown.
 fn number_l3_groups(
     lines: &Lines,
     per_node: Option<u32>,
     cores: &[Vec<CpuId>],
     machine: &mut Machine,
     findings: &mut Findings,
-) {
+) -> Option<usize> {
     let reported =
         lines.caches.iter().find(|cache| cache.level == 3).and_then(|cache| cache.instances);
     let with_cpus = machine.cpu_nodes().len();
-    let told = per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * with_cpus);
-    if let Some((told, reported)) = told.zip(reported).filter(|(told, reported)| told != reported) {
+    let given = per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * with_cpus);
+    if let Some((given, reported)) = given.zip(reported).filter(|(a, b)| a != b) {
         let message = format!(
-            "{told} L3 groups are given, but lscpu reports {reported}; the given number is used"
+            "{given} L3 groups are given, but lscpu reports {reported}; the given number is used"
         );
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
     }
-    let Some(groups) = told.or(reported).filter(|&groups| groups > 0) else {
-        return;
-    };
+    let groups = given.or(reported).filter(|&groups| groups > 0)?;
     if !cores.len().is_multiple_of(groups) {
         let message = format!("{groups} L3 groups do not divide {} cores", cores.len());
         findings.warning("l3-groups-unknown", "L3".to_owned(), message);
-        return;
+        return None;
     }
     for (group, core) in numbered(cores, groups) {
         for &id in core {
@@ -220,53 +219,11 @@ fn number_l3_groups(
             }
         }
     }
-}
-
-/// Adds the caches of one line: one for each instance, with the cores divided among them in order.
-fn add_caches(
-    line: &CacheLine,
-    cores: &[Vec<CpuId>],
-    machine: &mut Machine,
-    findings: &mut Findings,
-) {
-    let instances = match line.instances {
-        Some(instances) => instances,
-        // Older versions give the size of one instance, and no number of instances.
-        None if line.level < 3 => cores.len(),
-        None => machine.packages().len(),
-    };
-    if instances == 0 || !cores.len().is_multiple_of(instances) {
-        let message = format!("{instances} instances do not divide {} cores", cores.len());
-        findings.warning("caches-unknown", line.name.clone(), message);
-        return;
-    }
-    let divisor = if line.instances.is_some() { instances } else { 1 };
-    let size_bytes = line.size_bytes / u64::try_from(divisor).unwrap_or(1);
-    for part in cores.chunks(cores.len() / instances) {
-        machine.caches.push(Cache {
-            level: line.level,
-            kind: line.kind,
-            size_bytes: Some(size_bytes),
-            line_bytes: None,
-            ways: None,
-            cpus: part.iter().flatten().copied().collect(),
-        });
-    }
+    Some(groups)
 }
 
 /// Returns the cores divided evenly among `parts` numbered parts, in order.
 fn numbered(cores: &[Vec<CpuId>], parts: usize) -> impl Iterator<Item = (u32, &Vec<CpuId>)> {
     let chunks = cores.chunks((cores.len() / parts).max(1));
     (0u32..).zip(chunks).flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
-}
-
-impl CacheLine {
-    /// Returns the kind for a name such as `L1d`.
-    fn kind_of(name: &str) -> CacheKind {
-        match name.as_bytes().last() {
-            Some(b'd') => CacheKind::Data,
-            Some(b'i') => CacheKind::Instruction,
-            _ => CacheKind::Unified,
-        }
-    }
 }

@@ -719,6 +719,71 @@ fn lscpu_cores_are_those_of_the_architecture_or_unknown() {
     assert_eq!(hybrid, (String::new(), "cores-unknown".to_owned()));
 }
 
+/// Returns the caches of a processor in lscpu's words, such as `L1d 32K x 4`, and the findings.
+fn caches_of(head: &str, caches: &str) -> (String, String) {
+    let reading = lscpu::read(&format!("{head}{caches}")).unwrap();
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for cache in &reading.value.caches {
+        let kib = cache.size_bytes.unwrap() >> 10;
+        let name = format!("L{} {kib}K", cache.level);
+        match all.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, count)) => *count += 1,
+            None => all.push((name, 1)),
+        }
+    }
+    let all: Vec<String> = all.iter().map(|(name, count)| format!("{name} x {count}")).collect();
+    (all.join(", "), codes(&reading.findings).join(" "))
+}
+
+#[test]
+fn sizes_of_caches_are_of_one_or_of_all_instances_by_the_version_of_lscpu() {
+    let head = |vendor: &str, cores: u32, packages: u32| {
+        let all = cores * packages - 1;
+        format!(
+            "Architecture: x86_64\nVendor ID: {vendor}\nOn-line CPU(s) list: 0-{all}\n\
+             Thread(s) per core: 1\nCore(s) per socket: {cores}\nSocket(s): {packages}\n\
+             NUMA node(s): 1\nNUMA node0 CPU(s): 0-{all}\n"
+        )
+    };
+    let intel = head("GenuineIntel", 12, 2);
+    let one = caches_of(&intel, "L1d cache: 32K\nL2 cache: 1024K\nL3 cache: 16896K\n");
+    let whole = "L1 32K x 24, L2 1024K x 24, L3 16896K x 2".to_owned();
+    assert_eq!(one, (whole.clone(), String::new()));
+    let sums = caches_of(&intel, "L1d cache: 768 KiB\nL2 cache: 24 MiB\nL3 cache: 33 MiB\n");
+    assert_eq!(sums, (whole, String::new()), "util-linux 2.34 to 2.36");
+    let amd = caches_of(&head("AuthenticAMD", 12, 2), "L2 cache: 512K\nL3 cache: 16384K\n");
+    assert_eq!(amd, ("L2 512K x 24".to_owned(), "caches-unknown".to_owned()), "several L3s");
+    let phi = caches_of(&intel, "L1d cache: 32K\nL2 cache: 1024K\n");
+    assert_eq!(phi, ("L1 32K x 24".to_owned(), "caches-unknown".to_owned()), "shared by a tile");
+    let arm = intel.replace("x86_64", "aarch64").replace("GenuineIntel", "ARM");
+    let arm = caches_of(&arm, "L1d cache: 64K\nL2 cache: 512K\nL3 cache: 32768K\n");
+    assert_eq!(arm, ("L1 64K x 24".to_owned(), "caches-unknown caches-unknown".to_owned()));
+}
+
+#[test]
+fn a_rounded_sum_of_caches_gives_the_size_of_each_or_shows_that_they_differ() {
+    let of = |cores: u32, line: &str| {
+        let head = format!(
+            "Architecture: x86_64\nOn-line CPU(s) list: 0-{0}\nThread(s) per core: 1\n\
+             NUMA node0 CPU(s): 0-{0}\n",
+            cores - 1
+        );
+        caches_of(&head, line).0
+    };
+    // 112 times 48 KiB are 5.25 MiB, 24 times 48 KiB are 1.125 MiB, 12 times 96 MiB 1.125 GiB.
+    assert_eq!(of(112, "L1d: 5.3 MiB (112 instances)\n"), "L1 48K x 112");
+    assert_eq!(of(24, "L1d: 1.1 MiB (24 instances)\n"), "L1 48K x 24");
+    assert_eq!(of(96, "L3: 1.1 GiB (12 instances)\n"), "L3 98304K x 12");
+    assert_eq!(of(28, "L3: 38.5 MiB (1 instance)\n"), "L3 39424K x 1");
+    assert_eq!(of(26, "L3: 35.8 MiB (1 instance)\n"), "L3 36608K x 1");
+    // Hybrid processors of Intel without second threads: 8 of 48 KiB and 16 of 32 KiB.
+    assert_eq!(of(24, "L1d: 896 KiB (24 instances)\n"), "");
+    assert_eq!(of(24, "L2: 40 MiB (12 instances)\n"), "");
+    let big_little = "Model name: Cortex-A55\nModel name: Cortex-A76\n";
+    let differing = of(8, &format!("{big_little}L1d: 384 KiB (8 instances)\n"));
+    assert_eq!(differing, "", "four of 32 KiB and four of 64 KiB");
+}
+
 #[test]
 fn drawings_of_lstopo_are_refused_with_the_command_that_writes_xml() {
     for text in ["Machine (16GB total)\n  Package L#0\n", "Package:2 NUMANode:1 PU:2", ""] {

@@ -158,7 +158,7 @@ fn step(what: impl Into<String>) -> impl FnOnce(io::Error) -> InitError {
     |source| InitError::Step { what, source }
 }
 
-/// Ends the processes that the command left, which would keep the outputs open for ever.
+/// Ends the processes that the command left, which would keep the outputs open forever.
 fn end_other_processes() {
     use rustix::process::{Pid, Signal, kill_process_group};
     // Outside a guest this would kill every process of the machine.

@@ -213,7 +213,7 @@ impl Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // A rank that returns early would leave the others waiting for ever.
+        // A rank that returns early would leave the others waiting forever.
         if !self.finished {
             self.abort(1);
         }

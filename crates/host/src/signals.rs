@@ -66,7 +66,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Reports whether the work shall stop.
+    /// Reports whether the work should stop.
     pub fn requested(&self) -> bool {
         // The flag publishes no other data, so no ordering is needed.
         self.requested.load(Ordering::Relaxed)

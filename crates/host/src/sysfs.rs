@@ -43,7 +43,7 @@ pub enum SysfsError {
         /// True if it is the running system.
         live: bool,
     },
-    /// No file of the running system has the size of any memory.
+    /// The running system reports no size of memory in any file.
     #[error(
         "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
          system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the \
@@ -164,8 +164,7 @@ fn mask_of_tree(reader: &mut Reader<'_>, cpus: &[Cpu], isolated: &CpuSet) -> Opt
 /// Notes that a virtual machine with one node may have memory on several nodes of its host.
 fn note_guest(reader: &mut Reader<'_>, machine: &Machine) {
     if machine.nodes.len() == 1 && machine.cpus.len() > 1 && is_guest(reader.root) {
-        let message =
-            "this virtual machine is told of one node, which may hide several of its host's";
+        let message = "this virtual machine sees one node, which may hide several of its host's";
         reader.note("guest-of-one-node", reader::NODE_DIRECTORY, message.to_owned());
     }
 }

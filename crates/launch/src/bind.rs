@@ -3,9 +3,10 @@
 mod seats;
 
 use numalab_record::shell::command_line;
-use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, NodeId, NodeSet, Placement};
+use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement};
 
 use crate::identity::Task;
+use crate::near::nearest;
 use seats::local_rank;
 pub use seats::{SeatError, Seats};
 
@@ -16,7 +17,8 @@ pub enum NodeChoice {
     Unsaid,
     /// The nodes with memory and cpus, in turn: memory without cpus belongs to a device or is a slower
     /// tier, which is for programs that name it. Weights take the memory of tiers into account, and
-    /// where there is no other it is used.
+    /// where there is no other it is used. A rank on one node counts only those with cpus on which
+    /// it may run, or the nearest to them: its launcher may have bound it already.
     Auto,
     /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
@@ -152,15 +154,7 @@ impl Binding {
         let present = machine.usable_memory_nodes();
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
-            NodeChoice::Auto => {
-                let with_cpus = present.intersection(&machine.cpu_nodes());
-                let chosen = match kind {
-                    _ if with_cpus.is_empty() => &present,
-                    PolicyKind::Weighted => &present.difference(of_devices),
-                    _ => &with_cpus,
-                };
-                chosen.iter().collect()
-            }
+            NodeChoice::Auto => automatic(kind, machine, &present, of_devices),
             NodeChoice::InTurn(chosen) => chosen.of(&present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
@@ -225,6 +219,32 @@ impl Binding {
             cpus,
             policy: Some(self.policy.clone()),
         }
+    }
+}
+
+/// Returns the nodes of [`NodeChoice::Auto`], of `present` ones with memory for this process.
+fn automatic(
+    kind: PolicyKind,
+    machine: &Machine,
+    present: &NodeSet,
+    of_devices: &NodeSet,
+) -> Vec<NodeId> {
+    let general = present.difference(of_devices);
+    let with_cpus = present.intersection(&machine.cpu_nodes());
+    let chosen = match kind {
+        _ if general.is_empty() => present,
+        PolicyKind::Weighted => &general,
+        _ if with_cpus.is_empty() => &general,
+        _ => &with_cpus,
+    };
+    let chosen: Vec<NodeId> = chosen.iter().collect();
+    let usable = machine.usable_cpus();
+    let runs_on = |node: &&Node| !node.cpus.intersection(&usable).is_empty();
+    let homes = machine.nodes.iter().filter(runs_on);
+    let homes: NodeSet = homes.filter_map(|node| nearest(machine, node.id, &chosen)).collect();
+    match kind {
+        PolicyKind::Bind | PolicyKind::Preferred if !homes.is_empty() => homes.iter().collect(),
+        _ => chosen,
     }
 }
 

@@ -7,7 +7,7 @@ mod slurm;
 use std::fmt;
 
 pub use error::IdentityError;
-use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
+use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PYTORCH, TORCHRUN, Variables};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, shell, tasks_on_node};
 
@@ -247,6 +247,10 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
             None => last(look)?,
         },
     };
+    let found = match found {
+        Some(task) => Some(pytorch_within(task, look)),
+        None => pytorch(look)?,
+    };
     let found = found.map(|task| outers(look).fold(task, |task, outer| task.within(&outer)));
     let found = found.map(|task| task.completed(look)).transpose()?;
     if let Some(found) = &found {
@@ -269,8 +273,10 @@ fn innermost(look: Look<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     let mut order = vec![OWN];
     order.extend(is_elastic.then_some(TORCHRUN));
-    // jsrun sets Open MPI's variables too, so they do not prove an mpirun within Flux.
-    if is_there(&JSRUN) {
+    // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
+    // are not jsrun's.
+    let differs = look("OMPI_COMM_WORLD_RANK").is_some_and(|rank| look(JSRUN.rank) != Some(rank));
+    if is_there(&JSRUN) && !differs {
         order.extend([FLUX, JSRUN]);
     }
     order.extend(BEFORE_SLURM);
@@ -291,16 +297,6 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
-    // `RANK` alone, or with a text, belongs to another tool.
-    let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
-    if TORCHRUN.signs.iter().all(|name| is_number(name)) {
-        return Task::of(&TORCHRUN, look);
-    }
-    // Lightning's own launcher gives each process all but `RANK`.
-    if TORCHRUN.signs[1..].iter().all(|name| is_number(name)) && look(TORCHRUN.rank).is_none() {
-        let Variables { launcher, rank: missing, signs, .. } = TORCHRUN;
-        return Err(IdentityError::Incomplete { present: signs[2], missing, launcher });
-    }
     // A local rank alone belongs to a task with other variables that are missing here.
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, local_rank, .. } in known {
@@ -313,6 +309,40 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         return Err(IdentityError::Incomplete { present, missing, launcher: Launcher::Slurm });
     }
     Ok(None)
+}
+
+/// Returns the rank that variables of PyTorch describe if there is no other launcher. `RANK` alone,
+/// or with a text, belongs to another tool.
+fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let value = |name| number(look, Launcher::Pytorch, name).ok().flatten().map(|(_, value)| value);
+    match ["RANK", "WORLD_SIZE", "LOCAL_RANK"].map(value) {
+        [Some(_), Some(_), Some(_)] => Task::of(&PYTORCH, look),
+        [Some(rank), Some(size), None] if rank < size => Task::of(&PYTORCH, look),
+        // Lightning's own launcher gives each process all but `RANK`.
+        [None, Some(_), Some(_)] if look("RANK").is_none() => Err(without_rank()),
+        [None, None, Some(1..)] => Err(without_rank()),
+        _ => Ok(None),
+    }
+}
+
+fn without_rank() -> IdentityError {
+    let Variables { launcher, rank: missing, .. } = PYTORCH;
+    IdentityError::Incomplete { present: "LOCAL_RANK", missing, launcher }
+}
+
+/// Returns the rank of a launcher of PyTorch that ran in the task of another launcher. It has a
+/// world of another size: job scripts and wrappers export the same or a single rank.
+fn pytorch_within(task: Task, look: Look<'_>) -> Task {
+    let is_own = matches!(task.launcher, Launcher::Local | Launcher::Torchrun);
+    let inner = Task::of(&PYTORCH, look).ok().flatten().filter(|_| !is_own);
+    let is_of_another_world = |inner: &Task| {
+        let (size, outer) = (inner.size().unwrap_or(1), task.size());
+        size > 1
+            && inner.rank() < size
+            && inner.local_rank.is_some()
+            && outer.is_some_and(|outer| outer != size)
+    };
+    inner.filter(is_of_another_world).unwrap_or(task)
 }
 
 fn number<'a>(

@@ -148,7 +148,7 @@ impl Near {
 }
 
 /// Returns the nearest of these nodes, the first of equally near ones.
-fn nearest(machine: &Machine, from: NodeId, nodes: &[NodeId]) -> Option<NodeId> {
+pub(crate) fn nearest(machine: &Machine, from: NodeId, nodes: &[NodeId]) -> Option<NodeId> {
     let distance = |node: &NodeId| match *node == from {
         true => 0,
         false => machine.distance(from, *node).unwrap_or(u8::MAX),

@@ -73,7 +73,7 @@ impl RunRecorder {
         self.store.as_ref().map(Store::directory)
     }
 
-    /// Checks that the run was begun on this system.
+    /// Checks that the run was started on this system.
     ///
     /// # Errors
     /// [`StoreError::OtherSystem`] names the first fact that differs.

@@ -39,7 +39,7 @@ pub enum StoreError {
     /// The run cannot be serialised.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The run to be resumed was begun on another system.
+    /// The run to be resumed was started on another system.
     #[error("{path} was started with {field} `{found}`, but now it is `{wanted}`: start a new run")]
     OtherSystem {
         path: PathBuf,

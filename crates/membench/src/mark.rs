@@ -1,7 +1,7 @@
 //! Markers for numalab's emulator.
 //!
-//! A marker is an instruction that does nothing: on hardware, under KVM or in a QEMU without the
-//! plugin a program with markers runs as without. Under the plugin it marks where measuring begins
+//! A marker is an instruction without effect: on hardware, under KVM or in a QEMU without the
+//! plugin a program with markers runs like one without them. Under the plugin it marks where measuring begins
 //! and ends, and the phase of the program, for the whole machine. On architectures other than
 //! x86-64 and aarch64 markers do nothing at all.
 

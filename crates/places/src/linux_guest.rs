@@ -61,7 +61,7 @@ struct PreparedLinuxGuest {
     watch: DisturbanceWatch,
 }
 
-/// The part of a treatment that the host provides; if it differs, the guest must be booted anew.
+/// The part of a treatment that the host provides; if it differs, the guest must be booted again.
 #[derive(Clone, Debug, PartialEq)]
 struct Outside {
     pages: HostPages,
@@ -129,7 +129,7 @@ impl LinuxGuest {
         let cpus = self.machine.online_cpus().len();
         let can_hang = accelerator.kind.hazard(qemu, cpus).map(|hazard| Notice::QemuCanHang {
             version: hazard.version.to_string(),
-            mended_in: hazard.mended_in.to_string(),
+            fixed_in: hazard.fixed_in.to_string(),
         });
         let time = match name {
             _ if self.settings.emulates_memory() => Some(Notice::VirtualTime),

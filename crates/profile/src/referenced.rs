@@ -49,7 +49,7 @@ impl Referenced {
         all / self.rounds.max(1)
     }
 
-    /// Polls if it is due.
+    /// Polls if the interval since the last poll has passed.
     pub(crate) fn look_if_due(&mut self, follower: &mut Follower) {
         if Instant::now() >= self.next {
             self.look(follower);

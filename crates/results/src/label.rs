@@ -6,7 +6,7 @@ use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan
 use numalab_stats::Verdict;
 
 use crate::compare::{AnswerWord, Compared, ComparedCell};
-use crate::shape::{FarEnd, TwoModes};
+use crate::shape::{Tail, TwoModes};
 use crate::study::{Change, EffectKind};
 
 /// Describes a change: `pages 4k → 2m`, `guest off → on where host=on`.
@@ -24,37 +24,37 @@ pub fn change_words(kind: EffectKind, change: &Change) -> String {
     if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
-/// Describes the comparison of far ends: `far ends worse`.
-pub(crate) fn far_end(of: &FarEnd) -> &'static str {
+/// Describes the comparison of tails: `tails worse`.
+pub(crate) fn tail(of: &Tail) -> &'static str {
     match (of.is_shown, of.is_worse) {
-        (true, true) => "far ends worse",
-        (true, false) => "far ends better",
-        (false, _) => "far ends undecided",
+        (true, true) => "tails worse",
+        (true, false) => "tails better",
+        (false, _) => "tails undecided",
     }
 }
 
-/// Capitalizes the first letter: `Far ends worse`.
+/// Capitalizes the first letter: `Tails worse`.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Adds to a verdict how the far ends compare: `equivalent by medians, far ends worse`.
-pub(crate) fn with_far_end(verdict: &str, far_end: Option<&FarEnd>) -> String {
-    far_end.map_or_else(
+/// Adds to a verdict how the tails compare: `equivalent by medians, tails worse`.
+pub(crate) fn with_tail(verdict: &str, tail: Option<&Tail>) -> String {
+    tail.map_or_else(
         || verdict.to_owned(),
-        |of| format!("{verdict} by medians, {}", self::far_end(of)),
+        |of| format!("{verdict} by medians, {}", self::tail(of)),
     )
 }
 
-/// Returns a lead about far ends.
-pub(crate) fn far_end_lead(of: &FarEnd, sentence: String) -> Lead {
+/// Returns a lead about tails.
+pub(crate) fn tail_lead(of: &Tail, sentence: String) -> Lead {
     let mood = if of.is_shown_worse() { Mood::Bad } else { Mood::Odd };
-    Lead::new(capital(far_end(of)), sentence, mood)
+    Lead::new(capital(tail(of)), sentence, mood)
 }
 
-/// Describes the values of differing far ends: `p99.9 101 to 900`.
-pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String {
+/// Describes the values of differing tails: `p99.9 101 to 900`.
+pub(crate) fn tail_values(of: &Tail, number: impl Fn(f64) -> String) -> String {
     let percentile = format!("p{}", trimmed(of.percentile));
     let [baseline, candidate] = of.values.map(number);
     match of.is_shown {

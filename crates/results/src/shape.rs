@@ -1,15 +1,15 @@
-//! Features of a sample that its median does not show: its far end, and two modes.
+//! Features of a sample that its median does not show: its tail, and two modes.
 
 use numalab_stats::{Direction, Extreme, Margin, Modes, Sample, two_modes};
 use serde::{Deserialize, Serialize};
 
-/// Change of a far end in percent above which it is reported even if it may be chance.
+/// Change of a tail in percent above which it is reported even if it may be chance.
 const FAR_PERCENT: f64 = 100.0;
 
 /// A percentile at which two samples differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FarEnd {
+pub struct Tail {
     /// The percentile, counted from the good end.
     pub percentile: f64,
     /// The values of baseline and candidate at the percentile.
@@ -17,13 +17,13 @@ pub struct FarEnd {
     /// The candidate's change in percent: at the percentile if it is shown, else the larger one of
     /// that and the change of the bad end of its interval.
     pub change_percent: f64,
-    /// True if the candidate's far end is the worse one.
+    /// True if the candidate's tail is the worse one.
     pub is_worse: bool,
     /// True if the difference is shown; otherwise the values are too few to exclude it.
     pub is_shown: bool,
 }
 
-impl FarEnd {
+impl Tail {
     /// Returns the farthest percentile with a difference shown to exceed the margin, or else one at
     /// which the candidate may deviate so far that it must be mentioned.
     pub fn of(extremes: &[Extreme], direction: Direction, margin: Margin) -> Option<Self> {

@@ -90,7 +90,7 @@ fn allocations_that_go_elsewhere_now_are_wrong() {
                     120 MiB of its memory is in unused reserved huge pages | echo 40 > \
                     /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
     assert_eq!(lead(&explored), [expected]);
-    let (what, mend) = expected.split_once(" | ").unwrap();
+    let (what, remedy) = expected.split_once(" | ").unwrap();
     let in_json = json!([{
         "weight": "wrong",
         "kind": "allocations-elsewhere",
@@ -101,7 +101,7 @@ fn allocations_that_go_elsewhere_now_are_wrong() {
         "threshold": 0.01,
         "evidence": [{ "node": 1 }],
         "what": what,
-        "mend": mend,
+        "remedy": remedy,
     }]);
     assert_eq!(findings(&explored), in_json);
 }

@@ -1,4 +1,4 @@
-//! The far end of two samples, which a median does not show.
+//! The tail of two samples, which a median does not show.
 //!
 //! Stalls of a few operations in a thousand do not move the median. A percentile far out has an
 //! interval from order statistics (David & Nagaraja, "Order Statistics", 3rd ed., 7.1). Two samples

@@ -20,7 +20,7 @@ const MOST_TREATMENTS: usize = 256;
 const MOST_BLOCKS: usize = 100_000;
 /// The placeholder that a workload's runner fills in itself: a directory.
 const SCRATCH: &str = "scratch";
-/// Attempts at most; more do not help on a busy machine.
+/// Upper bound of attempts: more do not help on a busy machine.
 const MOST_REPEATS: usize = 20;
 
 /// Former names of keys, with the present ones.
@@ -62,7 +62,7 @@ pub enum ParseError {
 /// Reads a study; `origin` is the file that errors name, and `backends` are those that it may name.
 ///
 /// # Errors
-/// [`ParseError`] with the place, what stands there and what may.
+/// [`ParseError`] with the place, what is there and what is expected.
 pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, ParseError> {
     check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {

@@ -58,7 +58,7 @@ pub enum ReadyError {
     InText { at: String, error: Box<BackendError> },
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The study of an interrupted run is not the one that was begun.
+    /// The study of an interrupted run is not the one that was started.
     #[error(
         "{origin}: its plan is {found}, but the study was started with {begun}: it has changed \
          since, or another version of numalab started it; start a new run"
@@ -136,7 +136,7 @@ impl ReadyStudy {
     /// Returns the plan of an interrupted run, of which blocks and time may be changed.
     ///
     /// # Errors
-    /// [`ReadyError`] if its study cannot be read, or is not the one that was begun.
+    /// [`ReadyError`] if its study cannot be read, or is not the one that was started.
     pub fn resumed(
         directory: &Path,
         document: &StudyDocument,

@@ -214,7 +214,7 @@ impl Running<'_> {
             if !left {
                 continue;
             }
-            // The first judged block runs in any case: without one, the warm-ups would be in vain.
+            // The first judged block runs in any case: without one, the warm-ups would be wasted.
             if block > rules.warm_ups && self.is_spent(block) {
                 return Ok(EndReason::BudgetSpent);
             }

@@ -1,4 +1,4 @@
-//! Emulation of a machine with other nodes: its cpus and memory are divided anew.
+//! Emulation of a machine with other nodes: its cpus and memory are divided again.
 
 mod cpus;
 mod memory;

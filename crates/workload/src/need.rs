@@ -48,7 +48,7 @@ impl Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelNeed {
-    /// This number of free pages in the pool of huge pages of this size.
+    /// Free huge pages of one size, at least this number.
     HugePages {
         /// Size of a page in KiB: 2,048 or 1,048,576.
         page_kib: u64,

@@ -23,7 +23,7 @@ const MARGIN: f64 = 2.0;
 /// A comparison with what `--fail-if` asks about it.
 pub(crate) struct Compared {
     pub report: Box<dyn Report>,
-    /// True if anything is worse by more than the margin, and if a far end is.
+    /// True if anything is worse by more than the margin, and if a tail is.
     pub worse: [bool; 2],
     pub margin_percent: f64,
     /// Name of the baseline.
@@ -31,12 +31,12 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// Fails with exit code 4 if `--fail-if` is given and anything, or a far end, is worse.
+    /// Fails with exit code 4 if `--fail-if` is given and anything, or a tail, is worse.
     pub fn fail_if(&self, condition: Option<FailIf>) -> Result<(), Failure> {
-        let [is_worse, is_far_end_worse] = self.worse;
+        let [is_worse, is_tail_worse] = self.worse;
         let what = match condition {
             Some(_) if is_worse => "worse",
-            Some(FailIf::FarEnds) if is_far_end_worse => "far ends worse",
+            Some(FailIf::Tails) if is_tail_worse => "tails worse",
             _ => return Ok(()),
         };
         let message =

@@ -124,7 +124,7 @@ fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machi
         _ => {
             let (directory, command) = (directory.display(), run.command.join(" "));
             return Err(Failure::bad_input(format!(
-                "{directory} was begun by `{command}`: only a run of numalab measure can be \
+                "{directory} was started by `{command}`: only a run of numalab measure can be \
                  continued"
             )));
         }

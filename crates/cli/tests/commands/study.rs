@@ -220,21 +220,21 @@ fn with_far_blocks(results: &Path, name: &str, sessions: usize, far: f64) -> Str
 }
 
 #[test]
-fn far_ends_of_two_runs_of_a_study_decide_the_exit_code_if_asked() {
+fn tails_of_two_runs_of_a_study_decide_the_exit_code_if_asked() {
     let place = Place::with("echo t = {v}", 6);
     place.ends(&["study", "run", "s.toml", "-q"], 0);
     let results = place.results();
     let of = |name: &str, sessions, far| with_far_blocks(&results, name, sessions, far);
     let (near, far) = (of("near", 3, 1.0), of("far", 3, 4.0));
-    let (_, err) = place.ends(&["compare", &near, &far, "--fail-if", "far-ends"], 4);
-    assert!(err.contains("far ends worse than ") && err.contains("near by more than 2 %"), "{err}");
+    let (_, err) = place.ends(&["compare", &near, &far, "--fail-if", "tails"], 4);
+    assert!(err.contains("tails worse than ") && err.contains("near by more than 2 %"), "{err}");
     let (out, _) = place.ends(&["compare", &near, &far, "--fail-if", "worse"], 0);
     let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("Far ends worse: w t under v=10: p99"), "{out}");
+    assert!(flat.contains("Tails worse: w t under v=10: p99"), "{out}");
     assert!(flat.contains("No median is shown to differ by more than 2 %."), "{out}");
-    place.ends(&["compare", &far, &near, "--fail-if", "far-ends"], 0);
+    place.ends(&["compare", &far, &near, "--fail-if", "tails"], 0);
     let (one, other) = (of("one", 1, 1.0), of("other", 1, 4.0));
-    place.ends(&["compare", &one, &other, "--fail-if", "far-ends"], 0);
+    place.ends(&["compare", &one, &other, "--fail-if", "tails"], 0);
 }
 
 /// Eight commits of a program; the fourth does not run, and the sixth makes it slower.

@@ -227,10 +227,10 @@ fn a_thread_far_from_its_memory_is_found_in_a_guest_of_four_nodes() {
     let process = lab.found("process.json");
     // It may be seen while it still fills its first 64 MiB.
     assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{process}");
-    let mend = process["findings"][0]["mend"].as_str().expect("a command");
+    let remedy = process["findings"][0]["remedy"].as_str().expect("a command");
     // The choice depends on where the process's other thread was seen.
     let commands = ["numactl", "migratepages", "taskset"];
-    assert!(commands.iter().any(|command| mend.contains(command)), "{mend}");
+    assert!(commands.iter().any(|command| remedy.contains(command)), "{remedy}");
     let nodes = lab.found("nodes.json");
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(4));
     assert!(nodes["nodes"][3]["rates"]["hit"].is_number(), "{nodes}");
@@ -283,8 +283,8 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     assert_eq!(document["devices"][0]["kind"], "gpu", "{document}");
     let problem = document["findings"].as_array().expect("findings").iter();
     let problem = problem.filter(|finding| finding["kind"] == "device-remote");
-    let mend: Vec<_> = problem.map(|finding| finding["mend"].to_string()).collect();
-    assert!(mend.len() == 1 && mend[0].contains("numalab bind --near 0000:"), "{mend:?}");
+    let remedy: Vec<_> = problem.map(|finding| finding["remedy"].to_string()).collect();
+    assert!(remedy.len() == 1 && remedy[0].contains("numalab bind --near 0000:"), "{remedy:?}");
 }
 
 /// Returns three nodes with cpus and a fourth with memory only behind a cache, with all access

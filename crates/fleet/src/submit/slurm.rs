@@ -23,7 +23,7 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
     let text = match named {
         Some(named) => run("scontrol", &["show", "hostnames", named], "")?,
         None => {
-            // A task bound to a host that is down or drained would wait for ever.
+            // A task bound to a host that is down or drained would wait forever.
             let states = "--states=idle,mixed,allocated,completing";
             let mut arguments = vec!["--noheader", "--Node", "--format=%N", states];
             arguments.extend(partition.iter().flat_map(|name| ["--partition", name]));

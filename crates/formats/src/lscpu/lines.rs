@@ -1,16 +1,14 @@
 //! The lines of `lscpu` that describe the topology.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_topology::{CacheKind, CpuSet, Findings, MAX_ID, NodeId};
+use numalab_topology::{CpuSet, Findings, MAX_ID, NodeId};
 
+use super::cache_line::CacheLine;
 use crate::error::ReadError;
 use crate::pasted;
-use crate::size::parse_reported;
 
 pub(super) const FORMAT: &str = "lscpu output";
-/// The highest level of caches in any machine.
-const MOST_LEVELS: u8 = 9;
 
 /// The parsed lines; of a key given twice the first one counts.
 #[derive(Debug, Default)]
@@ -26,20 +24,12 @@ pub(super) struct Lines {
     cpu_count: Option<usize>,
     pub(super) nodes: BTreeMap<NodeId, CpuSet>,
     pub(super) caches: Vec<CacheLine>,
+    pub(super) architecture: String,
+    pub(super) vendor: String,
+    /// The models of the cores: more than one on hybrid ARM processors.
+    pub(super) models: BTreeSet<String>,
     /// True if a node has a heading in another language.
     has_translations: bool,
-}
-
-/// A line such as `L3 cache: 512 MiB (16 instances)`.
-#[derive(Debug)]
-pub(super) struct CacheLine {
-    /// The name, such as `L1d` or `L2`.
-    pub(super) name: String,
-    pub(super) level: u8,
-    pub(super) kind: CacheKind,
-    /// Size of all instances if their number is given, otherwise of one.
-    pub(super) size_bytes: u64,
-    pub(super) instances: Option<usize>,
 }
 
 impl Lines {
@@ -53,8 +43,8 @@ impl Lines {
             }
         }
         if lines.has_translations {
-            let message = "are in another language: only nodes and their cpus are read, and all else \
-                           with `LC_ALL=C lscpu`";
+            let message = "are in another language: only nodes and their cpus are read; \
+                           `LC_ALL=C lscpu` prints the rest";
             findings.warning("headings-translated", "headings".to_owned(), message.to_owned());
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
@@ -99,6 +89,11 @@ impl Lines {
             "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()),
             "Architecture" => {
                 self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
+                value.clone_into(&mut self.architecture);
+            }
+            "Vendor ID" if self.vendor.is_empty() => value.clone_into(&mut self.vendor),
+            "Model name" => {
+                self.models.insert(value.to_owned());
             }
             "Socket(s)" => self.packages = self.packages.or(count()),
             // `NUMA node(s)`, in any language.
@@ -159,30 +154,6 @@ fn whole_lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
         }
     }
     whole
-}
-
-impl CacheLine {
-    fn read(key: &str, value: &str) -> Option<Self> {
-        let name = key.strip_suffix(" cache").unwrap_or(key);
-        let (size, rest) = match value.split_once('(') {
-            Some((size, rest)) => (size, Some(rest)),
-            None => (value, None),
-        };
-        let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-        Some(Self {
-            name: name.to_owned(),
-            level: Self::level_of(name)?,
-            kind: Self::kind_of(name),
-            size_bytes: parse_reported(size.trim())?,
-            instances,
-        })
-    }
-
-    /// Returns the level of a name such as `L1d`; `None` if it is not that of a cache.
-    pub(super) fn level_of(name: &str) -> Option<u8> {
-        let digits = name.strip_prefix(['L', 'l'])?.trim_end_matches(['d', 'i', 'D', 'I']);
-        digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))
-    }
 }
 
 /// Returns the node of a key such as `NUMA node0 CPU(s)`.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use numalab_topology::{Cache, CpuId, CpuSet, Findings, MAX_ID, Machine, NodeId};
 
-use super::lines::CacheLine;
+use super::cache_line::CacheLine;
 use super::row::{FORMAT, Place, Row};
 use crate::assembly::Assembly;
 use crate::error::ReadError;

@@ -98,7 +98,7 @@ pub(super) fn latencies(
         LatencyModel::Distance { local_ns } => {
             let ns = |from: usize, to: usize| {
                 match guest.nodes[from].distances[to] {
-                    // No way is no measure of cost: as far as where nothing is known.
+                    // An unreachable node has no cost: it gets that of an unknown distance.
                     UNREACHABLE_DISTANCE => local_ns * f64::from(REMOTE_DISTANCE) / 10.0,
                     distance => local_ns * f64::from(distance) / 10.0,
                 }

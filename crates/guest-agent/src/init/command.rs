@@ -70,7 +70,7 @@ fn follow(mut child: Child, job: &Job, input: &In, out: &Out) -> Result<Exit, In
     ];
     let status = child.wait().map_err(step("wait for the command"))?;
     end_charging(job);
-    // A process that still has the outputs open would keep the threads waiting for ever.
+    // A process that still has the outputs open would keep the threads waiting forever.
     super::end_other_processes();
     for thread in outputs.into_iter().flatten() {
         // A thread ends early only if the channel is closed, which the next send reports.

@@ -130,7 +130,7 @@ impl Launch {
 /// Returns the complaint about a failed start that was followed by a successful one.
 fn started_anew(error: &GuestError) -> String {
     let error = error.to_string();
-    format!("started anew: {}", error.lines().next().unwrap_or_default())
+    format!("restarted: {}", error.lines().next().unwrap_or_default())
 }
 
 /// The conversation with a running guest, from its first message to its end marker.

@@ -27,7 +27,7 @@ const ANSWER: &str = "fault.json";
 pub struct QemuHazard {
     pub version: Version,
     /// The first version without the fault.
-    pub mended_in: Version,
+    pub fixed_in: Version,
 }
 
 /// The requested accelerator.
@@ -96,7 +96,7 @@ impl AcceleratorKind {
         // With a single vCPU no other one can change the code that it runs.
         let translated = self == Self::Tcg && cpus > 1;
         (translated && !qemu.locks_code())
-            .then_some(QemuHazard { version: qemu.version, mended_in: LOCKS_CODE })
+            .then_some(QemuHazard { version: qemu.version, fixed_in: LOCKS_CODE })
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_translator_that_can_hang_linux_is_named_with_the_version_that_fixes_it() {
         let old = Qemu::of(Version::new(7, 2, 22), true);
-        let hazard = QemuHazard { version: old.version, mended_in: Version::new(8, 1, 0) };
+        let hazard = QemuHazard { version: old.version, fixed_in: Version::new(8, 1, 0) };
         assert_eq!(AcceleratorKind::Tcg.hazard(&old, 8), Some(hazard));
         assert_eq!(AcceleratorKind::Tcg.hazard(&old, 1), None);
         assert_eq!(AcceleratorKind::Kvm.hazard(&old, 8), None);

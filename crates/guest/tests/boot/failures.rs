@@ -56,7 +56,7 @@ fn a_qemu_that_fails_an_assertion_is_restarted_but_not_for_ever() {
     let ran = lab.run(small(), &shell("echo here")).unwrap();
     assert_eq!((ran.output.as_str(), lines_of(&count)), ("here\n", 3));
     let [first, second] = &ran.outcome.complaints[..] else { panic!("{:?}", ran.outcome) };
-    assert!(first.starts_with("started anew: ") && first == second, "{first}");
+    assert!(first.starts_with("restarted: ") && first == second, "{first}");
     assert!(first.contains("Assertion `x' failed"), "{first}");
 
     let count = fail_first(&mut lab, &real, 9, fails);
@@ -80,7 +80,7 @@ fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlin
     let error = lab.failing(Guest { limits, ..small() }, "true");
     let shown = error.to_string();
     assert!(shown.starts_with("the guest did not boot within 200ms"), "{shown}");
-    assert_eq!(lines_of(&count), 2, "started anew once");
+    assert_eq!(lines_of(&count), 2, "restarted once");
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl<'a> Pipes<'a> {
     }
 
     /// Reads the data that is still in the pipes. A process that has left the command's group may
-    /// hold them open for ever, and is not waited for.
+    /// hold them open forever, and is not waited for.
     pub(super) fn drain(&mut self) {
         self.input = None;
         for _ in 0..PIPE_BYTES / READ_BYTES {

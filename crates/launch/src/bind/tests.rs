@@ -1,4 +1,4 @@
-use numalab_topology::{Allowed, Cpu, CpuSet, Node};
+use numalab_topology::{Allowed, Cpu, CpuSet, Distances, Node};
 use proptest::prelude::*;
 
 use super::*;
@@ -98,6 +98,39 @@ fn auto_leaves_out_memory_without_cpus_unless_there_is_no_other_and_weights_that
     assert_eq!(chosen(&gpus, "all", PolicyKind::Weighted), "0-2,10 0-2,10 0-2,10");
     assert_eq!(chosen(&gpus, "2", PolicyKind::Bind), "2 2 2");
     assert_eq!(chosen(&[(1, ""), (3, "")], "auto", PolicyKind::Bind), "1 3 1");
+}
+
+#[test]
+fn auto_follows_the_cpus_that_a_rank_may_run_on() {
+    let machine = |allowed: &str| {
+        let mut machine = Machine::default();
+        // Nodes 0 and 2 have memory, node 3 is memory of a device.
+        for (id, cpus, gib) in [(0, "0-3", 1), (1, "4-7", 0), (2, "8-11", 1), (3, "", 1)] {
+            let (id, cpus): (_, CpuSet) = (NodeId(id), cpus.parse().unwrap());
+            let cpu = |cpu| Cpu { id: cpu, online: true, node: Some(id), ..Cpu::default() };
+            machine.cpus.extend(cpus.iter().map(cpu));
+            let (online, memory_bytes) = (true, gib << 30);
+            machine.nodes.push(Node { id, online, memory_bytes, cpus, ..Node::default() });
+        }
+        let rows = [[10, 20, 40, 80], [20, 10, 12, 11], [40, 12, 10, 80], [80, 11, 80, 10]];
+        machine.distances = Distances::from_rows(&rows.map(Vec::from)).unwrap();
+        let cpus = allowed.parse().unwrap();
+        machine.allowed = Some(Allowed { cpus, ..Allowed::default() });
+        machine
+    };
+    let node = |allowed: &str, local, kind| {
+        let of_devices = NodeSet::from_iter([NodeId(3)]);
+        let (choice, task) = (NodeChoice::Auto, rank(local, 4));
+        let binding = Binding::of(&choice, kind, Some(&task), &machine(allowed), &of_devices);
+        binding.unwrap().policy.nodes().to_string()
+    };
+    assert_eq!(node("0-11", 0, PolicyKind::Bind), "0");
+    assert_eq!(node("0-11", 1, PolicyKind::Bind), "2");
+    for local in 0..4 {
+        assert_eq!(node("9", local, PolicyKind::Bind), "2", "bound by its launcher");
+        assert_eq!(node("4-7", local, PolicyKind::Preferred), "2", "node 3 is a device's");
+    }
+    assert_eq!(node("9", 0, PolicyKind::Interleave), "0,2");
 }
 
 #[test]

@@ -9,6 +9,8 @@ pub enum Launcher {
     Local,
     /// PyTorch's `torchrun`.
     Torchrun,
+    /// Another launcher of PyTorch, such as DeepSpeed's or Kubeflow's.
+    Pytorch,
     /// `horovodrun`, with MPI or without.
     Horovod,
     /// IBM's `jsrun` (Job Step Manager).
@@ -47,6 +49,7 @@ impl fmt::Display for Launcher {
         f.pad(match self {
             Self::Local => "numalab",
             Self::Torchrun => "torchrun",
+            Self::Pytorch => "a PyTorch launcher",
             Self::Horovod => "horovodrun",
             Self::Jsrun => "jsrun",
             Self::OpenMpi => "Open MPI's mpirun",
@@ -115,13 +118,17 @@ pub(super) const OWN: Variables = Variables {
 };
 
 /// torchrun(1), "Environment Variables". Other tools and wrappers set `RANK` too, so it counts
-/// first only together with torchrun's own `TORCHELASTIC_RUN_ID`, and last without it.
+/// first only together with torchrun's own `TORCHELASTIC_RUN_ID`.
 pub(super) const TORCHRUN: Variables = Variables {
     size: Some("WORLD_SIZE"),
     local_rank: &["LOCAL_RANK"],
     local_size: &["LOCAL_WORLD_SIZE"],
     ..usual(Launcher::Torchrun, &["RANK", "WORLD_SIZE", "LOCAL_RANK"])
 };
+
+/// Launchers without `TORCHELASTIC_RUN_ID`; Kubeflow's sets no `LOCAL_RANK`.
+pub(super) const PYTORCH: Variables =
+    Variables { launcher: Launcher::Pytorch, signs: &["RANK", "WORLD_SIZE"], ..TORCHRUN };
 
 /// flux-environment(7). A Flux job can run within one of SLURM, PALS or jsrun; on Cray systems its
 /// shell plugin sets some variables of PALS.
@@ -214,5 +221,9 @@ pub(super) const AFTER_SLURM: [Variables; 7] = [
     // LSF's process manager counts tasks from 1, as PRRTE reads it (`ess/lsf`).
     Variables { first: 1, ..usual(Launcher::Blaunch, &["LSF_PM_TASKID"]) },
     // The PMIx standard, "Environment variables"; everything else must be queried from its server.
-    usual(Launcher::Pmix, &["PMIX_RANK"]),
+    // Some launchers add the local rank, such as Fujitsu's mpiexec.
+    Variables {
+        local_rank: &["PMIX_LOCAL_RANK", "PLE_RANK_ON_NODE"],
+        ..usual(Launcher::Pmix, &["PMIX_RANK"])
+    },
 ];

@@ -101,6 +101,7 @@ const LAUNCHERS: &[(&str, Known)] = &[
     ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
     ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
     ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
+    ("PMIX_RANK=5 PLE_RANK_ON_NODE=1", (Launcher::Pmix, 5, None, Some(1), None)),
     ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),
 ];
 
@@ -223,12 +224,54 @@ fn shells_of_a_job_are_steps_without_ranks() {
 
 #[test]
 fn a_stray_rank_variable_is_not_attributed_to_torchrun() {
-    for stray in ["RANK=gold", "RANK=3", "RANK=3 WORLD_SIZE=8", "RANK=x WORLD_SIZE=8 LOCAL_RANK=1"]
-    {
+    for stray in [
+        "RANK=gold",
+        "RANK=3",
+        "RANK=8 WORLD_SIZE=8",
+        "RANK=x WORLD_SIZE=8 LOCAL_RANK=1",
+        "LOCAL_RANK=0",
+    ] {
         assert_eq!(known(stray), None, "{stray}");
     }
     let plain = known("RANK=3 WORLD_SIZE=8 LOCAL_RANK=1").unwrap();
-    assert_eq!(plain, (Launcher::Torchrun, 3, Some(8), Some(1), None));
+    assert_eq!(plain, (Launcher::Pytorch, 3, Some(8), Some(1), None));
+    // Kubeflow gives each container these two.
+    let without_local = known("RANK=3 WORLD_SIZE=8").unwrap();
+    assert_eq!(without_local, (Launcher::Pytorch, 3, Some(8), None, None));
+    let said = error("LOCAL_RANK=2 NODE_RANK=1");
+    assert!(said.contains("LOCAL_RANK is set") && said.contains("but RANK is not"), "{said}");
+}
+
+#[test]
+fn a_launcher_of_pytorch_within_another_ones_task_counts_if_its_world_is_another() {
+    let deepspeed = "RANK=5 WORLD_SIZE=8 LOCAL_RANK=1";
+    let pytorch = |local| Some((Launcher::Pytorch, 5, Some(8), local, None));
+    let alone = "SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=0 \
+                 SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=1(x2)";
+    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
+    for outer in [alone, mpirun] {
+        assert_eq!(known(&format!("{deepspeed} {outer}")), pytorch(Some(1)), "{outer}");
+    }
+    let among_others = STEP.replace("SLURM_STEP_NUM_TASKS=8", "SLURM_STEP_NUM_TASKS=6");
+    assert_eq!(known(&format!("{deepspeed} {among_others}")), pytorch(None));
+    // A job script that exports the variables of its own task, or of one process.
+    let step = known(STEP);
+    for exported in ["RANK=0 WORLD_SIZE=8 LOCAL_RANK=0", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0"] {
+        assert_eq!(known(&format!("{exported} {STEP}")), step, "{exported}");
+    }
+    let own = "NUMALAB_RANK=1 NUMALAB_RANKS=2";
+    assert_eq!(known(&format!("{deepspeed} {own}")), known(own));
+}
+
+#[test]
+fn mpirun_within_a_task_of_jsrun_is_distinguished_from_the_variables_that_jsrun_sets() {
+    let jsrun = "JSM_NAMESPACE_RANK=0 JSM_NAMESPACE_SIZE=1 JSM_NAMESPACE_LOCAL_RANK=0 \
+                 JSM_NAMESPACE_LOCAL_SIZE=1";
+    let mpirun = "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=2 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=4";
+    let inner = Some((Launcher::OpenMpi, 2, Some(4), Some(2), Some(4)));
+    assert_eq!(known(&format!("{jsrun} {mpirun}")), inner);
 }
 
 #[test]

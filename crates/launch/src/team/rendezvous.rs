@@ -180,6 +180,7 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         | Launcher::Mpt
         | Launcher::Poe
         | Launcher::OscMpiexec
+        | Launcher::Pytorch
         | Launcher::Pmi => ancestor(),
     }
 }

@@ -166,7 +166,7 @@ impl Measurement for BandwidthCell {
             let start = |(index, worker): (usize, WorkerPlan)| {
                 let sender = (index == 0).then(|| sender.clone());
                 scope.spawn(move || {
-                    // A worker that failed would leave the others at the barrier for ever.
+                    // A worker that failed would leave the others at the barrier forever.
                     abort_on_error(&team.barrier, || team.work(index, worker, sender.as_ref()))
                 })
             };

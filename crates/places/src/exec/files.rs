@@ -18,7 +18,7 @@ use numalab_study::BackendError;
 const LEAST_BYTES: u64 = 1 << 20;
 /// The directories of the system.
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
-/// The times that a sample is taken anew because it read a file for the first time.
+/// The times that a sample is taken again because it read a file for the first time.
 const MOST_RETAKEN: usize = 2;
 /// The first and the longest interval between looks at the processes; it doubles from look to look.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(250)];
@@ -175,7 +175,7 @@ mod tests {
             (cached, renewed)
         };
         let (cached, renewed) = sample();
-        // The run that learns of the file, the one that has it read anew, and the measured one.
+        // The run that learns of the file, the one that has it read again, and the measured one.
         assert_eq!(cached, [BYTES, 0, BYTES]);
         let path = path.to_string_lossy().into_owned();
         assert_eq!(renewed, [CachedFile { path, dropped_bytes: BYTES, kept_bytes: 0 }]);

@@ -40,7 +40,7 @@ pub(super) struct GuestsSettings {
     pub guests: u32,
     /// The number of guests that fill a node.
     pub guests_per_node: u32,
-    /// The memory of each node of the machine created for them, if it is more than they need.
+    /// Memory of each node of the created machine, if more than the guests need.
     pub node_memory_mib: Option<u64>,
     pub guest_memory_mib: u64,
     pub guest_vcpus: u32,

@@ -41,7 +41,7 @@ pub enum Notice {
         /// Its version.
         version: String,
         /// The first version without this bug.
-        mended_in: String,
+        fixed_in: String,
     },
     /// Without KVM, accesses go through QEMU's software TLB.
     SoftwareTlb,

@@ -40,7 +40,7 @@ pub struct PlannedStudy {
     pub blocks: Vec<Vec<Visit>>,
     /// The total number of samples.
     pub samples: usize,
-    /// The number of samples already taken, if the study was begun before.
+    /// The number of samples already taken, if the study was started before.
     pub taken: usize,
     /// The time it takes.
     pub time: StudyTime,

@@ -151,11 +151,11 @@ fn guests_and_ranks_are_listed_by_node_with_unknown_values_as_null() {
 fn notices_are_kinds_with_their_facts_and_are_read_back() {
     let accelerator =
         Notice::Accelerator { name: "tcg".to_owned(), reason: AcceleratorReason::MemoryEmulator };
-    let hang = Notice::QemuCanHang { version: "7.2".to_owned(), mended_in: "8.0".to_owned() };
+    let hang = Notice::QemuCanHang { version: "7.2".to_owned(), fixed_in: "8.0".to_owned() };
     let build = Notice::XenBuild { file: "/boot/xen".into(), sha256: "ab".to_owned() };
     for (notice, expected) in [
         (accelerator, json!({"kind": "accelerator", "name": "tcg", "reason": "memory-emulator"})),
-        (hang, json!({"kind": "qemu-can-hang", "version": "7.2", "mended_in": "8.0"})),
+        (hang, json!({"kind": "qemu-can-hang", "version": "7.2", "fixed_in": "8.0"})),
         (build, json!({"kind": "xen-build", "file": "/boot/xen", "sha256": "ab"})),
         (
             Notice::RealNodes { nodes: vec!["0-1".parse().unwrap(), "3".parse().unwrap()] },

@@ -135,7 +135,7 @@ pub enum Remark {
         /// The time of a read, in ns.
         read_ns: f64,
     },
-    /// Address translation is omitted: no end of the TLB was found.
+    /// Address translation is omitted: the size of the TLB was not found.
     NoTlb,
 }
 

@@ -15,7 +15,7 @@ pub fn sentences(captured: &Captured) -> Vec<String> {
 fn sentence(remark: &Remark) -> String {
     match remark {
         Remark::NoLatency { from, to } => {
-            format!("Left out: latency from node {from} to node {to}, not measured.")
+            format!("Omitted: latency from node {from} to node {to}, not measured.")
         }
         Remark::LatencySolved { memory_ns, load_ns, bytes } => {
             solved(*memory_ns, *load_ns, &size(*bytes))
@@ -26,10 +26,10 @@ fn sentence(remark: &Remark) -> String {
             size(*reported_bytes)
         ),
         Remark::NoCache { level } => {
-            format!("Left out: L{level}, which the sweep over sizes did not find.")
+            format!("Omitted: L{level}, which the sweep over sizes did not find.")
         }
         Remark::NoSweep => {
-            "Left out: cache hit latencies, for lack of a sweep over sizes; sizes are as the \
+            "Omitted: cache hit latencies, for lack of a sweep over sizes; sizes are as the \
              system reports them."
                 .to_owned()
         }
@@ -44,20 +44,20 @@ fn sentence(remark: &Remark) -> String {
              and L2 size.",
             family.name()
         ),
-        Remark::NoTiming => "Left out: instruction latencies by class, for lack of a table for \
+        Remark::NoTiming => "Omitted: instruction latencies by class, for lack of a table for \
              this core."
             .to_owned(),
-        Remark::NoCore => "Left out: a core's outstanding lines, for lack of reads by one CPU \
+        Remark::NoCore => "Omitted: a core's outstanding lines, for lack of reads by one CPU \
              alone, its latency or its clock."
             .to_owned(),
-        Remark::NoAtomicAdd => "Left out: the latency of an atomic add, which runs recorded by \
+        Remark::NoAtomicAdd => "Omitted: the latency of an atomic add, which runs recorded by \
              older versions of numalab lack."
             .to_owned(),
-        Remark::NoTransfers => "Left out: cache-to-cache latencies, for lack of figures for every \
+        Remark::NoTransfers => "Omitted: cache-to-cache latencies, for lack of figures for every \
              kind of pair."
             .to_owned(),
         Remark::NoLoad { node, why } => {
-            format!("Left out: latency under load of node {node}, {}.", why_not(*why))
+            format!("Omitted: latency under load of node {node}, {}.", why_not(*why))
         }
         Remark::TlbAssumed { upper_entries, walkers } => tlb_assumed(*upper_entries, *walkers),
         Remark::HostPages { bytes } => host_pages(*bytes),
@@ -68,7 +68,7 @@ fn sentence(remark: &Remark) -> String {
             "{walkers} page walks at a time: independent reads of pages take {} ns each.",
             figure(*read_ns)
         ),
-        Remark::NoTlb => "Left out: the TLB, because no end of it was found.".to_owned(),
+        Remark::NoTlb => "Omitted: the TLB, because its size was not found.".to_owned(),
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         ];
         let captured = Captured { figures: Default::default(), chase: None, remarks };
         let expected = [
-            "Left out: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
+            "Omitted: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
         ];
         assert_eq!(sentences(&captured), expected);

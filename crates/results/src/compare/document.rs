@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerWord, Compared, ComparedCell, Comparison, FactDifference};
 use crate::document::{Bounds, bounds};
 use crate::label::compared;
-use crate::shape::FarEnd;
+use crate::shape::Tail;
 
 /// Runs compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,8 +63,8 @@ pub struct ComparedRow {
     pub spread_percent: Option<f64>,
     /// The verdict, or `not judged` or `seen once`.
     pub verdict: AnswerWord,
-    /// The difference of far ends over all cells of a kind, in parts of each run's median.
-    pub far_end: Option<FarEnd>,
+    /// The difference of tails over all cells of a kind, in parts of each run's median.
+    pub tail: Option<Tail>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
@@ -106,7 +106,7 @@ impl ComparedRow {
             interval_percent: bounds(row.interval_percent),
             spread_percent: row.spread_percent,
             verdict: row.answer.into(),
-            far_end: row.far_end.clone(),
+            tail: row.tail.clone(),
             pages_differ: row.pages_differ,
         }
     }

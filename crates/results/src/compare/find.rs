@@ -2,12 +2,12 @@
 
 mod answer;
 mod cells;
-mod far_ends;
 mod shifts;
+mod tails;
 mod tolerance;
 
-pub(crate) use far_ends::far_end_of;
 pub(crate) use shifts::answers;
+pub(crate) use tails::tail_of;
 
 use numalab_record::{Cell, CellId, Document, Environment, Metric};
 use numalab_stats::{Interval, Verdict};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use answer::AnswerWord;
 pub use tolerance::Tolerance;
 
-use crate::shape::FarEnd;
+use crate::shape::Tail;
 
 /// A run with its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,8 +81,8 @@ pub struct ComparedCell {
     pub interval_percent: Option<Interval>,
     /// The judgement of the change.
     pub answer: Answer,
-    /// The difference of far ends over all cells of a kind, in parts of each run's median.
-    pub far_end: Option<FarEnd>,
+    /// The difference of tails over all cells of a kind, in parts of each run's median.
+    pub tail: Option<Tail>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
@@ -135,9 +135,9 @@ impl Comparison {
         self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 
-    /// Reports whether the far end of any kind is shown to be worse beyond the tolerance.
-    pub fn any_far_end_worse(&self) -> bool {
-        self.kinds.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
+    /// Reports whether the tail of any kind is shown to be worse beyond the tolerance.
+    pub fn any_tail_worse(&self) -> bool {
+        self.kinds.iter().any(|row| row.tail.as_ref().is_some_and(Tail::is_shown_worse))
     }
 
     /// Returns all rows, kinds first.

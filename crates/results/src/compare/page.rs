@@ -37,7 +37,7 @@ impl Report for RunComparison {
             brand: "numalab compare".to_owned(),
             title: title(self),
             meta: names(self),
-            lead: [headline(self)].into_iter().chain(far_ends(self)).collect(),
+            lead: [headline(self)].into_iter().chain(tails(self)).collect(),
             parts: parts.into_iter().flatten().collect(),
             ..Page::default()
         }
@@ -123,13 +123,13 @@ fn headline(of: &RunComparison) -> Lead {
     Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
 }
 
-/// Returns a lead for each kind whose far end is shown to differ.
-fn far_ends(of: &RunComparison) -> impl Iterator<Item = Lead> {
-    let shown = of.kinds.iter().filter_map(|row| Some((row, row.far_end.as_ref()?)));
-    shown.filter(|(_, far_end)| far_end.is_shown).map(|(row, far_end)| {
-        let values = label::far_values(far_end, |value| format!("{} times", trimmed(value)));
+/// Returns a lead for each kind whose tail is shown to differ.
+fn tails(of: &RunComparison) -> impl Iterator<Item = Lead> {
+    let shown = of.kinds.iter().filter_map(|row| Some((row, row.tail.as_ref()?)));
+    shown.filter(|(_, tail)| tail.is_shown).map(|(row, tail)| {
+        let values = label::tail_values(tail, |value| format!("{} times", trimmed(value)));
         let sentence = format!("{}: {values} the median of its run.", name(row));
-        label::far_end_lead(far_end, sentence)
+        label::tail_lead(tail, sentence)
     })
 }
 
@@ -203,7 +203,7 @@ fn kind_table(kinds: &[ComparedRow]) -> Table {
             percent(row.change_percent),
             interval(row),
             row.spread_percent.map_or_else(dash, spread),
-            label::with_far_end(row.verdict.name(), row.far_end.as_ref()),
+            label::with_tail(row.verdict.name(), row.tail.as_ref()),
         ]
     };
     Table::new(KINDS)

@@ -26,5 +26,5 @@ pub struct FoundNow<'a> {
     /// The finding as a sentence.
     pub what: String,
     /// The command that fixes it, if there is one; alternatives are on separate lines.
-    pub mend: Option<String>,
+    pub remedy: Option<String>,
 }

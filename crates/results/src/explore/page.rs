@@ -39,7 +39,7 @@ impl Report for Explored {
         let findings = self.findings.iter().map(|finding| FoundNow {
             finding,
             what: words::sentence(finding),
-            mend: finding.what.remedy.as_ref().map(commands::command),
+            remedy: finding.what.remedy.as_ref().map(commands::command),
         });
         let of = ExploreDocument { view: &self.view, findings: findings.collect() };
         document(Kind::Explore, &of)

@@ -297,7 +297,7 @@ fn detection(analysis: &Analysis) -> Option<Part> {
             |share| percent(share).map_or_else(|| "–".to_owned(), |share| format!("{share:.1} %"));
         vec![figure(point.shift), shown(point.units), shown(point.figures)]
     });
-    let table = Table::new("share of this fleet's hosts that would have been found if shifted")
+    let table = Table::new("share of this fleet's hosts that a shift would reveal")
         .figures("shift in standard deviations")
         .figures("all figures of a socket or memory node")
         .figures("a single figure")

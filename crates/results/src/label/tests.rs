@@ -155,7 +155,7 @@ fn a_compared_row_is_a_cell_or_all_of_a_kind_with_the_metric_where_the_kind_has_
         spread_percent: None,
         interval_percent: None,
         answer: Answer::NotJudged,
-        far_end: None,
+        tail: None,
         pages_differ: None,
     };
     let of_kind = |kind, cells, metric| compared(&row(Compared::Kind { kind, cells }, metric));

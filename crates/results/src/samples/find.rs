@@ -5,7 +5,7 @@ use numalab_stats::{
     Sample, Verdict, extremes, ratio_of_means,
 };
 
-use crate::shape::{FarEnd, TwoModes};
+use crate::shape::{Tail, TwoModes};
 
 /// Two unpaired samples with everything that a comparison of them shows.
 #[derive(Clone, Debug)]
@@ -80,14 +80,27 @@ impl SampleComparison {
         Some(Estimate { value: percent(ratio.value), interval, ..ratio })
     }
 
-    /// Returns the percentile at which the far ends differ.
-    pub fn far_end(&self) -> Option<FarEnd> {
-        FarEnd::of(&self.extremes, self.direction, self.margin)
+    /// Returns the percentile at which the tails differ.
+    pub fn tail(&self) -> Option<Tail> {
+        Tail::of(&self.extremes, self.direction, self.margin)
     }
 
-    /// Reports whether the candidate's far end is shown to be worse.
-    pub fn is_far_end_worse(&self) -> bool {
-        self.far_end().as_ref().is_some_and(FarEnd::is_shown_worse)
+    /// Counts the values of each sample that are worse than 1.5 times its median, such as stalls:
+    /// they may be too few for any percentile.
+    pub fn stalls(&self) -> [usize; 2] {
+        [&self.baseline, &self.candidate].map(|sample| {
+            let median = sample.median();
+            let is_stall = |value: &&f64| match self.direction {
+                Direction::LowerIsBetter => **value > 1.5 * median,
+                Direction::HigherIsBetter => **value < median / 1.5,
+            };
+            sample.values().iter().filter(is_stall).count()
+        })
+    }
+
+    /// Reports whether the candidate's tail is shown to be worse.
+    pub fn is_tail_worse(&self) -> bool {
+        self.tail().as_ref().is_some_and(Tail::is_shown_worse)
     }
 
     /// Returns `true` if the candidate is worse by more than the margin.

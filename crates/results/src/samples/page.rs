@@ -1,5 +1,7 @@
 //! Page of two samples compared.
 
+use std::fmt::Write as _;
+
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
@@ -11,7 +13,7 @@ use crate::document;
 use crate::label;
 use crate::report::Report;
 use crate::samples::SampleComparison;
-use crate::shape::{FarEnd, TwoModes};
+use crate::shape::{Tail, TwoModes};
 
 impl Report for SampleComparison {
     fn page(&self) -> Page {
@@ -22,14 +24,10 @@ impl Report for SampleComparison {
             title: "Two samples".to_owned(),
             meta: self.names.join(" · "),
             lead: std::iter::once(headline(self)).chain(modes(self)).collect(),
-            parts: [
-                part("Values", values(self)),
-                effects,
-                part("Far ends", far_ends(&self.extremes)),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
+            parts: [part("Values", values(self)), effects, part("Tails", tails(&self.extremes))]
+                .into_iter()
+                .flatten()
+                .collect(),
             ..Page::default()
         }
     }
@@ -87,17 +85,27 @@ fn headline(of: &SampleComparison) -> Lead {
         }
     };
     let lead = Lead::new(name, sentence, label::mood(of.found.verdict));
-    match of.far_end() {
-        Some(far_end) => with_far_end(lead, &far_end),
+    match of.tail() {
+        Some(tail) => with_tail(lead, of, &tail),
         None => lead,
     }
 }
 
-/// Adds the far ends to the answer on the medians.
-fn with_far_end(lead: Lead, far_end: &FarEnd) -> Lead {
-    let name = format!("{} by medians, {}", lead.name, label::far_end(far_end));
-    let mood = if far_end.is_worse { label::mood(Verdict::Worse) } else { lead.mood };
-    Lead::new(name, format!("{}; {}", lead.sentence, label::far_values(far_end, precise)), mood)
+/// Adds the tails to the answer on the medians.
+fn with_tail(lead: Lead, of: &SampleComparison, tail: &Tail) -> Lead {
+    let name = format!("{} by medians, {}", lead.name, label::tail(tail));
+    let mood = if tail.is_worse { label::mood(Verdict::Worse) } else { lead.mood };
+    let mut sentence = format!("{}; {}", lead.sentence, label::tail_values(tail, precise));
+    if !tail.is_shown {
+        let [baseline, candidate] = of.stalls();
+        let _ = write!(
+            sentence,
+            "; {baseline} of {} values and {candidate} of {} are worse than 1.5 times the median",
+            of.baseline.len(),
+            of.candidate.len()
+        );
+    }
+    Lead::new(name, sentence, mood)
 }
 
 /// Returns a sentence on the samples with two modes.
@@ -112,7 +120,7 @@ fn modes(of: &SampleComparison) -> Option<Lead> {
 }
 
 /// Tabulates the percentiles of the worse tail.
-pub(crate) fn far_ends(extremes: &[Extreme]) -> Table {
+pub(crate) fn tails(extremes: &[Extreme]) -> Table {
     let cell = |value: f64, interval: Option<Interval>| match interval {
         Some(Interval { lo, hi }) => {
             format!("{} ({} to {})", precise(value), precise(lo), precise(hi))
@@ -271,21 +279,23 @@ mod tests {
     }
 
     #[test]
-    fn equal_medians_are_not_called_equivalent_where_the_far_ends_differ() {
+    fn equal_medians_are_not_called_equivalent_where_the_tails_differ() {
         let same = || sample(4000, 5000, 0.0);
         let (name, _) = lead([same(), same()], Direction::LowerIsBetter);
         assert_eq!(name, "Equivalent within 2 %");
         let (name, sentence) = lead([same(), sample(4000, 100, 900.0)], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert_eq!(name, "Equivalent within 2 % by medians, tails worse");
         assert!(sentence.ends_with("; p99.9 101 to 900"), "{sentence}");
         let (name, _) = lead([sample(4000, 100, 900.0), same()], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends better");
+        assert_eq!(name, "Equivalent within 2 % by medians, tails better");
         // For rates the low end is the bad one.
         let (name, sentence) = lead([same(), sample(4000, 100, 10.0)], Direction::HigherIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert_eq!(name, "Equivalent within 2 % by medians, tails worse");
         assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
         let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends undecided", "{sentence}");
+        assert_eq!(name, "Equivalent within 2 % by medians, tails undecided", "{sentence}");
+        let counts = "; 0 of 4000 values and 3 of 4000 are worse than 1.5 times the median";
+        assert!(sentence.ends_with(counts), "{sentence}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use numalab_stats::{
     Sample, Test, Verdict, bootstrap_bca, paired_permutation,
 };
 
-use crate::shape::{FarEnd, TwoModes};
+use crate::shape::{Tail, TwoModes};
 
 mod aa;
 mod adjust;
@@ -27,7 +27,7 @@ mod worse;
 use aa::aa_arm;
 use adjust::adjust;
 use contrasts::{Asked, asked};
-use shapes::{far_ends, modes};
+use shapes::{modes, tails};
 
 pub use aa::AaArm;
 pub use best::BestTreatment;
@@ -106,8 +106,8 @@ pub struct Effect {
     pub permutation: Test,
     /// Percentiles of the worse tail for which both sides have enough values.
     pub extremes: Vec<Extreme>,
-    /// The percentile at which the two sides' far ends differ.
-    pub far_end: Option<FarEnd>,
+    /// The percentile at which the two sides' tails differ.
+    pub tail: Option<Tail>,
 }
 
 impl<'a> StudySummary<'a> {
@@ -366,7 +366,7 @@ fn effect(
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let resampling = Resampling { resamples: RESAMPLES, ..Resampling::new(seed) };
     let both = first != cells;
-    let extremes = far_ends(asked.sides, cells, criteria.direction);
+    let extremes = tails(asked.sides, cells, criteria.direction);
     Some(Effect {
         kind: asked.kind,
         change: asked.change.clone(),
@@ -380,7 +380,7 @@ fn effect(
             &Draws { draws: DRAWS, seed },
         ),
         differences: differences.values().to_vec(),
-        far_end: FarEnd::of(&extremes, criteria.direction, criteria.margin),
+        tail: Tail::of(&extremes, criteria.direction, criteria.margin),
         extremes,
     })
 }

@@ -25,7 +25,7 @@ use numalab_record::study::{StudyRun, Workload};
 
 use super::document::StudyResults;
 use crate::report::Report;
-use crate::samples::page::far_ends;
+use crate::samples::page::tails;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
 /// Maximum number of metrics with charts of run order and pairs; the tables have all metrics.
@@ -109,7 +109,7 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
         |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
     for effect in subject.effects.iter().filter(is_answer) {
         if !effect.extremes.is_empty() {
-            panels.push(Panel::table(far_ends(&effect.extremes)).folded());
+            panels.push(Panel::table(tails(&effect.extremes)).folded());
         }
         let caption = format!(
             "{}: the change in each block, {}",

@@ -57,8 +57,12 @@ fn without_cpus(machine: &Machine) -> Option<String> {
     let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     let parts: Vec<String> =
         parts.map(|(what, nodes)| format!("Memory {what}: node {}", list(&nodes))).collect();
-    let leaves = if nodes.len() == 1 { "it" } else { "them" };
-    Some(format!("{}; --numa=auto leaves {leaves} out.", parts.join(". ")))
+    let parts = parts.join(". ");
+    Some(match (machine.memory_nodes() == nodes, nodes.len()) {
+        (true, _) => format!("{parts}; there is no other memory, so --numa=auto takes it."),
+        (false, 1) => format!("{parts}; --numa=auto leaves it out."),
+        (false, _) => format!("{parts}; --numa=auto leaves them out."),
+    })
 }
 
 /// States that no node has huge pages in its pools, and the sizes of the pools, where the source has

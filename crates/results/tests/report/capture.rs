@@ -46,9 +46,9 @@ fn a_machine_file_has_the_measured_figures_and_names_the_missing_ones() {
     let said = sentences(&captured).join("\n");
     for words in [
         "Latencies are for random access over 512M, thp pages.",
-        "Left out: latency under load of node 1, not measured (numalab loaded --surface).",
+        "Omitted: latency under load of node 1, not measured (numalab loaded --surface).",
         "outstanding lines, by Little's law: alone it reads",
-        "Left out: the TLB",
+        "Omitted: the TLB",
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");
     }
@@ -169,7 +169,7 @@ fn an_empty_run_gives_its_topology_and_says_that_all_else_is_left_out() {
     assert!(figures.memory.cache_latency_ns.is_empty() && figures.memory.load.is_empty());
     assert_eq!((&figures.memory.core, &figures.memory.transfers), (&None, &None));
     let said = sentences(&captured);
-    assert!(said.iter().all(|sentence| sentence.starts_with("Left out: ")), "{said:?}");
+    assert!(said.iter().all(|sentence| sentence.starts_with("Omitted: ")), "{said:?}");
     assert!(said.len() == 4, "{said:?}");
 }
 

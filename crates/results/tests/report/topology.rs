@@ -187,6 +187,17 @@ fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
 }
 
 #[test]
+fn memory_without_cpus_is_not_said_to_be_left_out_if_there_is_no_other() {
+    let mut machine = machine(2, 4, |_, _| 20);
+    machine.nodes[1].cpus = CpuSet::new();
+    machine.cpus.retain(|cpu| cpu.node == Some(NodeId(0)));
+    machine.nodes[0].memory_bytes = 0;
+    let said = text(&machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "node 1; there is no other memory, so --numa=auto takes it.";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn sizes_of_huge_pages_are_those_of_the_machine() {
     let mut machine = machine(1, 2, |_, _| 10);
     let pool = |page_bytes| HugePagePool { page_bytes, total: 0, free: 0 };

@@ -97,18 +97,18 @@ fn with_tails(mut runs: Vec<NamedRun>, stalled: &[usize]) -> Vec<NamedRun> {
 }
 
 #[test]
-fn far_ends_that_differ_are_seen_where_medians_do_not_but_not_by_one_run() {
+fn tails_that_differ_are_seen_where_medians_do_not_but_not_by_one_run() {
     let against = |baseline: &[usize], candidate: &[usize]| {
         let sides = [baseline, candidate].map(|of| with_tails(runs(&NOISE, 1.0), of));
         let found = compared(&sides[0], &sides[1]);
         assert_eq!(found.kinds[0].answer, Answer::Judged(Verdict::Equivalent));
-        (found.kinds[0].far_end.clone(), found.any_far_end_worse())
+        (found.kinds[0].tail.clone(), found.any_tail_worse())
     };
-    let (far_end, is_worse) = against(&[], &[0, 1, 2, 3]);
-    let far_end = far_end.expect("a far end");
-    assert!(is_worse && far_end.is_shown_worse(), "{far_end:?}");
-    assert!(far_end.percentile >= 99.0 && far_end.values[0] < 1.1, "{far_end:?}");
-    assert!(far_end.values[1] > 3.9, "{far_end:?}");
+    let (tail, is_worse) = against(&[], &[0, 1, 2, 3]);
+    let tail = tail.expect("a tail");
+    assert!(is_worse && tail.is_shown_worse(), "{tail:?}");
+    assert!(tail.percentile >= 99.0 && tail.values[0] < 1.1, "{tail:?}");
+    assert!(tail.values[1] > 3.9, "{tail:?}");
     let (better, is_worse) = against(&[0, 1, 2, 3], &[]);
     assert!(better.is_some_and(|end| end.is_shown && !end.is_worse) && !is_worse);
     let (once, is_worse) = against(&[], &[2]);

@@ -69,13 +69,13 @@ fn values_and_margins_that_are_not_numbers_are_refused() {
 }
 
 #[test]
-fn few_values_have_no_far_end() {
+fn few_values_have_no_tail() {
     let few = compared(
         [values(200, 1.0, 0, 1.0), values(200, 1.0, 0, 1.0)],
         Direction::LowerIsBetter,
         2.0,
     );
-    assert!(few.extremes.is_empty() && few.far_end().is_none());
+    assert!(few.extremes.is_empty() && few.tail().is_none());
     let uneven = compared(
         [values(200, 1.0, 0, 1.0), values(9000, 1.0, 0, 1.0)],
         Direction::LowerIsBetter,
@@ -91,30 +91,30 @@ fn stalls_of_a_few_in_a_thousand_are_named_at_the_farthest_percentile_that_shows
     let found = compared([calm.clone(), stalls.clone()], Direction::LowerIsBetter, 2.0);
     let percentiles: Vec<f64> = found.extremes.iter().map(|of| of.percentile).collect();
     assert_eq!(percentiles, [99.0, 99.9]);
-    let extreme = found.far_end().expect("it is far off");
+    let extreme = found.tail().expect("it is far off");
     assert!(extreme.is_shown && extreme.change_percent > 600.0, "{extreme:?}");
     assert_eq!(extreme.percentile, 99.9, "{extreme:?}");
     assert!(!found.is_worse(), "medians say nothing of it");
     let same = compared([calm.clone(), calm], Direction::LowerIsBetter, 2.0);
-    assert_eq!(same.far_end(), None);
+    assert_eq!(same.tail(), None);
 }
 
 #[test]
-fn a_far_end_of_rates_is_the_low_one() {
+fn a_tail_of_rates_is_the_low_one() {
     let calm = values(6000, 100.0, 0, 1.0);
     let stalls = values(6000, 100.0, 50, 0.1);
     let found = compared([calm, stalls], Direction::HigherIsBetter, 2.0);
-    let extreme = found.far_end().expect("it is far off");
+    let extreme = found.tail().expect("it is far off");
     assert!(extreme.change_percent < -80.0 && extreme.values[1] < 11.0, "{extreme:?}");
 }
 
 #[test]
-fn a_far_end_within_the_margin_is_not_named() {
+fn a_tail_within_the_margin_is_not_named() {
     let [calm, other] = [values(6000, 100.0, 0, 1.0), values(6000, 100.0, 50, 1.05)];
     let narrow = compared([calm.clone(), other.clone()], Direction::LowerIsBetter, 2.0);
-    assert!(narrow.far_end().is_some(), "{:?}", narrow.extremes);
+    assert!(narrow.tail().is_some(), "{:?}", narrow.extremes);
     let wide = compared([calm, other], Direction::LowerIsBetter, 10.0);
-    assert_eq!(wide.far_end(), None, "{:?}", wide.extremes);
+    assert_eq!(wide.tail(), None, "{:?}", wide.extremes);
 }
 
 #[test]

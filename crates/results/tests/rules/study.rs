@@ -295,18 +295,18 @@ fn with_far_blocks(sessions: usize, far: f64) -> StudyDocument {
 }
 
 #[test]
-fn far_ends_of_two_runs_differ_where_medians_do_not_if_each_has_several_sessions() {
+fn tails_of_two_runs_differ_where_medians_do_not_if_each_has_several_sessions() {
     let against = |sessions: usize, [before, after]: [f64; 2]| {
         let (before, after) = (with_far_blocks(sessions, before), with_far_blocks(sessions, after));
         let pair = StudyPair::of(&before, &after, &Tolerance::default()).expect("in common");
         assert!(!pair.any_worse(), "equal medians: {:?}", pair.rows);
-        let shown = pair.rows[0].far_end.as_ref().is_some_and(|end| end.is_shown);
-        (shown, pair.any_far_end_worse())
+        let shown = pair.rows[0].tail.as_ref().is_some_and(|end| end.is_shown);
+        (shown, pair.any_tail_worse())
     };
     assert_eq!(against(3, [1.0, 4.0]), (true, true));
     assert_eq!(against(3, [4.0, 1.0]), (true, false), "better");
     assert_eq!(against(3, [4.0, 4.0]), (false, false));
-    assert_eq!(against(1, [1.0, 4.0]), (false, false), "one session's far end");
+    assert_eq!(against(1, [1.0, 4.0]), (false, false), "one session's tail");
 }
 
 #[test]
@@ -357,10 +357,10 @@ fn a_tail_that_differs_is_found_in_a_study_of_equal_medians() {
     let summary = StudySummary::of(&of);
     let (_, effect) = summary.answers().next().expect("an answer");
     assert_eq!(effect.found.verdict, Verdict::Equivalent);
-    let far_end = effect.far_end.as_ref().expect("ten stalls in 400");
-    assert!(far_end.is_worse && far_end.is_shown && far_end.percentile == 99.0, "{far_end:?}");
+    let tail = effect.tail.as_ref().expect("ten stalls in 400");
+    assert!(tail.is_worse && tail.is_shown && tail.percentile == 99.0, "{tail:?}");
     let found = summary.findings();
-    let is_far = |what: &StudyObservation| matches!(what, StudyObservation::FarEnds { .. });
+    let is_far = |what: &StudyObservation| matches!(what, StudyObservation::Tails { .. });
     let far = found.iter().find(|finding| is_far(&finding.what)).expect("said of the study");
     assert_eq!((&*far.evidence[0].workload, &*far.evidence[0].metric), ("w", "time"));
     let of = with_stall_in(&[]);

@@ -17,7 +17,7 @@ pub(crate) fn compare(
 ) -> Result<Compared, Failure> {
     let tolerance = tolerance(margin_percent)?;
     let comparison = numalab_results::compare::compare(baseline, candidate, &tolerance);
-    let worse = [comparison.any_worse(), comparison.any_far_end_worse()];
+    let worse = [comparison.any_worse(), comparison.any_tail_worse()];
     let baseline = comparison.baseline.join(", ");
     Ok(Compared { report: Box::new(comparison.document()), worse, margin_percent, baseline })
 }

@@ -28,7 +28,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let values = [baseline?, candidate?];
     let comparison = SampleComparison::of(names, values, unit, args.better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
-    let worse = [comparison.is_worse(), comparison.is_far_end_worse()];
+    let worse = [comparison.is_worse(), comparison.is_tail_worse()];
     let baseline = paths[0].display().to_string();
     Ok(Compared { report: Box::new(comparison), worse, margin_percent, baseline })
 }

@@ -26,7 +26,7 @@ pub(super) fn compared(
             after.run.name
         ))
     })?;
-    let worse = [pair.any_worse(), pair.any_far_end_worse()];
+    let worse = [pair.any_worse(), pair.any_tail_worse()];
     let baseline = first.display().to_string();
     Ok(Compared { report: Box::new(pair.document()), worse, margin_percent, baseline })
 }

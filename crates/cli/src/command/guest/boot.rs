@@ -44,9 +44,9 @@ pub(super) fn prepare(
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
     say_losses(&launch);
-    if let Some(QemuHazard { version, mended_in }) = launch.hazard() {
-        let (version, mended_in) = (version.to_string(), mended_in.to_string());
-        note(notice_words(&Notice::QemuCanHang { version, mended_in }));
+    if let Some(QemuHazard { version, fixed_in }) = launch.hazard() {
+        let (version, fixed_in) = (version.to_string(), fixed_in.to_string());
+        note(notice_words(&Notice::QemuCanHang { version, fixed_in }));
     }
     Ok(launch)
 }

@@ -71,9 +71,9 @@ fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), 
             let message = format!("worse by more than {margin} %: {}", worse.join(", "));
             Err(Failure::new(Code::Worse, message))
         }
-        Some(FailIf::FarEnds) if summary.any_far_end_worse() => {
+        Some(FailIf::Tails) if summary.any_tail_worse() => {
             let margin = summary.document.run.rules.margin_percent;
-            let message = format!("far ends worse by more than {margin} %");
+            let message = format!("tails worse by more than {margin} %");
             Err(Failure::new(Code::Worse, message))
         }
         _ => Ok(()),

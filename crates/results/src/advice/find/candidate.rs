@@ -60,7 +60,7 @@ pub enum Candidate {
         /// The nodes to bind to; pages are interleaved over several.
         nodes: Vec<u32>,
     },
-    /// Have a file's pages read into the page cache anew, on these nodes.
+    /// Have a file's pages read into the page cache again, on these nodes.
     PlaceFile {
         /// The file's path.
         path: String,

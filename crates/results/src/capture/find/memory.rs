@@ -13,8 +13,8 @@ use crate::run::{PageWalk, Summary};
 /// Most bytes of the loads: the limit of the model's probe.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Adds to all latencies of the machine what the one of them lacks that was also measured by random
-/// loads: the model then takes as long for these as the machine.
+/// Adds to all latencies of the machine the difference between one of them and the same latency by
+/// random loads: the model then takes as long for these as the machine.
 pub(super) fn memory(summary: &Summary<'_>, figures: &mut MachineFile, remarks: &mut Vec<Remark>) {
     let is_usable = |walk: &&PageWalk| walk.pages.is_small() && walk.size_bytes <= MOST_BYTES;
     let Some(walk) = summary.walks.iter().find(is_usable) else { return };

@@ -8,7 +8,7 @@ use numalab_stats::{
 };
 
 use super::cells::MatchedCell;
-use super::far_ends::far_end;
+use super::tails::tail;
 use super::{Answer, Compared, ComparedCell, Tolerance};
 
 /// A row not yet judged.
@@ -37,9 +37,9 @@ pub(super) fn rows(
         is_repeated &= group.runs.iter().all(|runs| runs.len() > 1);
         if group.cells.len() > 1 {
             let of = Compared::Kind { kind, cells: group.cells.len() };
-            let far_end = far_end(&group.cells, metric.better(), tolerance);
+            let tail = tail(&group.cells, metric.better(), tolerance);
             kinds.push(Unjudged {
-                row: ComparedCell { far_end, ..row(of, metric, &group.shift) },
+                row: ComparedCell { tail, ..row(of, metric, &group.shift) },
                 shift: group.shift,
                 position: 0,
             });
@@ -72,8 +72,8 @@ fn moderate_all(kinds: &mut [Unjudged]) {
     let mut shifts: Vec<RunShift> = kinds.iter().map(|found| found.shift).collect();
     moderate(&mut shifts);
     for (found, shift) in kinds.iter_mut().zip(shifts) {
-        let far_end = found.row.far_end.take();
-        found.row = ComparedCell { far_end, ..row(found.row.of.clone(), found.row.metric, &shift) };
+        let tail = found.row.tail.take();
+        found.row = ComparedCell { tail, ..row(found.row.of.clone(), found.row.metric, &shift) };
         found.shift = shift;
     }
 }
@@ -163,7 +163,7 @@ fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
         spread_percent: interval.map(|_| percent_change(shift.spread())),
         interval_percent: interval.map(|interval| interval.map_monotone(percent_change)),
         answer: Answer::NotJudged,
-        far_end: None,
+        tail: None,
         pages_differ: None,
     }
 }

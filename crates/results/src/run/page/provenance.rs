@@ -129,7 +129,7 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
          from the kernel. A cell that is not where it should be gives no figure."
             .to_owned(),
         "A figure is the median of its windows. Its interval holds the median with 95 % \
-         confidence and allows for windows that resemble their neighbours. It speaks of this \
+         confidence and allows for windows that resemble their neighbours. It describes this \
          run only: another boot, or another day, can differ by more."
             .to_owned(),
         format!(

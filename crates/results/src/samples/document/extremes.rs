@@ -1,4 +1,4 @@
-//! The far ends of two samples.
+//! The tails of two samples.
 
 use numalab_stats::Extreme;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use crate::VerdictWord;
 use crate::compare::{AnswerWord, FactDifference};
 use crate::document::{Bounds, bounds};
 use crate::label::change_words;
-use crate::shape::FarEnd;
+use crate::shape::Tail;
 use crate::study::page::words::own_words;
 use crate::study::{Effect, PairRow, StudyPair, Subject};
 
@@ -54,8 +54,8 @@ pub struct PairedValue {
     pub interval_percent: Option<Bounds>,
     /// The verdict, or `not judged`.
     pub verdict: AnswerWord,
-    /// The difference of the far ends of its blocks.
-    pub far_end: Option<FarEnd>,
+    /// The difference of the tails of its blocks.
+    pub tail: Option<Tail>,
 }
 
 /// The results of two runs, each by itself, on a metric and a change.
@@ -96,7 +96,7 @@ impl StudyPair<'_> {
             change_percent: row.change_percent,
             interval_percent: bounds(row.interval_percent),
             verdict: row.answer.into(),
-            far_end: row.far_end.clone(),
+            tail: row.tail.clone(),
         };
         StudyComparison {
             question: self.before.document.run.question.clone(),

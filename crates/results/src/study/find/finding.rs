@@ -8,7 +8,7 @@ use super::aa::AaArm;
 use super::best::BestTreatment;
 use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
-use crate::shape::{FarEnd, TwoModes};
+use crate::shape::{Tail, TwoModes};
 
 /// The p-value below which the baseline differs from itself.
 const FALSE_POSITIVE_P: f64 = 0.05;
@@ -59,11 +59,11 @@ pub enum StudyObservation {
     },
     /// The best of several treatments by the metric that answers the question.
     Best(BestTreatment),
-    /// The far ends of the two sides of an answer differ; the evidence is that answer.
-    FarEnds {
+    /// The tails of the two sides of an answer differ; the evidence is that answer.
+    Tails {
         /// The percentile and the size of the difference.
         #[serde(flatten)]
-        far_end: FarEnd,
+        tail: Tail,
         /// The unit of the values.
         unit: String,
     },
@@ -177,7 +177,7 @@ impl StudySummary<'_> {
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
         let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();
-        let shapes = self.far_ends().chain(self.modes()).chain(self.incomplete());
+        let shapes = self.tails().chain(self.modes()).chain(self.incomplete());
         let samples = [self.disturbances()].into_iter().chain(self.files());
         first.chain(shapes).chain(samples).chain(self.against_itself()).collect()
     }
@@ -194,11 +194,11 @@ impl StudySummary<'_> {
         Some(Finding::new(what))
     }
 
-    fn far_ends(&self) -> impl Iterator<Item = StudyFinding> {
+    fn tails(&self) -> impl Iterator<Item = StudyFinding> {
         self.answers().filter_map(|(subject, effect)| {
-            let far_end = effect.far_end.clone()?;
+            let tail = effect.tail.clone()?;
             let unit = subject.quantity.unit.clone();
-            let found = Finding::new(StudyObservation::FarEnds { far_end, unit });
+            let found = Finding::new(StudyObservation::Tails { tail, unit });
             Some(found.shown_by(vec![EffectOf::new(subject, effect)]))
         })
     }

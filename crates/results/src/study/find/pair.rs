@@ -11,8 +11,8 @@ use numalab_stats::{
 };
 
 use super::{StudySummary, Subject};
-use crate::compare::{Answer, FactDifference, Tolerance, answers, far_end_of, lasting_differences};
-use crate::shape::FarEnd;
+use crate::compare::{Answer, FactDifference, Tolerance, answers, lasting_differences, tail_of};
+use crate::shape::Tail;
 
 /// Two runs of a study, compared.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ pub struct PairRow {
     pub interval_percent: Option<Interval>,
     /// The answer from the variation between sessions, adjusted for all rows (Holm).
     pub answer: Answer,
-    /// The difference of the far ends of its blocks.
-    pub far_end: Option<FarEnd>,
+    /// The difference of the tails of its blocks.
+    pub tail: Option<Tail>,
 }
 
 impl<'a> StudyPair<'a> {
@@ -69,9 +69,9 @@ impl<'a> StudyPair<'a> {
         self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
     }
 
-    /// Reports whether the far end of any metric is shown to be worse in the second run.
-    pub fn any_far_end_worse(&self) -> bool {
-        self.rows.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
+    /// Reports whether the tail of any metric is shown to be worse in the second run.
+    pub fn any_tail_worse(&self) -> bool {
+        self.rows.iter().any(|row| row.tail.as_ref().is_some_and(Tail::is_shown_worse))
     }
 
     /// Returns `true` if any metric of any treatment is worse in the second run, beyond the
@@ -103,8 +103,8 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
                 Criteria { margin: tolerance.margin(), ..Criteria::new(old.quantity.better) };
             let found = row(sides, &sessions, &treatment.name).map(|(row, shift)| {
                 let has_sessions = row.sessions.iter().all(|&sessions| sessions > 1);
-                let far_end = far_end(sides, &criteria, has_sessions);
-                (PairRow { far_end, ..row }, shift)
+                let tail = tail(sides, &criteria, has_sessions);
+                (PairRow { tail, ..row }, shift)
             });
             rows.extend(found.map(|(row, shift)| (row, shift, old.quantity.better)));
         }
@@ -114,17 +114,13 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
     rows.into_iter().zip(answers).map(|((row, ..), answer)| PairRow { answer, ..row }).collect()
 }
 
-/// Returns where the far ends of two treatments' blocks differ. It counts as not shown if a side
+/// Returns where the tails of two treatments' blocks differ. It counts as not shown if a side
 /// has fewer than two sessions, because a session may have caused it.
-fn far_end(
-    sides: [(&Subject, usize); 2],
-    criteria: &Criteria,
-    has_sessions: bool,
-) -> Option<FarEnd> {
+fn tail(sides: [(&Subject, usize); 2], criteria: &Criteria, has_sessions: bool) -> Option<Tail> {
     let column =
         |(subject, at): (&Subject, usize)| Sample::new(&subject.cells.treatments.get(at)?[..]).ok();
-    let found = far_end_of([column(sides[0])?, column(sides[1])?], criteria)?;
-    Some(FarEnd { is_shown: found.is_shown && has_sessions, ..found })
+    let found = tail_of([column(sides[0])?, column(sides[1])?], criteria)?;
+    Some(Tail { is_shown: found.is_shown && has_sessions, ..found })
 }
 
 /// Returns the session in which each block ended.
@@ -173,7 +169,7 @@ fn row(
             hi: percent_change(interval.hi),
         }),
         answer: Answer::NotJudged,
-        far_end: None,
+        tail: None,
     };
     Some((row, shift.or_else(|| RunShift::of(&[0.0], &[0.0]))?))
 }

@@ -1,4 +1,4 @@
-//! Far ends and modes of treatments, which medians do not show.
+//! Tails and modes of treatments, which medians do not show.
 
 use numalab_record::study::Cells;
 use numalab_stats::{Direction, Extreme, Margin, Sample, extremes};
@@ -11,8 +11,8 @@ pub(super) fn modes(cells: &Cells, margin: Margin) -> Vec<Option<TwoModes>> {
     cells.treatments.iter().map(modes).collect()
 }
 
-/// Returns the far ends of the two sides of an effect.
-pub(super) fn far_ends(
+/// Returns the tails of the two sides of an effect.
+pub(super) fn tails(
     sides: Option<(usize, usize)>,
     cells: &Cells,
     better: Direction,

@@ -3,7 +3,7 @@
 use numalab_stats::Verdict;
 
 use super::{Effect, StudySummary, Subject};
-use crate::shape::FarEnd;
+use crate::shape::Tail;
 
 impl StudySummary<'_> {
     /// Returns `true` if any answer is worse by more than the margin.
@@ -11,10 +11,9 @@ impl StudySummary<'_> {
         self.worse().next().is_some()
     }
 
-    /// Reports whether the far end of any answer is shown to be worse.
-    pub fn any_far_end_worse(&self) -> bool {
-        let is_worse =
-            |effect: &Effect| effect.far_end.as_ref().is_some_and(FarEnd::is_shown_worse);
+    /// Reports whether the tail of any answer is shown to be worse.
+    pub fn any_tail_worse(&self) -> bool {
+        let is_worse = |effect: &Effect| effect.tail.as_ref().is_some_and(Tail::is_shown_worse);
         self.answers().any(|(_, effect)| is_worse(effect))
     }
 

@@ -14,7 +14,7 @@ pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
     let several = answers.iter().any(|(_, effect)| effect.change != answers[0].1.change);
     let row = |(subject, effect): &(&Subject, &Effect)| {
         let verdict = words::verdict(&effect.found, subject.margin_percent);
-        let verdict = words::with_far_end(verdict, effect);
+        let verdict = words::with_tail(verdict, effect);
         let short = verdict.split(':').next().unwrap_or(&verdict);
         IntervalRow {
             name: match several {

@@ -8,7 +8,7 @@ use numalab_stats::Interval;
 
 use super::words;
 use crate::label::{self, change_words};
-use crate::shape::FarEnd;
+use crate::shape::Tail;
 use crate::study::{
     BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
     StudySummary,
@@ -39,7 +39,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             odd("Answer", cannot_show(factor, cost.as_ref(), summary))
         }
         StudyObservation::Best(found) => best(found),
-        StudyObservation::FarEnds { far_end, unit } => far_ends(finding, far_end, unit),
+        StudyObservation::Tails { tail, unit } => tails(finding, tail, unit),
         StudyObservation::TwoModes { workload, metric, unit, treatment, modes } => {
             let modes = label::two_modes(modes, unit, figure);
             let of = format!("{workload} {metric} of {treatment}");
@@ -87,15 +87,15 @@ fn shared_machine(samples: usize, disturbed: usize, is_allowed_for: bool) -> Str
     )
 }
 
-fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
+fn tails(finding: &StudyFinding, tail: &Tail, unit: &str) -> Lead {
     let of = finding.evidence.iter().map(|of| {
         let change = change_words(EffectKind::Main, &of.change);
         format!("{} {} ({change})", of.workload, of.metric)
     });
     let of: String = of.collect();
     let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
-    let sentence = format!("{of}: {}.", label::far_values(far_end, number));
-    label::far_end_lead(far_end, sentence)
+    let sentence = format!("{of}: {}.", label::tail_values(tail, number));
+    label::tail_lead(tail, sentence)
 }
 
 /// Describes the place of files in the page cache.

@@ -56,7 +56,7 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     let mut verdicts: Vec<(String, Vec<String>)> = Vec::new();
     for (_, effect) in of {
         let word = words::verdict_words(&effect.found, subject.margin_percent);
-        let word = words::with_far_end(word, effect);
+        let word = words::with_tail(word, effect);
         match verdicts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, levels)) => levels.push(level(effect)),
             None => verdicts.push((word, vec![level(effect)])),

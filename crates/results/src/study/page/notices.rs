@@ -50,8 +50,8 @@ pub fn notice(notice: &Notice) -> String {
         Notice::Accelerator { name, reason } => {
             format!("the guest runs under {name}: {}", accelerator_reason(reason))
         }
-        Notice::QemuCanHang { version, mended_in } => format!(
-            "QEMU {version} can, rarely, hang Linux on several cpus; fixed in {mended_in}; on \
+        Notice::QemuCanHang { version, fixed_in } => format!(
+            "QEMU {version} can, rarely, hang Linux on several cpus; fixed in {fixed_in}; on \
              Debian 12: numalab guest image --fetch-qemu"
         ),
         Notice::RealNodes { nodes } => {

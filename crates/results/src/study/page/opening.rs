@@ -30,7 +30,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let best = best.into_iter().filter(|_| !cannot);
     let explained = words::explained(summary, cannot);
     let shapes = said(|what| {
-        matches!(what, StudyObservation::FarEnds { .. } | StudyObservation::TwoModes { .. })
+        matches!(what, StudyObservation::Tails { .. } | StudyObservation::TwoModes { .. })
     });
     let incomplete = said(|what| matches!(what, StudyObservation::Incomplete { .. }));
     let in_doubt = found.iter().filter(|finding| is_in_doubt(finding));

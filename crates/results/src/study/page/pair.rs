@@ -84,26 +84,26 @@ fn lead(of: &StudyComparison) -> Vec<Lead> {
     let changed =
         [("Worse", AnswerWord::Worse, Mood::Bad), ("Better", AnswerWord::Better, Mood::Good)];
     let mut lead: Vec<Lead> = changed.into_iter().filter_map(named).collect();
-    let far_ends: Vec<Lead> = far_ends(of).collect();
+    let tails: Vec<Lead> = tails(of).collect();
     if lead.is_empty() {
         let margin = trimmed(of.margin_percent);
-        let medians = if far_ends.is_empty() { "Nothing" } else { "No median" };
+        let medians = if tails.is_empty() { "Nothing" } else { "No median" };
         let nothing = format!("{medians} is shown to differ by more than {margin} %.");
         lead.push(Lead::new("Change", nothing, Mood::Plain));
     }
     // The worse half of an answer comes first.
-    let at = if far_ends.iter().any(|lead| lead.mood == Mood::Bad) { 0 } else { lead.len() };
-    lead.splice(at..at, far_ends);
+    let at = if tails.iter().any(|lead| lead.mood == Mood::Bad) { 0 } else { lead.len() };
+    lead.splice(at..at, tails);
     lead
 }
 
-/// Returns a lead for each value whose far end is shown to differ.
-fn far_ends(of: &StudyComparison) -> impl Iterator<Item = Lead> {
-    let shown = of.values.iter().filter_map(|row| Some((row, row.far_end.as_ref()?)));
-    shown.filter(|(_, far_end)| far_end.is_shown).map(|(row, far_end)| {
-        let values = label::far_values(far_end, trimmed);
+/// Returns a lead for each value whose tail is shown to differ.
+fn tails(of: &StudyComparison) -> impl Iterator<Item = Lead> {
+    let shown = of.values.iter().filter_map(|row| Some((row, row.tail.as_ref()?)));
+    shown.filter(|(_, tail)| tail.is_shown).map(|(row, tail)| {
+        let values = label::tail_values(tail, trimmed);
         let sentence = format!("{} under {}: {values}.", row.metric, row.treatment);
-        label::far_end_lead(far_end, sentence)
+        label::tail_lead(tail, sentence)
     })
 }
 
@@ -124,7 +124,7 @@ fn values(of: &StudyComparison) -> Table {
             row.change_percent.map_or_else(|| "–".to_owned(), percent),
             interval.as_ref().map_or_else(|| "–".to_owned(), words::range),
             row.sessions.map(|sessions| sessions.to_string()).join(", "),
-            label::with_far_end(row.verdict.name(), row.far_end.as_ref()),
+            label::with_tail(row.verdict.name(), row.tail.as_ref()),
         ]
     });
     Table::new(

@@ -48,7 +48,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
             subject.title(),
             words::change(&effect.found),
             interval(effect),
-            words::with_far_end(words::short_verdict(&effect.found), effect),
+            words::with_tail(words::short_verdict(&effect.found), effect),
         ];
         match tables.iter_mut().find(|table| table.caption == change) {
             Some(table) => table.rows.push(row),
@@ -73,7 +73,7 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
             words::label(effect),
             words::change(&effect.found),
             interval(effect),
-            words::with_far_end(words::short_verdict(&effect.found), effect),
+            words::with_tail(words::short_verdict(&effect.found), effect),
         ]
     });
     let table = Table::new(subject.title()).words("change of").figures("change");
@@ -193,7 +193,7 @@ fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
 
 /// Returns a verdict as words without a mark.
 pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
-    words::with_far_end(words::verdict(&effect.found, subject.margin_percent), effect)
+    words::with_tail(words::verdict(&effect.found, subject.margin_percent), effect)
 }
 
 /// Returns the change in each block.

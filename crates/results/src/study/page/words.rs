@@ -99,12 +99,12 @@ pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
     }
 }
 
-/// Appends differing far ends to a verdict of no difference, because the median alone says too
+/// Appends differing tails to a verdict of no difference, because the median alone says too
 /// little.
-pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
-    match (&effect.far_end, effect.found.verdict) {
-        (Some(far_end), Verdict::Equivalent | Verdict::Inconclusive { .. }) => {
-            format!("{word} by medians, {}", label::far_end(far_end))
+pub(super) fn with_tail(word: String, effect: &Effect) -> String {
+    match (&effect.tail, effect.found.verdict) {
+        (Some(tail), Verdict::Equivalent | Verdict::Inconclusive { .. }) => {
+            format!("{word} by medians, {}", label::tail(tail))
         }
         _ => word,
     }
@@ -113,7 +113,7 @@ pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
 /// Describes one effect: `alloc blind → numa: better; test_numa time changes by -46.7 % (medians
 /// 9.1 → 4.9 s; 96.8 % interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
-    let word = with_far_end(verdict_words(&effect.found, subject.margin_percent), effect);
+    let word = with_tail(verdict_words(&effect.found, subject.margin_percent), effect);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
         let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
         let unit = &subject.quantity.unit;
@@ -155,7 +155,7 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
             .iter()
             .map(|(subject, effect)| {
                 let within = format!("within {} %", trimmed(subject.margin_percent));
-                format!("{} ({})", subject.title(), with_far_end(within, effect))
+                format!("{} ({})", subject.title(), with_tail(within, effect))
             })
             .collect();
         parts.push(format!("No change that matters: {}.", titles.join(", ")));
@@ -257,7 +257,7 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
         (Verdict::Better, _) => "better",
         (Verdict::Worse, _) => "worse",
         (Verdict::Equivalent, _) => "equivalent",
-        (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
+        (_, Ground::TooFew { needed }) => return format!("inconclusive, at least {needed} blocks"),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
             return "inconclusive, too noisy".to_owned();
         }

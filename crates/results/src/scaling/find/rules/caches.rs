@@ -12,7 +12,7 @@ use crate::scaling::{CacheFit, Plateau};
 const BEYOND: u64 = 2;
 /// Minimum latency ratio that shows a shared L3.
 const SHOWS: f64 = 1.5;
-/// Share of memory latency from which a size cannot be in a cache.
+/// Share of the memory latency at which a size no longer fits any cache.
 const MEMORY_LIKE: f64 = 0.9;
 
 pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {

@@ -1,0 +1,77 @@
+//! The lines of caches, which have only sizes and counts.
+//!
+//! The size is that of one instance before util-linux 2.34, and the sum of all since; the number of
+//! instances follows it since 2.37.
+
+use numalab_topology::CacheKind;
+
+use crate::size::parse_reported;
+
+/// The highest level of caches in any machine.
+const MOST_LEVELS: u8 = 9;
+/// The largest odd factor in the size of a core's cache: 11 in 1.375 MiB, 15 leaves room.
+const MOST_ODD: u64 = 15;
+const KIB: u64 = 1 << 10;
+
+/// A line such as `L3 cache: 512 MiB (16 instances)`.
+#[derive(Debug)]
+pub(super) struct CacheLine {
+    /// The name, such as `L1d` or `L2`.
+    pub(super) name: String,
+    pub(super) level: u8,
+    pub(super) kind: CacheKind,
+    bytes: u64,
+    /// The largest error of a sum, which has one decimal; `None` for the size of one instance.
+    sum_error: Option<u64>,
+    pub(super) instances: Option<usize>,
+}
+
+impl CacheLine {
+    pub(super) fn read(key: &str, value: &str) -> Option<Self> {
+        let name = key.strip_suffix(" cache").unwrap_or(key);
+        let (size, rest) = match value.split_once('(') {
+            Some((size, rest)) => (size.trim(), Some(rest)),
+            None => (value, None),
+        };
+        let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        let unit = size.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
+        let is_sum = instances.is_some() || unit.ends_with("iB");
+        let unit = parse_reported(&format!("1{unit}"))?;
+        Some(Self {
+            name: name.to_owned(),
+            level: Self::level_of(name)?,
+            kind: Self::kind_of(name),
+            bytes: parse_reported(size)?,
+            sum_error: is_sum.then_some(unit / 20 + 1),
+            instances,
+        })
+    }
+
+    /// Returns the level of a name such as `L1d`; `None` if it is not that of a cache.
+    pub(super) fn level_of(name: &str) -> Option<u8> {
+        let digits = name.strip_prefix(['L', 'l'])?.trim_end_matches(['d', 'i', 'D', 'I']);
+        digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))
+    }
+
+    /// Returns the kind for a name such as `L1d`.
+    pub(super) fn kind_of(name: &str) -> CacheKind {
+        match name.as_bytes().last() {
+            Some(b'd') => CacheKind::Data,
+            Some(b'i') => CacheKind::Instruction,
+            _ => CacheKind::Unified,
+        }
+    }
+
+    /// Returns the size of each of several equal instances: the roundest number of KiB that the
+    /// sum allows. `None` if there is none, so that the instances differ.
+    pub(super) fn bytes_of_each(&self, instances: u64) -> Option<u64> {
+        let Some(error) = self.sum_error else { return Some(self.bytes) };
+        let all = instances.checked_mul(KIB)?;
+        let (least, most) = (self.bytes.saturating_sub(error), self.bytes.checked_add(error)?);
+        let (least, most) = (least.div_ceil(all).max(1), most / all);
+        let rounded = |zeros: u32| most >> zeros << zeros;
+        let kibibytes = (0..u64::BITS).rev().map(rounded).find(|&size| size >= least)?;
+        let odd = kibibytes >> kibibytes.trailing_zeros();
+        (self.level > 2 || odd <= MOST_ODD).then_some(kibibytes * KIB)
+    }
+}

@@ -1,0 +1,81 @@
+//! The caches of a machine of which lscpu gives only sizes and counts.
+
+use numalab_topology::{Cache, CpuId, Findings, Machine};
+
+use super::cache_line::CacheLine;
+use super::lines::Lines;
+
+/// Adds the caches of all lines: one for each instance, with the cores divided among them in order.
+/// What the text leaves open is a finding.
+pub(super) fn add(
+    lines: &Lines,
+    l3_groups: Option<usize>,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+    findings: &mut Findings,
+) {
+    for line in &lines.caches {
+        let known = line.instances.or(l3_groups.filter(|_| line.level == 3));
+        let assumed = || usual_instances(lines, line.level, cores.len(), machine);
+        let message = match known.or_else(assumed).filter(|&instances| instances > 0) {
+            _ if lines.models.len() > 1 && line.level < 3 => {
+                "is a sum over cores of several models: it is left out (`lscpu -e` lists each)"
+                    .into()
+            }
+            None => {
+                "has no number of instances, as lscpu of util-linux 2.37 and later prints it: it \
+                     is left out (`lscpu -e` lists each)"
+                    .into()
+            }
+            Some(instances) if !cores.len().is_multiple_of(instances) => {
+                format!("{instances} instances do not divide {} cores", cores.len())
+            }
+            Some(instances) => match line.bytes_of_each(u64::try_from(instances).unwrap_or(0)) {
+                Some(bytes) => {
+                    divide(line, bytes, instances, cores, machine);
+                    continue;
+                }
+                None => format!(
+                    "the sum is not {instances} times one size, so the instances differ: it is left \
+                     out (`lscpu -e` lists each)"
+                ),
+            },
+        };
+        findings.warning("caches-unknown", line.name.clone(), message);
+    }
+}
+
+/// Returns the number of instances that a text without one implies: one per core of L1, and of L2
+/// where there is an L3 of x86 (without, cores may share it: Core 2, Atom, Xeon Phi) or on s390; one
+/// L3 per package of Intel, unless it is divided into nodes.
+fn usual_instances(lines: &Lines, level: u8, cores: usize, machine: &Machine) -> Option<usize> {
+    let of = |name: &str| lines.architecture.starts_with(name);
+    let has_l3 = || lines.caches.iter().any(|line| line.level == 3);
+    let packages = machine.packages().len();
+    let is_whole = lines.vendor == "GenuineIntel" && machine.cpu_nodes().len() <= packages;
+    match level {
+        1 => Some(cores),
+        2 if of("s390") || (of("x86") || of("i")) && has_l3() => Some(cores),
+        3 if is_whole => Some(packages),
+        _ => None,
+    }
+}
+
+fn divide(
+    line: &CacheLine,
+    bytes: u64,
+    instances: usize,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+) {
+    for part in cores.chunks(cores.len() / instances) {
+        machine.caches.push(Cache {
+            level: line.level,
+            kind: line.kind,
+            size_bytes: Some(bytes),
+            line_bytes: None,
+            ways: None,
+            cpus: part.iter().flatten().copied().collect(),
+        });
+    }
+}
