@@ -15,13 +15,9 @@ const AT_A_TIME: usize = 2;
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-
-/// Programs for guests, built as `make measure` builds them: where every instruction takes a
-/// virtual nanosecond, measuring loops must be optimised, and a release build takes minutes longer.
-/// Static, as `scripts/test` builds them too.
+/// What guests run and load, built as `scripts/test` builds it: in a debug build too, measuring loops are
+/// optimised, as every instruction takes a virtual nanosecond.
 struct Programs {
-    numalab: PathBuf,
     placed_chase: PathBuf,
     plugin: PathBuf,
 }
@@ -31,30 +27,20 @@ fn programs() -> &'static Programs {
     BUILT.get_or_init(|| {
         let debug = Path::new(env!("CARGO_BIN_EXE_numalab")).parent().expect("a directory");
         let target = debug.parent().expect("the target directory");
-        build(target, &["--release", "-p", "numalab-emulator"], "");
-        let linked = "-C target-feature=+crt-static";
-        let measure = ["--profile", "measure", "--target", TARGET];
-        build(target, &[&measure[..], &["-p", "numalab"]].concat(), linked);
-        let example = ["-p", "numalab-measure", "--example", "placed_chase"];
-        build(target, &[&measure[..], &example].concat(), linked);
-        let built = target.join(TARGET).join("measure");
+        build(target, &["--release", "-p", "numalab-emulator"]);
+        build(target, &["-p", "numalab-measure", "--example", "placed_chase"]);
         Programs {
-            numalab: built.join("numalab"),
-            placed_chase: built.join("examples/placed_chase"),
+            placed_chase: debug.join("examples/placed_chase"),
             plugin: target.join("release/libnumalab_emulator.so"),
         }
     })
 }
 
-fn build(target: &Path, what: &[&str], flags: &str) {
+fn build(target: &Path, what: &[&str]) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "-q", "--manifest-path"]);
     cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).args(what);
-    cargo.env("CARGO_TARGET_DIR", target);
-    if !flags.is_empty() {
-        cargo.env("RUSTFLAGS", flags);
-    }
-    let built = cargo.status().expect("cargo starts");
+    let built = cargo.env("CARGO_TARGET_DIR", target).status().expect("cargo starts");
     assert!(built.success(), "cargo build {what:?}: {built}");
 }
 
@@ -114,7 +100,7 @@ impl Lab {
 
     pub fn numalab(&self, arguments: &[&str]) -> Output {
         let programs = programs();
-        let mut command = Command::new(&programs.numalab);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
         command.args(arguments).stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.path("run"));
         command.env("NUMALAB_EMULATOR", &programs.plugin);
