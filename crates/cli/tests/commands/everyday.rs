@@ -281,7 +281,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     fs::write(&run, changed.to_string()).expect("written");
     let refused = numalab(&["measure", "--resume", results]).output().expect("numalab starts");
     assert_eq!(code(&refused), 2, "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("was begun by `numalab gone`"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("was started by `numalab gone`"), "{}", stderr(&refused));
     changed["command"] = command;
     fs::write(&run, changed.to_string()).expect("written");
     prints(&["measure", "--resume", results]);
