@@ -21,7 +21,7 @@ pub(crate) type Passed = (u64, u64);
 /// Maximum number of mispredicted branches that are looked back at.
 const LONGEST: usize = 16;
 
-/// What a core did between a mispredicted branch and its resolution.
+/// The wrong path of a core between a mispredicted branch and its resolution.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
     /// Registers that differ from those of the right path, now and at the last mispredicted branch.
@@ -40,11 +40,11 @@ struct Way {
 pub(crate) struct Astray {
     /// The wrong path after the last of the branches.
     path: Vec<Passed>,
-    /// Where on it the paths have met: a place of a later round is replaced by one of this round.
+    /// Place on it at which the paths have met; one of a later round is replaced by one of this round.
     met: Option<usize>,
     /// Registers that the right path has changed since.
     changed: u64,
-    /// What it did after each of them.
+    /// The wrong path after each of them.
     ways: Vec<Way>,
     /// Loads of the block that have missed: no wrong path knows their values.
     loads: u64,

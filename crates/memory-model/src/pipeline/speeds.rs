@@ -37,9 +37,9 @@ pub struct Speeds {
 /// Time that a block takes in the parts of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Where instructions are fetched and decoded.
+    /// Time of the parts that fetch and decode instructions.
     pub front_ps: u64,
-    /// Where they run.
+    /// Time of the parts that run them.
     pub back_ps: u64,
 }
 

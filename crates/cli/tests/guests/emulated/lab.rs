@@ -15,7 +15,7 @@ const AT_A_TIME: usize = 2;
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 
-/// What guests run and load, built as `scripts/test` builds it: in a debug build too, measuring loops are
+/// Programs for guests and the plugin, built as `scripts/test` builds it: in a debug build too, measuring loops are
 /// optimised, as every instruction takes a virtual nanosecond.
 struct Programs {
     placed_chase: PathBuf,
