@@ -41,6 +41,7 @@ pub enum Notice {
         /// Its version.
         version: String,
         /// The first version without this bug.
+        #[serde(alias = "mended_in")]
         fixed_in: String,
     },
     /// Without KVM, accesses go through QEMU's software TLB.

@@ -176,6 +176,9 @@ fn notices_are_kinds_with_their_facts_and_are_read_back() {
         assert_eq!(written(&notice), expected);
         assert_eq!(serde_json::from_value::<Notice>(expected).unwrap(), notice);
     }
+    let before = json!({"kind": "qemu-can-hang", "version": "7.2", "mended_in": "8.0"});
+    let hang = Notice::QemuCanHang { version: "7.2".to_owned(), fixed_in: "8.0".to_owned() };
+    assert_eq!(serde_json::from_value::<Notice>(before).unwrap(), hang);
     let unknown = json!({"kind": "of-a-later-version"});
     assert!(serde_json::from_value::<Notice>(unknown).is_err());
 }

@@ -64,6 +64,7 @@ pub struct ComparedRow {
     /// The verdict, or `not judged` or `seen once`.
     pub verdict: AnswerWord,
     /// The difference of tails over all cells of a kind, in parts of each run's median.
+    #[serde(alias = "far_end")]
     pub tail: Option<Tail>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,

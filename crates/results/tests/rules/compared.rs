@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_record::{
     CellId, CellResult, Document, Environment, Experiment, LatencyCell, Metric, Pages, Sample,
 };
+use numalab_results::compare::document::RunComparison;
 use numalab_results::compare::{
     Answer, Compared, ComparedCell, Comparison, FactDifference, NamedRun, Tolerance, compare,
     lasting_differences,
@@ -115,6 +116,15 @@ fn tails_that_differ_are_seen_where_medians_do_not_but_not_by_one_run() {
     assert!(once.is_none_or(|end| !end.is_shown) && !is_worse, "one run's stalls");
     assert_eq!(against(&[], &[]), (None, false));
     assert_eq!(against(&[0, 1, 2, 3], &[0, 1, 2, 3]), (None, false));
+}
+
+#[test]
+fn comparisons_that_called_tails_far_ends_are_read() {
+    let sides = [&[][..], &[0, 1, 2, 3]].map(|of| with_tails(runs(&NOISE, 1.0), of));
+    let document = compared(&sides[0], &sides[1]).document();
+    assert!(document.kinds[0].tail.is_some());
+    let before = serde_json::to_string(&document).unwrap().replace("\"tail\"", "\"far_end\"");
+    assert_eq!(serde_json::from_str::<RunComparison>(&before).unwrap(), document);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use numalab_record::study::{Arm, EndReason, Entry, GuestPlace, Quantity, Reading, StudyDocument};
 use numalab_results::compare::{Answer, Tolerance};
+use numalab_results::study::document::StudyComparison;
 use numalab_results::study::{
     Effect, EffectKind, OwnDifference, StudyObservation, StudyPair, StudySummary, Subject,
 };
@@ -292,6 +293,16 @@ fn with_far_blocks(sessions: usize, far: f64) -> StudyDocument {
         of.journal.insert(1 + 150 * session, began("6.1"));
     }
     of
+}
+
+#[test]
+fn comparisons_of_studies_that_called_tails_far_ends_are_read() {
+    let sides = [1.0, 4.0].map(|far| with_far_blocks(3, far));
+    let pair = StudyPair::of(&sides[0], &sides[1], &Tolerance::default()).expect("in common");
+    let document = pair.document();
+    assert!(document.values[0].tail.is_some());
+    let before = serde_json::to_string(&document).unwrap().replace("\"tail\"", "\"far_end\"");
+    assert_eq!(serde_json::from_str::<StudyComparison>(&before).unwrap(), document);
 }
 
 #[test]

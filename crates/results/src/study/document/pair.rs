@@ -55,6 +55,7 @@ pub struct PairedValue {
     /// The verdict, or `not judged`.
     pub verdict: AnswerWord,
     /// The difference of the tails of its blocks.
+    #[serde(alias = "far_end")]
     pub tail: Option<Tail>,
 }
 
