@@ -316,8 +316,9 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let value = |name| number(look, Launcher::Pytorch, name).ok().flatten().map(|(_, value)| value);
     match ["RANK", "WORLD_SIZE", "LOCAL_RANK"].map(value) {
-        [Some(_), Some(_), Some(_)] => Task::of(&PYTORCH, look),
-        [Some(rank), Some(size), None] if rank < size => Task::of(&PYTORCH, look),
+        [Some(rank), Some(size), local] if local.is_some() || rank < size => {
+            Task::of(&PYTORCH, look)
+        }
         // Lightning's own launcher gives each process all but `RANK`.
         [None, Some(_), Some(_)] if look("RANK").is_none() => Err(without_rank()),
         [None, None, Some(1..)] => Err(without_rank()),

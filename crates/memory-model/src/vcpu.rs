@@ -141,9 +141,10 @@ impl VcpuState {
                 paths.leads((from.address, flow), place.address);
             }
         }
-        match is_wrong {
-            true => pipeline.goes_astray(path, place.address),
-            false => pipeline.follows(flow, place.address, self.instructions + 1),
+        if is_wrong {
+            pipeline.goes_astray(path, place.address);
+        } else {
+            pipeline.follows(flow, place.address, self.instructions + 1);
         }
         prediction
     }

@@ -17,32 +17,36 @@ pub(super) fn add(
     for line in &lines.caches {
         let known = line.instances.or(l3_groups.filter(|_| line.level == 3));
         let assumed = || usual_instances(lines, line.level, cores.len(), machine);
-        let message = match known.or_else(assumed).filter(|&instances| instances > 0) {
-            _ if lines.models.len() > 1 && line.level < 3 => {
-                "is a sum over cores of several models: it is left out (`lscpu -e` lists each)"
-                    .into()
-            }
-            None => {
-                "has no number of instances, as lscpu of util-linux 2.37 and later prints it: it \
-                     is left out (`lscpu -e` lists each)"
-                    .into()
-            }
-            Some(instances) if !cores.len().is_multiple_of(instances) => {
-                format!("{instances} instances do not divide {} cores", cores.len())
-            }
-            Some(instances) => match line.bytes_of_each(u64::try_from(instances).unwrap_or(0)) {
-                Some(bytes) => {
-                    divide(line, bytes, instances, cores, machine);
-                    continue;
-                }
-                None => format!(
-                    "the sum is not {instances} times one size, so the instances differ: it is left \
-                     out (`lscpu -e` lists each)"
-                ),
-            },
-        };
-        findings.warning("caches-unknown", line.name.clone(), message);
+        let instances = known.or_else(assumed).filter(|&instances| instances > 0);
+        match instances_of(line, lines.models.len(), instances, cores.len()) {
+            Ok((instances, bytes)) => divide(line, bytes, instances, cores, machine),
+            Err(message) => findings.warning("caches-unknown", line.name.clone(), message),
+        }
     }
+}
+
+/// Returns the number of instances of a line's cache and the size of each, or why it is unknown.
+fn instances_of(
+    line: &CacheLine,
+    models: usize,
+    instances: Option<usize>,
+    cores: usize,
+) -> Result<(usize, u64), String> {
+    let left_out = |why: &str| format!("{why}: it is left out (`lscpu -e` lists each)");
+    if models > 1 && line.level < 3 {
+        return Err(left_out("is a sum over cores of several models"));
+    }
+    let instances = instances.ok_or_else(|| {
+        left_out("has no number of instances, as lscpu of util-linux 2.37 and later prints it")
+    })?;
+    if !cores.is_multiple_of(instances) {
+        return Err(format!("{instances} instances do not divide {cores} cores"));
+    }
+    let bytes = line.bytes_of_each(u64::try_from(instances).unwrap_or(0)).ok_or_else(|| {
+        let sum = format!("the sum is not {instances} times one size, so the instances differ");
+        left_out(&sum)
+    })?;
+    Ok((instances, bytes))
 }
 
 /// Returns the number of instances that a text without one implies: one per core of L1, and of L2

@@ -1,3 +1,5 @@
+mod nested;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -113,74 +115,6 @@ fn every_launcher_is_understood() {
 }
 
 #[test]
-fn the_innermost_launcher_counts() {
-    let alone = "SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=0 \
-                 SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=1(x2)";
-    let flux = Some((Launcher::Flux, 40, Some(64), Some(8), None));
-    assert_eq!(known(&format!("{alone} {FLUX_TASK}")), flux, "Flux in a step");
-    let pals = "PALS_RANKID=40 PALS_NODEID=2";
-    assert_eq!(known(&format!("{FLUX_TASK} {pals}")), flux, "Flux sets PALS's too");
-    let jsrun = "JSM_NAMESPACE_RANK=1 JSM_NAMESPACE_SIZE=2 OMPI_COMM_WORLD_RANK=1";
-    assert_eq!(known(&format!("{FLUX_TASK} {jsrun}")), flux, "Flux in jsrun");
-    let of_flux = "FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=4 FLUX_TASK_RANK=2 FLUX_TASK_LOCAL_ID=0";
-    let mpirun = "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=3 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=4";
-    let inner = Some((Launcher::OpenMpi, 3, Some(4), Some(3), Some(4)));
-    let salloc = "SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1";
-    for outer in [alone, salloc, of_flux] {
-        assert_eq!(known(&format!("{outer} {mpirun}")), inner, "{outer}");
-    }
-    let torchrun = "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3 TORCHELASTIC_RUN_ID=7";
-    let found = known(&format!("{alone} {torchrun}")).unwrap();
-    assert_eq!(found.0, Launcher::Torchrun, "torchrun in a step");
-    // A job script exports such names without torchrun.
-    assert_eq!(
-        known(&format!("{STEP} RANK=0 WORLD_SIZE=1 LOCAL_RANK=0")).unwrap().0,
-        Launcher::Slurm
-    );
-    assert_eq!(known(&format!("{STEP} ALPS_APP_PE=5 PMIX_RANK=5")).unwrap().0, Launcher::Slurm);
-}
-
-#[test]
-fn a_launcher_within_one_of_several_tasks_of_a_host_gives_no_number_on_it() {
-    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=2";
-    let torchrun = "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=1";
-    let jsrun = "JSM_NAMESPACE_RANK=5 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1";
-    let of_flux = "FLUX_TASK_RANK=5 FLUX_JOB_SIZE=8 FLUX_TASK_LOCAL_ID=1";
-    for (inner, outer, launcher) in [
-        (mpirun, STEP, Launcher::Slurm),
-        (torchrun, STEP, Launcher::Slurm),
-        (torchrun, jsrun, Launcher::Jsrun),
-        (mpirun, of_flux, Launcher::Flux),
-    ] {
-        let variables = format!("{inner} {outer}");
-        let pairs: Vec<_> =
-            variables.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
-        let task = of(&pairs).unwrap().unwrap();
-        assert_eq!((task.outer(), task.rank()), (Some(launcher), 0), "{variables}");
-        assert_eq!(task.local_rank(), None, "{variables}");
-        let of_all = known(&format!("{variables} NUMALAB_LOCAL_RANK=5")).unwrap();
-        assert_eq!(of_all.3, Some(5), "{variables}");
-    }
-    // The same rank by two names, as from `srun --mpi=pmi2` under Hydra's variables.
-    let same = format!("{STEP} MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4 PMI_RANK=5 PMI_SIZE=8");
-    assert_eq!(known(&same), Some((Launcher::Hydra, 5, Some(8), Some(1), Some(4))));
-}
-
-#[test]
-fn a_world_of_one_in_one_of_several_tasks_has_the_number_of_the_task() {
-    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
-    let in_step = known(&format!("{STEP} {mpirun}"));
-    assert_eq!(in_step, Some((Launcher::OpenMpi, 0, Some(1), Some(1), Some(4))));
-    // srun within a Flux job of one task, within a SLURM allocation.
-    let flux = "FLUX_TASK_RANK=0 FLUX_JOB_SIZE=1 FLUX_JOB_NNODES=1 FLUX_TASK_LOCAL_ID=0";
-    let step_in_flux = known(&format!("{STEP} {flux}"));
-    assert_eq!(step_in_flux, Some((Launcher::Flux, 0, Some(1), Some(1), Some(4))));
-}
-
-#[test]
 fn a_rank_of_which_variables_are_missing_is_not_taken_for_a_single_process() {
     for (variables, missing) in [
         ("NUMALAB_LOCAL_RANK=2", "NUMALAB_RANK"),
@@ -243,38 +177,6 @@ fn a_stray_rank_variable_is_not_attributed_to_torchrun() {
 }
 
 #[test]
-fn a_launcher_of_pytorch_within_another_ones_task_counts_if_its_world_is_another() {
-    let deepspeed = "RANK=5 WORLD_SIZE=8 LOCAL_RANK=1";
-    let pytorch = |local| Some((Launcher::Pytorch, 5, Some(8), local, None));
-    let alone = "SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=0 \
-                 SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=1(x2)";
-    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
-    for outer in [alone, mpirun] {
-        assert_eq!(known(&format!("{deepspeed} {outer}")), pytorch(Some(1)), "{outer}");
-    }
-    let among_others = STEP.replace("SLURM_STEP_NUM_TASKS=8", "SLURM_STEP_NUM_TASKS=6");
-    assert_eq!(known(&format!("{deepspeed} {among_others}")), pytorch(None));
-    // A job script that exports the variables of its own task, or of one process.
-    let step = known(STEP);
-    for exported in ["RANK=0 WORLD_SIZE=8 LOCAL_RANK=0", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0"] {
-        assert_eq!(known(&format!("{exported} {STEP}")), step, "{exported}");
-    }
-    let own = "NUMALAB_RANK=1 NUMALAB_RANKS=2";
-    assert_eq!(known(&format!("{deepspeed} {own}")), known(own));
-}
-
-#[test]
-fn mpirun_within_a_task_of_jsrun_is_distinguished_from_the_variables_that_jsrun_sets() {
-    let jsrun = "JSM_NAMESPACE_RANK=0 JSM_NAMESPACE_SIZE=1 JSM_NAMESPACE_LOCAL_RANK=0 \
-                 JSM_NAMESPACE_LOCAL_SIZE=1";
-    let mpirun = "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=2 \
-                  OMPI_COMM_WORLD_LOCAL_SIZE=4";
-    let inner = Some((Launcher::OpenMpi, 2, Some(4), Some(2), Some(4)));
-    assert_eq!(known(&format!("{jsrun} {mpirun}")), inner);
-}
-
-#[test]
 fn one_host_or_one_rank_determines_the_local_numbers() {
     let found = known("FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=1 FLUX_TASK_RANK=3 FLUX_TASK_LOCAL_ID=3");
     assert_eq!(found, Some((Launcher::Flux, 3, Some(4), Some(3), Some(4))));
@@ -295,25 +197,6 @@ fn a_missing_number_of_ranks_is_reported_with_the_variable_that_gives_it() {
     let task = of(&[("PMIX_RANK", "3")]).unwrap().unwrap();
     let said = task.identity().unwrap_err().to_string();
     assert!(said.contains("PMIX_RANK=3") && said.contains("set NUMALAB_RANKS"), "{said}");
-}
-
-#[test]
-fn ranks_within_a_rank_are_refused_except_its_own() {
-    let task = of(&SRUN).unwrap().unwrap();
-    let said = task.starts_ranks(4).unwrap_err().to_string();
-    assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=5"), "{said}");
-    assert_eq!(Task::of_own(1, 4).starts_ranks(4), Ok(false));
-    assert!(Task::of_own(1, 4).starts_ranks(2).is_err());
-    assert!(Task::of_own(0, 1).starts_ranks(2).is_err());
-    let shell = [("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")];
-    assert_eq!(of(&shell).unwrap().unwrap().starts_ranks(4), Ok(true));
-}
-
-#[test]
-fn a_world_of_one_in_a_step_of_many_is_refused() {
-    let singleton = of(&[&SRUN[..], &[("PMI_SIZE", "1")]].concat()).unwrap_err();
-    assert_eq!(singleton, IdentityError::SingletonWorld { tasks: 8, size: 1 });
-    assert_eq!(of(&[&SRUN[..], &[("PMI_SIZE", "8")]].concat()).unwrap().unwrap().size(), Some(8));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use numalab_stats::{
 
 use crate::shape::{Tail, TwoModes};
 
+/// Multiple of a sample's median beyond which a value is called a stall.
+pub(super) const STALL: f64 = 1.5;
+
 /// Two unpaired samples with everything that a comparison of them shows.
 #[derive(Clone, Debug)]
 pub struct SampleComparison {
@@ -85,14 +88,14 @@ impl SampleComparison {
         Tail::of(&self.extremes, self.direction, self.margin)
     }
 
-    /// Counts the values of each sample that are worse than 1.5 times its median, such as stalls:
-    /// they may be too few for any percentile.
+    /// Counts the values of each sample that are worse than [`STALL`] times its median: they may be
+    /// too few for any percentile.
     pub fn stalls(&self) -> [usize; 2] {
         [&self.baseline, &self.candidate].map(|sample| {
             let median = sample.median();
             let is_stall = |value: &&f64| match self.direction {
-                Direction::LowerIsBetter => **value > 1.5 * median,
-                Direction::HigherIsBetter => **value < median / 1.5,
+                Direction::LowerIsBetter => **value > STALL * median,
+                Direction::HigherIsBetter => **value < median / STALL,
             };
             sample.values().iter().filter(is_stall).count()
         })

@@ -9,6 +9,7 @@ use numalab_record::Kind;
 use numalab_stats::{Direction, Extreme, Ground, Interval, Trend, Verdict};
 
 use super::document::ComparedSamples;
+use super::find::STALL;
 use crate::document;
 use crate::label;
 use crate::report::Report;
@@ -100,7 +101,7 @@ fn with_tail(lead: Lead, of: &SampleComparison, tail: &Tail) -> Lead {
         let [baseline, candidate] = of.stalls();
         let _ = write!(
             sentence,
-            "; {baseline} of {} values and {candidate} of {} are worse than 1.5 times the median",
+            "; {baseline} of {} values and {candidate} of {} are worse than {STALL} times the median",
             of.baseline.len(),
             of.candidate.len()
         );
