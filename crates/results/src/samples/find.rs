@@ -88,7 +88,7 @@ impl SampleComparison {
         Tail::of(&self.extremes, self.direction, self.margin)
     }
 
-    /// Counts the values of each sample that are worse than [`STALL`] times its median: they may be
+    /// Counts the values of each sample that are worse than one and a half times its median: they may be
     /// too few for any percentile.
     pub fn stalls(&self) -> [usize; 2] {
         [&self.baseline, &self.candidate].map(|sample| {
