@@ -2,7 +2,7 @@
 
 use crate::comparison::{Findings, bound};
 use crate::{
-    Alternative, Comparison, Criteria, Design, Error, Ground, Order, Sample, Scale,
+    Alternative, Comparison, Criteria, Design, Error, Ground, Order, Sample, Scale, both,
     equivalence_paired, equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval,
     least_p_paired, least_p_unpaired, paired_differences, rank_sum, ratio_of_means,
     ratio_of_means_paired, shift, shift_interval, signed_rank,
@@ -29,8 +29,12 @@ pub fn compare_in_order(
     candidate: &Sample,
     criteria: &Criteria,
 ) -> (Comparison, Order) {
-    let order = Order::of(baseline, candidate);
-    let findings = order.allow(unpaired(baseline, candidate, criteria), criteria.confidence);
+    let (order, findings) = both(
+        baseline.len() + candidate.len(),
+        || Order::of(baseline, candidate),
+        || unpaired(baseline, candidate, criteria),
+    );
+    let findings = order.allow(findings, criteria.confidence);
     (findings.judged(baseline.median(), criteria), order)
 }
 
@@ -101,7 +105,8 @@ pub fn compare_paired(
 
 /// Returns logarithms if all values have one, otherwise the values themselves.
 fn scaled(baseline: &Sample, candidate: &Sample) -> (Scale, Sample, Sample) {
-    match (baseline.logs(), candidate.logs()) {
+    let values = baseline.len() + candidate.len();
+    match both(values, || baseline.logs(), || candidate.logs()) {
         (Ok(first), Ok(second)) => (Scale::LogRatio, first, second),
         _ => (Scale::Difference, baseline.clone(), candidate.clone()),
     }

@@ -108,13 +108,25 @@ fn interval(sample: &Sample, percentile: f64, direction: Direction) -> Option<In
     // The k-th smallest value is above the percentile if fewer than k values are below it.
     let above = |k: usize| binomial_below(k, n, q);
     let middle = crate::whole::floor(n as f64 * q).clamp(1, n);
-    let lo = (1..=middle).rev().find(|&k| above(k) <= half)?;
-    let hi = (middle..=n).find(|&k| above(k) >= 1.0 - half)?;
+    let lo = first(1, middle + 1, |k| above(k) > half) - 1;
+    let hi = first(middle, n + 1, |k| above(k) >= 1.0 - half);
+    if lo == 0 || hi > n {
+        return None;
+    }
     let sorted = sample.sorted();
     Some(match direction {
         Direction::LowerIsBetter => Interval { lo: sorted[lo - 1], hi: sorted[hi - 1] },
         Direction::HigherIsBetter => Interval { lo: sorted[n - hi], hi: sorted[n - lo] },
     })
+}
+
+/// Returns the first number of a range from which on something holds, or the range's end.
+fn first(mut from: usize, mut end: usize, holds: impl Fn(usize) -> bool) -> usize {
+    while from < end {
+        let middle = from.midpoint(end);
+        (from, end) = if holds(middle) { (from, middle) } else { (middle + 1, end) };
+    }
+    from
 }
 
 /// Returns the probability of fewer than `k` successes in `n` trials of probability `q` each.

@@ -7,7 +7,7 @@
 use crate::distribution::{normal_cdf, normal_quantile};
 use crate::pairwise::{kth_difference, kth_walsh_average, middle_difference, middle_walsh_average};
 use crate::{Confidence, Error, Estimate, Interval, Sample};
-use crate::{attainable, rank_sum, signed_rank, whole};
+use crate::{attainable, both, rank_sum, signed_rank, whole};
 
 /// Returns the median of all Walsh averages `(x_i + x_j) / 2`, `i <= j`: for log ratios of pairs,
 /// it is the effect of a treatment.
@@ -73,8 +73,10 @@ pub fn shift_interval(
         confidence: confidence.get(),
     })?;
     let kth = |k| kth_difference(baseline.sorted(), candidate.sorted(), k);
-    let interval = Interval { lo: kth(skipped), hi: kth(first * second + 1 - skipped) };
-    Ok(Estimate { value: shift(baseline, candidate), interval, coverage })
+    let values = first + second;
+    let ends = || [skipped, first * second + 1 - skipped].map(kth);
+    let ([lo, hi], value) = both(values, ends, || shift(baseline, candidate));
+    Ok(Estimate { value, interval: Interval { lo, hi }, coverage })
 }
 
 /// Returns `candidate - baseline` for each pair in the order taken.

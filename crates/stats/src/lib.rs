@@ -4,6 +4,7 @@
 mod attainable;
 mod bisection;
 mod bootstrap;
+mod both;
 mod compare;
 mod comparison;
 mod confidence;
@@ -46,6 +47,7 @@ mod whole;
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
 pub use bisection::{Bisection, score};
 pub use bootstrap::{Resampling, bootstrap_bca};
+pub use both::both;
 pub use compare::{compare, compare_in_order, compare_paired};
 pub use comparison::{
     Comparison, Criteria, Design, Scale, adjust_verdicts, adjust_verdicts_in_order,

@@ -13,7 +13,7 @@
 use crate::comparison::Findings;
 use crate::distribution::{normal_quantile, student_cdf, student_quantile};
 use crate::midrank::Midranks;
-use crate::{Confidence, Equivalence, Ground, Interval, Sample, Test, quantile};
+use crate::{Confidence, Equivalence, Ground, Interval, Sample, Test, both, quantile};
 
 /// The level at which drift must be shown, for both samples together, before a comparison is
 /// withheld.
@@ -85,13 +85,16 @@ impl Order {
     /// Measures trend and autocorrelation of two samples.
     #[must_use]
     pub fn of(baseline: &Sample, candidate: &Sample) -> Self {
-        let (mut product, mut power) = (0.0, 0.0);
-        let trends = [baseline, candidate].map(|sample| {
+        let seen = |sample: &Sample| {
             let ranks = centred_ranks(sample);
-            product += ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
-            power += ranks.iter().map(|rank| rank * rank).sum::<f64>();
-            Trend::of(sample, &ranks)
-        });
+            let product = ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
+            let power = ranks.iter().map(|rank| rank * rank).sum::<f64>();
+            (product, power, Trend::of(sample, &ranks))
+        };
+        let values = baseline.len() + candidate.len();
+        let (first, second) = both(values, || seen(baseline), || seen(candidate));
+        let (product, power) = (first.0 + second.0, first.1 + second.1);
+        let trends = [first.2, second.2];
         let all = (baseline.len() + candidate.len()) as f64;
         let raw = if power > 0.0 { product / power } else { 0.0 };
         let a_side = all / 2.0;

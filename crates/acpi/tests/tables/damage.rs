@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use crate::support::{Sample, codes, long, read_all, samples, sum_again};
 
-/// The number of leading bytes of a table for which every change is tried; of the rest, every n-th
-/// is.
-const WHOLE_BYTES: usize = 100;
+/// The number of bytes of a table that are changed, evenly spread, in the usual and the long form.
+const CHANGED: [usize; 2] = [100, 1000];
 
 /// Returns the values that a byte is changed to, chosen because bounds, flags and lengths depend on
 /// them.
@@ -18,7 +17,7 @@ fn telling_values(original: u8) -> impl Iterator<Item = u8> {
 }
 
 fn stride(sample: &Sample) -> usize {
-    if long() { 1 } else { sample.bytes.len().div_ceil(WHOLE_BYTES) }
+    sample.bytes.len().div_ceil(CHANGED[usize::from(long())])
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Error, Estimate, Extreme, Interval, Margin, Order,
-    Sample, Verdict, extremes, ratio_of_means,
+    Sample, Verdict, both, extremes, ratio_of_means,
 };
 
 use crate::shape::{Tail, TwoModes};
@@ -47,14 +47,18 @@ impl SampleComparison {
         margin_percent: f64,
     ) -> Result<Self, Error> {
         let [baseline, candidate] = values;
-        let (baseline, candidate) = (Sample::new(baseline)?, Sample::new(candidate)?);
+        let all = baseline.len() + candidate.len();
+        let (baseline, candidate) = both(all, || Sample::new(baseline), || Sample::new(candidate));
+        let (baseline, candidate) = (baseline?, candidate?);
         let margin = Margin::percent(margin_percent)?;
         let criteria = Criteria { margin, ..Criteria::new(direction) };
         let (found, order) = numalab_stats::compare_in_order(&baseline, &candidate, &criteria);
-        let all = (baseline.len() + candidate.len()) as f64;
-        let worth = order.effective_size / all;
-        let extremes = extremes(&baseline, &candidate, direction, worth);
-        let modes = [&baseline, &candidate].map(|sample| TwoModes::of(sample, worth, margin));
+        let worth = order.effective_size / all as f64;
+        let (extremes, modes) = both(
+            all,
+            || extremes(&baseline, &candidate, direction, worth),
+            || [&baseline, &candidate].map(|sample| TwoModes::of(sample, worth, margin)),
+        );
         Ok(Self {
             names,
             unit,
