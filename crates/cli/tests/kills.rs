@@ -44,9 +44,9 @@ const SCALE: Subject = Subject {
 };
 
 const MEASURE: Subject = Subject {
-    begin: &["measure", "--quick", "--cpus=0", "--pages=4k", "--budget=3s", "-q", "-o", "results"],
+    begin: &["measure", "--quick", "--cpus=0", "--pages=4k", "--budget=1s", "-q", "-o", "results"],
     resume: &["measure", "-q", "--resume"],
-    takes: Duration::from_millis(3500),
+    takes: Duration::from_millis(1500),
     check: check_measure,
 };
 
