@@ -45,7 +45,7 @@ fn process(sizes: PageSizes, mode: HugePageMode) -> ProcessView {
         devices: Vec::new(),
         remote_share: None,
         cpus_by_node: [(NodeId(0), CpuSet::from_iter([CpuId(0)]))].into(),
-        available_by_node: Default::default(),
+        room_by_node: Default::default(),
         numa_balancing: None,
         transparent_huge_pages: Some(mode),
         unseen: vec![Unseen::SumsByMapping { pages: 12 }],
