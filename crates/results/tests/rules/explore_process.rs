@@ -232,6 +232,9 @@ fn a_large_file_away_from_all_threads_is_to_be_read_again_where_it_fits() {
     assert_eq!(with(file(&[(1, 63 * MIB)]), &[900, 900]), [], "less than 64 MiB");
     let gone = MappingView { file: Some("/data/model (deleted)".into()), ..file(&[(1, 90 * MIB)]) };
     assert_eq!(with(gone, &[900, 900]), []);
+    let library =
+        MappingView { file: Some("/usr/lib/libtorch.so.2".into()), ..file(&[(1, 90 * MIB)]) };
+    assert_eq!(with(library, &[900, 900]), [], "other programs use it");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn obstacle(found: &Obstacle) -> String {
         _ => format!("nodes {nodes} have"),
     };
     match found {
+        Obstacle::NoRoom { nodes, left_bytes: 0, .. } => format!("{} no room", nodes_of(nodes)),
         Obstacle::NoRoom { nodes, needed_bytes, left_bytes } => format!(
             "{} room for {}, not for {}",
             nodes_of(nodes),

@@ -84,11 +84,11 @@ pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFi
     let nodes = runs_on(view);
     let is_file = |of: &&MappingView| of.kind == MappingKind::File && !of.own;
     view.mappings.iter().filter(is_file).filter_map(move |of| {
-        let file = of.file.as_deref().filter(|file| !file.ends_with(" (deleted)"))?;
+        let file = of.file.as_deref().filter(|file| is_data(file))?;
         let bytes = spread::total(&of.bytes_by_node);
         let (home, share) = spread::most(&of.bytes_by_node)?;
         let here = spread::share_on(&of.bytes_by_node, &nodes)?;
-        if bytes < LARGE_BYTES || nodes.is_empty() || here > 1.0 - MOSTLY || nodes.contains(home) {
+        if bytes < LARGE_BYTES || nodes.is_empty() || here >= 1.0 - MOSTLY || nodes.contains(home) {
             return None;
         }
         let problem = ProcessProblem::FileRemote {
@@ -101,6 +101,12 @@ pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFi
         let advice = Advice::note_if(Problem::Process(problem), placed(view, of, &nodes, file));
         Some(Finding::new(advice).over(MOSTLY).shown_by(vec![Place::Mapping(of.start)]))
     })
+}
+
+/// Returns true for a file that can be read again: not for libraries, which other programs have mapped.
+fn is_data(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    !file.ends_with(" (deleted)") && !name.ends_with(".so") && !name.contains(".so.")
 }
 
 /// Has a file read again, on the nodes of the threads.
