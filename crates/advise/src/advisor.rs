@@ -88,7 +88,8 @@ impl Advisor {
 fn complete(advice: &mut Advice, trying: &Trying<'_>) {
     for at in 0..advice.options.len() {
         let candidate = &advice.options[at].candidate;
-        let untried = trying.abilities.settings(candidate).err();
+        let no_room = advice.options[at].untried.clone();
+        let untried = no_room.or_else(|| trying.abilities.settings(candidate).err());
         let mut lines = commands(candidate, &advice.machine, &advice.command);
         // Tried candidates come first.
         if *candidate == Candidate::HugePages && trying.abilities.asks_for_huge_pages() {

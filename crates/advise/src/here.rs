@@ -6,9 +6,10 @@ use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
-use numalab_host::{Root, read_environment};
+use numalab_host::{Root, node_rooms, read_environment};
+use numalab_record::explore::RoomByNode;
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
-use numalab_topology::{Cpu, Machine};
+use numalab_topology::{Cpu, Machine, NodeId};
 
 use crate::model::{Target, costs};
 
@@ -45,7 +46,14 @@ pub fn target_here(
     }
     let mut costs = costs(&machine, known.clone(), cpu_places(&usable));
     costs.kernel = kernel;
+    costs.left_bytes = left_bytes(&node_rooms(&Root::live()), &costs.nodes);
     Ok(Target { machine, costs, place, guest: None })
+}
+
+/// Returns the bytes that each node can take; none if that of a node is unknown.
+fn left_bytes(rooms: &RoomByNode, nodes: &[u32]) -> Vec<u64> {
+    let left = |node: &u32| rooms.get(&NodeId(*node)).map(|room| room.left_bytes());
+    nodes.iter().map(left).collect::<Option<Vec<u64>>>().unwrap_or_default()
 }
 
 /// Returns true if a machine has the same nodes and cpus as this one.

@@ -28,6 +28,7 @@ pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>
         nodes: machine.nodes.iter().map(|node| node.id).collect(),
         cpus: (0..machine.nodes.len()).map(cpus_of).collect(),
         has_memory: machine.nodes.iter().map(|node| !node.ranges.is_empty()).collect(),
+        left_bytes: Vec::new(),
         places,
         latency_ns: machine.latency_ns.clone(),
         transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),

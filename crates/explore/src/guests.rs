@@ -3,7 +3,7 @@
 mod qemu;
 pub mod xen;
 
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, node_rooms, read_machine};
 use numalab_record::explore::{GuestView, GuestsView, spread};
 
 use crate::error::ExploreError;
@@ -25,6 +25,7 @@ pub fn read_guests(root: &Root) -> Result<GuestsView, ExploreError> {
     qemu::read(root, &machine, &mut view);
     view.guests.iter_mut().for_each(weigh);
     view.cpus_by_node = process::cpus_by_node(&machine);
+    view.room_by_node = node_rooms(root);
     Ok(view)
 }
 

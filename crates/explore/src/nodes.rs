@@ -80,6 +80,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
             total_bytes: bytes("MemTotal").unwrap_or(node.memory_bytes),
             free_bytes: bytes("MemFree").unwrap_or_default(),
             page_cache_bytes: bytes("FilePages").unwrap_or_default(),
+            shared_bytes: bytes("Shmem").unwrap_or_default(),
             anonymous_bytes: bytes("AnonPages").unwrap_or_default(),
             transparent_huge_bytes: bytes("AnonHugePages").unwrap_or_default(),
             slab_bytes: bytes("Slab").unwrap_or_default(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 use numalab_host::proc::{address_range, smaps};
-use numalab_host::{Root, available_shares, base_page_bytes, read_machine_and_devices};
+use numalab_host::{Root, base_page_bytes, node_rooms, read_machine_and_devices};
 use numalab_record::explore::{
     BytesByNode, HugePageMode, MappingView, PageSizes, ProcessView, Sampled, Unseen, spread,
 };
@@ -73,7 +73,7 @@ pub fn read_process_on(
         remote_share: None,
         devices,
         cpus_by_node: cpus_by_node(machine),
-        available_by_node: available_shares(root),
+        room_by_node: node_rooms(root),
         numa_balancing: root.value("proc/sys/kernel/numa_balancing").ok().map(|mode| mode != "0"),
         transparent_huge_pages: huge_page_mode(root),
         unseen,

@@ -174,6 +174,39 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
 }
 
 #[test]
+fn a_shared_segment_that_fills_its_node_is_to_be_spread_and_its_processes_are_not_moved() {
+    let tree = Tree::new();
+    let maps = "\
+7f0000000000 default file=/SYSV00000000\\040(deleted) dirty=786432 mapmax=400 N0=786432 kernelpagesize_kB=4
+7f4000000000 default anon=16384 dirty=16384 N3=16384 kernelpagesize_kB=4
+";
+    let thread = Thread { number: 12, name: "postgres", cpu: 6, allowed: "0-7", faults: "" };
+    tree.process(12, &["postgres"], maps, &[thread]);
+    let found = found(View::Process(read_process(&tree.root(), 12).unwrap()));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].ends_with(
+            "; no remedy: most of it is shared memory /SYSV00000000 (deleted), which other \
+             processes may use too | -"
+        ),
+        "{found:?}"
+    );
+    let call = "numa_interleave_memory(p, bytes, numa_parse_nodestring(\"0-3\"))";
+    assert!(found[1].starts_with("shared memory /SYSV00000000 (deleted) of 3 GiB is on node 0"));
+    assert!(found[1].contains(&format!("| {call}")) && found[1].ends_with("768 MiB on each node"));
+}
+
+#[test]
+fn masks_of_cpus_are_read_where_a_status_has_no_lists() {
+    let tree = Tree::new();
+    let thread = Thread { number: 12, name: "solver", cpu: 6, allowed: "6-7", faults: "" };
+    tree.process(12, &["./solver"], ON_NODE_0, &[thread]);
+    tree.write("proc/12/task/12/status", "Cpus_allowed:\tc0\n");
+    let view = read_process(&tree.root(), 12).unwrap();
+    assert_eq!(view.threads[0].allowed.to_string(), "6,7");
+}
+
+#[test]
 fn samples_of_the_small_part_of_memory_without_a_policy_are_not_generalised() {
     let tree = Tree::new();
     let maps = "\

@@ -42,6 +42,11 @@ impl Assembly {
         self.cpus.contains_key(&id)
     }
 
+    /// Returns the ids of the cpus seen, ascending.
+    pub(crate) fn cpu_ids(&self) -> impl Iterator<Item = CpuId> {
+        self.cpus.keys().copied()
+    }
+
     /// Returns the ids of the nodes seen, ascending.
     pub(crate) fn node_ids(&self) -> Vec<NodeId> {
         self.nodes.keys().copied().collect()

@@ -11,6 +11,8 @@ mod lines;
 mod row;
 mod table;
 
+use core::cmp::Ordering;
+
 use numalab_topology::{Cache, CpuId, CpuSet, Findings, Machine};
 
 use crate::assembly::Assembly;
@@ -20,8 +22,8 @@ use lines::{FORMAT, Lines};
 
 /// Reads the output of `lscpu`. Items that are counted but not listed are laid out in the numbering
 /// of Linux on x86: within a node all first threads come before all second ones, and cores, L3
-/// groups and packages are contiguous in order of node. On POWER and s390 the threads of a core
-/// are contiguous too.
+/// groups and packages are contiguous in order of node. On POWER and s390, and where the cpus of each
+/// of several nodes are, the threads of a core are contiguous too.
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged list of cpus or row of a table, [`ReadError::Markup`] for
@@ -125,7 +127,12 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     if sets.is_empty() {
         sets.push(online);
     }
-    if let Some(all) = lines.threads_of_all().filter(|&all| all > machine.online_cpus().len()) {
+    let is_odd = |all: &usize| match all.cmp(&machine.online_cpus().len()) {
+        Ordering::Less => lines.models.len() <= 1,
+        Ordering::Equal => false,
+        Ordering::Greater => true,
+    };
+    if let Some(all) = lines.threads_of_all().filter(is_odd) {
         let message = format!(
             "the counts give {all} threads, but {} cpus are online: cores differ in threads, or \
              some are offline",
@@ -134,6 +141,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message);
         return Vec::new();
     }
+    let is_adjacent = are_threads_adjacent(lines, threads, machine, findings);
     let mut cores = Vec::new();
     for set in sets {
         let cpus: Vec<CpuId> = set.iter().collect();
@@ -144,7 +152,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         }
         let count = cpus.len() / threads;
         cores.extend((0..count).map(|core| {
-            let place = |thread| match lines.has_adjacent_threads {
+            let place = |thread| match is_adjacent {
                 true => core * threads + thread,
                 false => core + thread * count,
             };
@@ -160,6 +168,42 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         }
     }
     cores
+}
+
+/// Returns true if the threads of a core are numbered one after the other: on POWER and s390, and where
+/// each of several nodes has consecutive cpus, as in virtual machines. Else all first threads come
+/// before all second ones, as x86 usually numbers them. Where no list of a node shows that, it is
+/// noted.
+fn are_threads_adjacent(
+    lines: &Lines,
+    threads: usize,
+    machine: &Machine,
+    findings: &mut Findings,
+) -> bool {
+    if lines.has_adjacent_threads || threads == 1 {
+        return lines.has_adjacent_threads;
+    }
+    let is_run = |cpus: &CpuSet| {
+        let before = |cpu: CpuId| cpu.0.checked_sub(1).map(CpuId);
+        let begins = cpus.iter().filter(|cpu| before(*cpu).is_none_or(|one| !cpus.contains(one)));
+        begins.count() == 1
+    };
+    let with_cpus = || machine.nodes.iter().filter(|node| !node.cpus.is_empty());
+    let runs = with_cpus().filter(|node| is_run(&node.cpus)).count();
+    if runs == 0 && with_cpus().count() > 1 {
+        return false;
+    }
+    let is_adjacent = runs > 1 && runs == with_cpus().count();
+    let assumed = match is_adjacent {
+        true => "consecutive ones, as those of each node are",
+        false => "apart, with the first threads of all cores before their second ones",
+    };
+    let message = format!(
+        "the text does not say which cpus share a core: assumed to be {assumed} (`lscpu -e` lists \
+         them)"
+    );
+    findings.note("cores-assumed", "Thread(s) per core".to_owned(), message);
+    is_adjacent
 }
 
 fn number_packages(
@@ -196,8 +240,8 @@ fn number_l3_groups(
     machine: &mut Machine,
     findings: &mut Findings,
 ) -> Option<usize> {
-    let reported =
-        lines.caches.iter().find(|cache| cache.level == 3).and_then(|cache| cache.instances);
+    let l3 = lines.caches.iter().find(|cache| cache.level == 3);
+    let reported = l3.and_then(|cache| cache.instances);
     let with_cpus = machine.cpu_nodes().len();
     let given = per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * with_cpus);
     if let Some((given, reported)) = given.zip(reported).filter(|(a, b)| a != b) {
@@ -206,7 +250,11 @@ fn number_l3_groups(
         );
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
     }
-    let groups = given.or(reported).filter(|&groups| groups > 0)?;
+    let is_even = |groups: &usize| match l3 {
+        Some(cache) => given.is_some() || cache.bytes_of_each(*groups, lines.is_amd()).is_some(),
+        None => true,
+    };
+    let groups = given.or(reported).filter(|&groups| groups > 0).filter(is_even)?;
     if !cores.len().is_multiple_of(groups) {
         let message = format!("{groups} L3 groups do not divide {} cores", cores.len());
         findings.warning("l3-groups-unknown", "L3".to_owned(), message);

@@ -281,6 +281,10 @@ impl Reader {
             let message = "the text has none: distances are unknown".to_owned();
             self.findings.note("distances-missing", "node distances".to_owned(), message);
         }
+        if self.cpus.are_empty() {
+            let message = "no node lists a cpu: cpus are unknown".to_owned();
+            self.findings.warning("cpus-missing", "lists of cpus".to_owned(), message);
+        }
         if let Some((missing, column)) = self.cpus.cut() {
             let message = format!(
                 "no node lists cpus {missing}: they are offline, or lines were cut at column {column}"
@@ -330,6 +334,7 @@ impl Reader {
             }
         }
         machine.note_unreachable(&mut self.findings);
+        machine.note_free_memory(&mut self.findings);
         claims.settle(&mut machine, &mut self.findings);
         let findings = self.findings.into_list();
         Ok(Reading { value: machine, findings })

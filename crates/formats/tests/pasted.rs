@@ -144,6 +144,108 @@ fn cpus_that_could_exist_but_do_not_are_left_out_with_a_note() {
 }
 
 #[test]
+fn cpus_that_share_a_core_are_assumed_only_with_a_note() {
+    let text = |nodes: &[&str]| {
+        let lists: String = (0..)
+            .zip(nodes)
+            .map(|(node, list)| format!("NUMA node{node} CPU(s): {list}\n"))
+            .collect();
+        format!("CPU(s): 8\nOn-line CPU(s) list: 0-7\nThread(s) per core: 2\n{lists}")
+    };
+    let read = |nodes: &[&str]| {
+        let reading = lscpu::read(&text(nodes)).unwrap();
+        let first = reading.value.cpus.iter().filter(|cpu| cpu.core == Some(0)).map(|cpu| cpu.id.0);
+        let noted = reading.findings.iter().any(|finding| finding.code == "cores-assumed");
+        (first.collect::<Vec<u32>>(), noted)
+    };
+    assert_eq!(read(&["0,1,4,5", "2,3,6,7"]), (vec![0, 4], false), "the lists show it");
+    assert_eq!(read(&["0-7"]), (vec![0, 4], true));
+    assert_eq!(read(&["0-3", "4-7"]), (vec![0, 1], true), "as in virtual machines");
+    let single = text(&["0-7"]).replace("per core: 2", "per core: 1");
+    assert!(lscpu::read(&single).unwrap().findings.is_empty());
+}
+
+#[test]
+fn more_free_memory_than_memory_and_nodes_without_any_cpu_are_reported() {
+    let codes = |text: &str| {
+        let findings = numactl::read(text).unwrap().findings;
+        findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(TWO_NODES), [""; 0]);
+    let free = TWO_NODES.replace("free: 900 MB", "free: 9000 MB");
+    assert_eq!(codes(&free), ["free-exceeds-memory"]);
+    let without: String = TWO_NODES
+        .lines()
+        .map(|line| {
+            line.split_once("cpus:").map_or(line.to_owned(), |(node, _)| node.to_owned() + "cpus:")
+        })
+        .map(|line| line + "\n")
+        .collect();
+    assert_eq!(codes(&without), ["cpus-missing"]);
+}
+
+#[test]
+fn objects_of_xml_that_are_there_twice_are_refused_and_cpus_in_no_node_reported() {
+    let cpus = r#"<object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>"#;
+    let node = |index: u32, set: &str| {
+        format!(r#"<object type="NUMANode" os_index="{index}" cpuset="{set}" local_memory="9"/>"#)
+    };
+    let xml =
+        |inner: &str| format!(r#"<topology><object type="Machine">{inner}</object></topology>"#);
+    let whole = hwloc::read_xml(&xml(&(node(0, "0x1") + &node(1, "0x2") + cpus))).unwrap();
+    assert_eq!((whole.value.nodes.len(), whole.findings.len()), (2, 0));
+    let twice = hwloc::read_xml(&xml(&(node(0, "0x1") + &node(0, "0x2") + cpus))).unwrap_err();
+    assert!(twice.to_string().contains("found `0`, expected each NUMANode once"), "{twice}");
+    let twice = hwloc::read_xml(&xml(&(node(0, "0x1") + cpus + cpus))).unwrap_err();
+    assert!(twice.to_string().contains("found `0`, expected each PU once"), "{twice}");
+    let homeless = hwloc::read_xml(&xml(&(node(0, "0x1") + cpus))).unwrap();
+    assert_eq!(homeless.findings[0].code, "cpu-without-node");
+}
+
+#[test]
+fn caches_that_may_differ_are_left_out_and_not_divided_evenly() {
+    let text = |vendor: &str, cpus: u32, caches: &str| {
+        format!(
+            "Architecture: x86_64\nCPU(s): {cpus}\nOn-line CPU(s) list: 0-{}\nVendor ID: {vendor}\n\
+             Thread(s) per core: 1\nCore(s) per socket: {cpus}\nSocket(s): 1\n{caches}\
+             NUMA node(s): 1\nNUMA node0 CPU(s): 0-{}\n",
+            cpus - 1,
+            cpus - 1
+        )
+    };
+    let read = |vendor: &str, cpus: u32, caches: &str| {
+        let reading = lscpu::read(&text(vendor, cpus, caches)).unwrap();
+        let machine = reading.value;
+        let groups = machine.cpus.iter().filter_map(|cpu| cpu.l3_group).max().map(|last| last + 1);
+        let sizes =
+            machine.caches.iter().map(|cache| (cache.level, cache.size_bytes.unwrap() >> 10));
+        let mut sizes: Vec<(u8, u64)> = sizes.collect();
+        sizes.dedup();
+        let unknown = reading.findings.iter().filter(|finding| finding.code == "caches-unknown");
+        (sizes, groups, unknown.count())
+    };
+    let amd = |sum: &str| read("AuthenticAMD", 12, &format!("L3 cache: {sum} (2 instances)\n"));
+    assert_eq!(amd("24 MiB"), (vec![], None, 1), "16 and 8 MiB, over 4 and 8 cores");
+    assert_eq!(amd("128 MiB"), (vec![], None, 1), "96 and 32 MiB");
+    assert_eq!(amd("64 MiB"), (vec![(3, 32 << 10)], Some(2), 0));
+    assert_eq!(amd("96 MiB"), (vec![(3, 48 << 10)], Some(2), 0));
+    let intel = read("GenuineIntel", 12, "L3 cache: 24 MiB (2 instances)\n");
+    assert_eq!(intel, (vec![(3, 12 << 10)], Some(2), 0), "12 MiB is usual there");
+    // Four fast cores and eight slow ones, which share L2 by four.
+    let hybrid = "L1d cache: 448 KiB (12 instances)\nL2 cache: 9 MiB (6 instances)\n\
+                  L3 cache: 18 MiB (1 instance)\n";
+    assert_eq!(read("GenuineIntel", 12, hybrid), (vec![(3, 18 << 10)], Some(1), 2));
+    let equal_parts = "L1d cache: 320 KiB (8 instances)\n";
+    assert_eq!(read("GenuineIntel", 8, equal_parts), (vec![], None, 1), "48 and 32 KiB, not 40");
+    let usual = "L1d cache: 384 KiB (8 instances)\nL2 cache: 10 MiB (8 instances)\n";
+    assert_eq!(read("GenuineIntel", 8, usual).0, [(1, 48), (2, 1280)]);
+    let fewer = text("GenuineIntel", 8, usual).replace("per socket: 8", "per socket: 6");
+    let fewer = lscpu::read(&fewer).unwrap();
+    assert!(fewer.findings.iter().any(|finding| finding.code == "cores-unknown"), "6 cores of 1");
+    assert!(fewer.value.cpus.iter().all(|cpu| cpu.core.is_none()));
+}
+
+#[test]
 fn the_nodes_of_a_translated_lscpu_are_read_and_the_rest_is_reported() {
     for text in [
         "CPU(s): 4\nListe der Online-CPU(s): 0-3\nThread(s) pro Kern: 2\nNUMA-Knoten: 2\n\

@@ -133,7 +133,7 @@ fn lscpu_text_from_a_mail_gives_all_cpus_or_an_error() {
 fn lscpu_counts_that_do_not_divide_are_findings() {
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 2\nNUMA node(s): 0\nL3 cache: 9 MiB (2 instances)\nSocket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
-    assert_eq!(codes(&reading.findings), ["nodes-announced", "cores-unknown"]);
+    assert_eq!(codes(&reading.findings), ["nodes-announced", "cores-assumed", "cores-unknown"]);
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 1\nL3 cache: 8 MiB (2 instances)\n\
                 Socket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
@@ -711,7 +711,8 @@ fn lscpu_cores_are_those_of_the_architecture_or_unknown() {
         (first.concat(), codes(&reading.findings).join(" "))
     };
     let known = |cpus: &str| (cpus.to_owned(), String::new());
-    assert_eq!(siblings(&text("x86_64", 2, "0-3")), known("0,2"));
+    let assumed = ("0,2".to_owned(), "cores-assumed".to_owned());
+    assert_eq!(siblings(&text("x86_64", 2, "0-3")), assumed);
     assert_eq!(siblings(&text("ppc64le", 2, "0-3")), known("0,1"));
     assert_eq!(siblings(&text("s390x", 2, "0-3")), known("0,1"));
     // Eight cores of two threads and four of one: lscpu counts twelve cores and two threads.

@@ -3,7 +3,7 @@
 use numalab_topology::{Allowed, Cpu, CpuSet};
 
 use crate::affinity::{AffinityError, current_affinity, set_thread_affinity};
-use crate::proc::field;
+use crate::proc::allowed;
 use crate::root::Root;
 
 /// Returns the cpus that the calling thread may run on now (`sched_getaffinity(2)`, which leaves
@@ -15,8 +15,7 @@ use crate::root::Root;
 /// [`AffinityError::Unreadable`] if the affinity cannot be read.
 pub fn allowed_now() -> Result<Allowed, AffinityError> {
     let status = Root::live().document("proc/self/status").unwrap_or_default();
-    let memory_nodes = field(&status, "Mems_allowed_list").and_then(|list| list.parse().ok());
-    let memory_nodes = memory_nodes.unwrap_or_default();
+    let memory_nodes = allowed(&status, "Mems").unwrap_or_default();
     Ok(Allowed { cpus: current_affinity()?, memory_nodes, ..Allowed::default() })
 }
 
@@ -24,12 +23,11 @@ pub fn allowed_now() -> Result<Allowed, AffinityError> {
 /// cpus in its mask, its nodes, and the `isolated` cpus outside of the mask; `None` without the file.
 pub(crate) fn allowed_then(root: &Root, cpus: &[Cpu], isolated: &CpuSet) -> Option<Allowed> {
     let status = root.document("proc/self/status").ok()?;
-    let mask: CpuSet = field(&status, "Cpus_allowed_list")?.parse().ok()?;
-    let memory_nodes = field(&status, "Mems_allowed_list").and_then(|list| list.parse().ok());
+    let mask: CpuSet = allowed(&status, "Cpus")?;
     let online: CpuSet = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     Some(Allowed {
         cpus: mask.intersection(&online),
-        memory_nodes: memory_nodes.unwrap_or_default(),
+        memory_nodes: allowed(&status, "Mems").unwrap_or_default(),
         isolated: isolated.difference(&mask).intersection(&online),
     })
 }

@@ -6,7 +6,7 @@ use numalab_topology::NodeId;
 use crate::cgroup::{Charge, HugePageLimit, huge_page_limit};
 use crate::mapping_error::MappingError;
 use crate::root::Root;
-use crate::system_page::{is_reserved, page_size_bytes, pages_here};
+use crate::system_page::{is_reserved, is_transparent_size, page_size_bytes, pages_here};
 
 /// A reserved pool of huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) fn require(
         return Ok(());
     }
     let pool = HugePool::read(root, page_size_bytes(pages), node)
-        .ok_or_else(|| MappingError::HugePagesUnsupported { pages, here: pages_here(root) })?;
+        .ok_or_else(|| unsupported(root, pages))?;
     if pool.free >= needed {
         return within_limit(root, pages, needed, Charge::Touched);
     }
@@ -71,6 +71,14 @@ pub(crate) fn require(
         free: pool.free,
         command: pool.command(needed),
     })
+}
+
+fn unsupported(root: &Root, pages: Pages) -> MappingError {
+    let here = pages_here(root);
+    match is_transparent_size(root, page_size_bytes(pages)) {
+        true => MappingError::TransparentSize { pages, here },
+        false => MappingError::HugePagesUnsupported { pages, here },
+    }
 }
 
 /// Checks that this process's control group allows `needed` more pages.
@@ -149,6 +157,19 @@ mod tests {
              /sys/fs/cgroup/job/hugetlb.2MB.max is 6291456; raise it (as root): \
              echo max > /sys/fs/cgroup/job/hugetlb.2MB.max"
         );
+    }
+
+    #[test]
+    fn a_size_of_transparent_huge_pages_is_refused_with_the_reason_and_the_pages_of_the_machine() {
+        let top = tree("5\n");
+        let sizes = top.path().join("sys/kernel/mm/transparent_hugepage");
+        std::fs::create_dir_all(sizes.join("hugepages-128kB")).unwrap();
+        std::fs::write(sizes.join("hugepages-128kB/enabled"), "[always] inherit never\n").unwrap();
+        std::fs::write(sizes.join("hpage_pmd_size"), "2097152\n").unwrap();
+        let pages = Pages::Sized(128 << 10);
+        let said = require(&Root::at(top.path()), pages, None, 1).unwrap_err().to_string();
+        assert!(said.starts_with("128k is here a size of transparent huge pages only"), "{said}");
+        assert!(said.ends_with(&format!("expected one of {}, thp", base_pages())), "{said}");
     }
 
     #[test]

@@ -66,9 +66,7 @@ pub use huge_pool::HugePool;
 pub use linux_version::linux_version;
 pub use mapping::{Mapping, Span, bound_and_touched};
 pub use mapping_error::MappingError;
-pub use memory_limit::{
-    LimitSource, MemoryError, MemoryLimit, available_shares, nodes_with_memory,
-};
+pub use memory_limit::{LimitSource, MemoryError, MemoryLimit, node_rooms, nodes_with_memory};
 pub use memory_usage::{MemoryUse, memory_use};
 pub use mpi::{Mpi, MpiError, MpiFlavour};
 pub use page_cache::{cached_bytes, data_files, drop_cached};

@@ -50,6 +50,19 @@ pub enum MappingError {
         /// The pages of this machine.
         here: Vec<Pages>,
     },
+    /// The pages are a size of transparent huge pages below that of `thp`.
+    #[error(
+        "{pages} is here a size of transparent huge pages only, which the kernel mixes with other \
+         sizes and shows for no mapping, so that no figure could be proven to be of such pages: \
+         expected one of {}",
+        listed(here)
+    )]
+    TransparentSize {
+        /// The pages requested.
+        pages: Pages,
+        /// The pages of this machine.
+        here: Vec<Pages>,
+    },
     /// The memory does not exist or may not be used.
     #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
     OutOfMemory {
@@ -105,6 +118,7 @@ impl MappingError {
             Self::NoHugePages { .. }
             | Self::HugePagesLimited { .. }
             | Self::HugePagesUnsupported { .. }
+            | Self::TransparentSize { .. }
             | Self::OutOfMemory { .. }
             | Self::BindForbidden { .. } => ErrorClass::Lacking,
             Self::BindNotApplied { .. } | Self::Kernel { .. } => ErrorClass::Failed,

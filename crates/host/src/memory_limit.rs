@@ -3,6 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use numalab_record::explore::{NodeRoom, RoomByNode};
 use numalab_topology::{NodeId, NodeSet};
 
 use crate::cgroup;
@@ -92,8 +93,7 @@ impl MemoryLimit {
             _ => (machine_bytes, LimitSource::Machine),
         };
         let nodes = read_nodes(root);
-        let total_of_nodes =
-            nodes.values().fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes));
+        let total_of_nodes = total_of(&nodes);
         let total = field("MemTotal").unwrap_or(0);
         Ok(Self {
             available_bytes,
@@ -146,22 +146,21 @@ pub fn nodes_with_memory(root: &Root) -> NodeSet {
     list.and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the share of each node's memory that is free or can be reclaimed, 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
-pub fn available_shares(root: &Root) -> BTreeMap<NodeId, f64> {
-    let share = |of: NodeMemory| of.available_bytes as f64 / of.total_bytes as f64;
-    let nodes = read_nodes(root).into_iter().filter(|(_, of)| of.total_bytes > 0);
-    nodes.map(|(node, of)| (node, share(of))).collect()
+/// Returns the memory of each node; none if the nodes' figures lack memory that the machine has.
+pub fn node_rooms(root: &Root) -> RoomByNode {
+    let rooms = read_nodes(root);
+    let meminfo = root.document("proc/meminfo").unwrap_or_default();
+    let total_bytes = proc::bytes(&meminfo, "MemTotal").and_then(Result::ok).unwrap_or(0);
+    if figures_disagree(total_of(&rooms), total_bytes) { RoomByNode::new() } else { rooms }
 }
 
-struct NodeMemory {
-    total_bytes: u64,
-    available_bytes: u64,
+fn total_of(rooms: &RoomByNode) -> u64 {
+    rooms.values().fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes))
 }
 
 /// Reads the memory that each node can give: free memory, and file pages and slabs that can be
 /// reclaimed. A node reports no `MemAvailable`; this is an upper bound of it.
-fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
+fn read_nodes(root: &Root) -> RoomByNode {
     let directory = "sys/devices/system/node";
     let numbers = root.numbered(directory, "node").into_iter();
     numbers
@@ -174,7 +173,7 @@ fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
                 .into_iter()
                 .filter_map(field)
                 .fold(0, u64::saturating_add);
-            let memory = NodeMemory {
+            let memory = NodeRoom {
                 total_bytes: field("MemTotal")?,
                 available_bytes: field("MemFree")?.saturating_add(reclaimable),
             };
@@ -235,6 +234,16 @@ mod tests {
         let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
         assert!(!limit.node_figures_agree());
         assert_eq!(limit.check(5 << 30, Some(NodeId(1))), Ok(()));
+    }
+
+    #[test]
+    fn the_room_of_nodes_is_unknown_if_their_figures_lack_memory() {
+        let top = tree(8 << 20, [4 << 20, 4 << 20]);
+        let room = NodeRoom { total_bytes: 4 << 30, available_bytes: 4 << 30 };
+        let expected = [(NodeId(0), room), (NodeId(1), room)].into();
+        assert_eq!(node_rooms(&Root::at(top.path())), expected);
+        let top = tree(24 << 20, [4 << 20, 4 << 20]);
+        assert_eq!(node_rooms(&Root::at(top.path())), RoomByNode::new());
     }
 
     #[test]

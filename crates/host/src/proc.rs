@@ -2,6 +2,7 @@
 
 mod fields;
 mod maps;
+mod masks;
 mod memory_text;
 mod numa_maps;
 mod page_bits;
@@ -11,6 +12,8 @@ mod stat;
 
 pub use fields::{bytes, counters, field};
 pub use maps::{MapsLine, address_range, maps};
+pub use masks::allowed;
+pub(crate) use masks::mask;
 pub use memory_text::{has_memory, memory_text};
 pub use numa_maps::{NumaKind, NumaMapping, numa_maps};
 pub use page_bits::{ClearedBits, clear_bits, has_soft_dirty, soft_dirty_pages};

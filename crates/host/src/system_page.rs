@@ -69,6 +69,11 @@ pub(crate) fn transparent_sizes(root: &Root) -> Vec<(u64, String)> {
     sizes
 }
 
+/// Returns true if transparent huge pages have this size among others, as since Linux 6.8.
+pub(crate) fn is_transparent_size(root: &Root, bytes: u64) -> bool {
+    mode_of_size(root, bytes >> 10).is_some()
+}
+
 fn mode_of_size(root: &Root, kilobytes: u64) -> Option<String> {
     chosen(&root.value(&format!("{TRANSPARENT}/hugepages-{kilobytes}kB/enabled")).ok()?)
 }
@@ -141,6 +146,7 @@ mod tests {
         assert_eq!(names[1..], ["thp", "2m", "512m", "16g"]);
         assert_eq!(page_size_bytes(Pages::Sized(512 << 20)), 512 << 20);
         assert!(is_reserved(Pages::Sized(16 << 30)) && !is_reserved(base_pages()));
+        assert!(is_transparent_size(&root, 128 << 10) && !is_transparent_size(&root, 64 << 10));
     }
 
     #[test]

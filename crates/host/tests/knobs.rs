@@ -14,6 +14,7 @@ use numalab_host::{ErrorClass, Root};
 
 const NB: &str = "proc/sys/kernel/numa_balancing";
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
+const CPUS: &str = "sys/devices/system/cpu";
 const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
 /// A small machine of files.
@@ -371,6 +372,11 @@ fn settings_that_change_each_other_are_saved_together_under_any_name() {
         }
         lab.write(&format!("{WEIGHTS}/node0"), "3\n");
         lab.write(&format!("{WEIGHTS}/auto"), "true\n");
+        for path in ["cpu1/online", "cpufreq/policy0/boost", "cpufreq/boost", "smt/control"] {
+            lab.write(&format!("{CPUS}/{path}"), "1\n");
+        }
+        lab.write(&format!("{CPUS}/cpu0/cpufreq/scaling_governor"), "powersave\n");
+        lab.write(&format!("{CPUS}/cpu0/cpufreq/energy_performance_preference"), "power\n");
         let mut tuning = Tuning::new(&lab.root).unwrap();
         lab.set(&mut tuning, name, value).unwrap();
         lab.write(other, "7\n");
@@ -381,6 +387,10 @@ fn settings_that_change_each_other_are_saved_together_under_any_name() {
     assert_eq!(saved("thp_enabled", "always", "proc/sys/vm/min_free_kbytes"), "20");
     let auto = format!("{WEIGHTS}/auto");
     assert_eq!(saved(&format!("/{WEIGHTS}/node0"), "9", &auto), "true");
+    let preference = format!("{CPUS}/cpu0/cpufreq/energy_performance_preference");
+    assert_eq!(saved("governor", "performance", &preference), "power");
+    assert_eq!(saved("boost", "0", &format!("{CPUS}/cpufreq/policy0/boost")), "1");
+    assert_eq!(saved("smt", "off", &format!("{CPUS}/cpu1/online")), "1");
 }
 
 #[test]

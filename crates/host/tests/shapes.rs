@@ -112,6 +112,45 @@ fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
 }
 
 #[test]
+fn a_status_with_masks_alone_restricts_as_one_with_lists() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    let masks = "Cpus_allowed:\t00000000,0000000a\nMems_allowed:\t00000002\n";
+    write(top.path(), "proc/self/status", masks);
+    let allowed = read(top.path()).machine.allowed.expect("a part");
+    let found = [allowed.cpus.to_string(), allowed.memory_nodes.to_string()];
+    assert_eq!(found, ["1,3", "1"]);
+}
+
+#[test]
+fn nodes_whose_list_could_not_be_copied_are_online() {
+    let top = tempfile::tempdir().expect("made");
+    write(top.path(), "sys/devices/system/node/online", "");
+    write(top.path(), "sys/devices/system/cpu/cpu0/topology/core_cpus_list", "0\n");
+    write(top.path(), "sys/devices/system/node/node0/cpulist", "0\n");
+    assert!(read(top.path()).machine.nodes[0].online);
+}
+
+#[test]
+fn nodes_as_near_to_each_other_as_to_themselves_are_noted() {
+    let top = tempfile::tempdir().expect("made");
+    for node in 0..2 {
+        let directory = format!("sys/devices/system/node/node{node}");
+        write(top.path(), &format!("{directory}/cpulist"), format!("{node}\n"));
+        write(top.path(), &format!("{directory}/distance"), "10 10\n");
+        let core = format!("sys/devices/system/cpu/cpu{node}/topology/core_cpus_list");
+        write(top.path(), &core, format!("{node}\n"));
+    }
+    write(top.path(), "proc/cmdline", "ro numa=fake=2\n");
+    let expected = "note: sys/devices/system/node: nodes 0,1 are at distance 10 from each other, like \
+                    parts of one node: the kernel option numa=fake created them [nodes-equally-near]";
+    assert!(
+        said(&read(top.path())).contains(&expected.to_owned()),
+        "{:?}",
+        said(&read(top.path()))
+    );
+}
+
+#[test]
 fn isolated_cpus_of_a_tree_are_noted() {
     let top = machine(&[("0-3", "10")], 4);
     write(top.path(), &format!("{CPU}/isolated"), "2-3\n");

@@ -269,18 +269,22 @@ pub fn detect_own() -> Result<Option<Task>, IdentityError> {
 
 /// Returns the variables of the innermost launcher.
 fn innermost(look: Look<'_>) -> Option<Variables> {
-    let is_there = |variables: &Variables| variables.signs.iter().all(|name| look(name).is_some());
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     let mut order = vec![OWN];
     order.extend(is_elastic.then_some(TORCHRUN));
     // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
     // are not jsrun's.
     let differs = look("OMPI_COMM_WORLD_RANK").is_some_and(|rank| look(JSRUN.rank) != Some(rank));
-    if is_there(&JSRUN) && !differs {
+    if is_there(&JSRUN, look) && !differs {
         order.extend([FLUX, JSRUN]);
     }
     order.extend(BEFORE_SLURM);
-    order.into_iter().find(is_there)
+    order.into_iter().find(|variables| is_there(variables, look))
+}
+
+/// Reports whether all signs of a launcher are present.
+fn is_there(variables: &Variables, look: Look<'_>) -> bool {
+    variables.signs.iter().all(|name| look(name).is_some())
 }
 
 /// Returns the ranks of all launchers that have variables here and that can run another one.
@@ -293,7 +297,7 @@ fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
 
 /// Detects a rank if no launcher identifies itself.
 fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
-    let is_there = |variables: &&Variables| look(variables.signs[0]).is_some();
+    let is_there = |variables: &&Variables| is_there(variables, look);
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }

@@ -6,6 +6,7 @@ mod heap;
 mod nodes;
 mod process;
 mod ranks;
+mod room;
 pub mod spread;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use process::{
     HugePageMode, MappingKind, MappingView, PageSizes, ProcessView, Sampled, ThreadView,
 };
 pub use ranks::{RankView, RanksView};
+pub use room::{FULL, NodeRoom, RoomByNode};
 pub use spread::BytesByNode;
 
 /// The location of memory now: `{"explore": "nodes", ...}` in JSON.

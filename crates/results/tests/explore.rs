@@ -45,7 +45,7 @@ fn process(sizes: PageSizes, mode: HugePageMode) -> ProcessView {
         devices: Vec::new(),
         remote_share: None,
         cpus_by_node: [(NodeId(0), CpuSet::from_iter([CpuId(0)]))].into(),
-        available_by_node: Default::default(),
+        room_by_node: Default::default(),
         numa_balancing: None,
         transparent_huge_pages: Some(mode),
         unseen: vec![Unseen::SumsByMapping { pages: 12 }],
@@ -80,7 +80,7 @@ fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not
 
 #[test]
 fn allocations_that_go_elsewhere_now_are_wrong() {
-    let mut busy = node(1, 5 * GIB);
+    let mut busy = NodeView { page_cache_bytes: GIB, ..node(1, 5 * GIB) };
     busy.rates = Some(Counters { hit: 9000.0, foreign: 1000.0, ..Counters::default() });
     let found = lead(&of_nodes(vec![busy.clone()]));
     assert!(found[0].contains("| sysctl vm.zone_reclaim_mode=1"), "{found:?}");

@@ -30,6 +30,7 @@ impl Machine {
     /// | `distance-diagonal` | error | a node is not at 10 from itself |
     /// | `distance-local-remote` | warning | another node at 10 |
     /// | `distance-asymmetric` | warning | the two directions differ |
+    /// | `free-exceeds-memory` | warning | a node has more free memory than memory |
     /// | `range-overlap` | error | two ranges share addresses; a warning if none is RAM |
     /// | `range-empty` | warning | a range of length 0 |
     /// | `range-end` | error | a range ends beyond 64 bits |

@@ -102,6 +102,20 @@ fn overlapping_ranges_are_found_even_behind_a_short_one() {
 }
 
 #[test]
+fn more_free_memory_than_memory_is_found_unless_the_memory_is_unknown() {
+    let free = |free: u64, memory_unknown| {
+        codes(|machine| {
+            let node = &mut machine.nodes[0];
+            (node.free_bytes, node.memory_unknown) =
+                (Some(node.memory_bytes + free), memory_unknown);
+        })
+    };
+    assert_eq!(free(0, false), []);
+    assert_eq!(free(1, false), [warning("free-exceeds-memory")]);
+    assert_eq!(free(1, true), []);
+}
+
+#[test]
 fn impossible_ranges_are_found() {
     let empty = codes(|machine| machine.ranges[1].length_bytes = 0);
     assert_eq!(empty, [warning("range-empty")]);

@@ -1,7 +1,7 @@
 //! The threads of a process: their cpus, their affinity, and the memory they touched.
 
 use numalab_host::Root;
-use numalab_host::proc::{Stat, field};
+use numalab_host::proc::{Stat, allowed};
 use numalab_record::explore::{BytesByNode, ThreadView};
 use numalab_topology::{Machine, NodeId};
 
@@ -18,14 +18,13 @@ fn read_one(root: &Root, directory: &str, thread: u32, machine: &Machine) -> Opt
     let stat = Stat::parse(&root.document(&format!("{directory}/stat")).ok()?)?;
     let status = root.document(&format!("{directory}/status")).unwrap_or_default();
     let sched = root.document(&format!("{directory}/sched")).unwrap_or_default();
-    let allowed = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
     Some(ThreadView {
         thread,
         node: machine.cpu(stat.cpu).and_then(|cpu| cpu.node),
         name: stat.name,
         state: stat.state,
         cpu: stat.cpu,
-        allowed: allowed.unwrap_or_default(),
+        allowed: allowed(&status, "Cpus").unwrap_or_default(),
         cpu_ticks: stat.cpu_ticks,
         touched_pages: touched(&sched),
         remote_share: None,

@@ -7,7 +7,9 @@ use numalab_topology::{
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use super::element::{is_infinite, number, os_index, place, positive, set, set_or_empty};
+use super::element::{
+    is_infinite, malformed, number, os_index, place, positive, set, set_or_empty,
+};
 use super::node_memory::{huge_pages, is_memory_side, memory_side_caches};
 use super::{CPU_LESS, FORMAT, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
@@ -133,7 +135,11 @@ impl<'a> Reader<'a> {
 
     fn cpus(&mut self) -> Result<(), ReadError> {
         for element in &self.objects.cpus {
-            self.assembly.cpu(CpuId(os_index(*element)?));
+            let id = CpuId(os_index(*element)?);
+            if self.assembly.has_cpu(id) {
+                return Err(malformed(*element, &id.to_string(), "each PU once"));
+            }
+            self.assembly.cpu(id);
         }
         if self.objects.cpus.is_empty() {
             let what = "`PU` object";
@@ -146,11 +152,15 @@ impl<'a> Reader<'a> {
     /// node with the smallest number: the others are additional memory at the same place.
     fn nodes(&mut self) -> Result<(), ReadError> {
         let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
+        let mut seen = BTreeSet::new();
         // hwloc leaves out the size of a node without memory; without any, it knew none.
         let has_size = |node: &Element<'_, '_>| node.has_attribute("local_memory");
         let has_sizes = self.objects.nodes.iter().any(has_size);
         for element in self.objects.nodes.clone() {
             let id = NodeId(os_index(element)?);
+            if !seen.insert(id) {
+                return Err(malformed(element, &id.to_string(), "each NUMANode once"));
+            }
             let node = self.assembly.node(id);
             if let Some(bytes) = element.attribute("local_memory") {
                 node.memory_bytes = number(element, "local_memory", bytes)?;
@@ -169,13 +179,19 @@ impl<'a> Reader<'a> {
             return self.only_node();
         }
         sets.sort();
-        let mut placed = BTreeSet::new();
+        let mut placed = CpuSet::new();
         for (_, node, set) in sets {
             for cpu in set.iter() {
                 if self.assembly.has_cpu(cpu) && placed.insert(cpu) {
                     self.assembly.cpu(cpu).node = Some(node);
                 }
             }
+        }
+        let all: CpuSet = self.assembly.cpu_ids().collect();
+        let homeless = all.difference(&placed);
+        if !homeless.is_empty() {
+            let message = format!("cpus {homeless} are in no node");
+            self.findings.warning("cpu-without-node", "NUMANode objects".to_owned(), message);
         }
         Ok(())
     }

@@ -9,8 +9,12 @@ use crate::size::parse_reported;
 
 /// The highest level of caches in any machine.
 const MOST_LEVELS: u8 = 9;
-/// The largest odd factor in the size of a core's cache: 11 in 1.375 MiB, 15 leaves room.
-const MOST_ODD: u64 = 15;
+/// The largest odd factors in the sizes of caches of levels 1 and 2: 3 in 48 KiB, 5 in 1.25 MiB. A sum
+/// over different cores seldom has one as small.
+const MOST_ODD: [u64; 2] = [3, 5];
+/// The sizes in MiB of an L3 of AMD's processors, which have several of them: of two different ones,
+/// such as 16 and 8, the sum is also that of two equal ones.
+const AMD_L3_MIB: [u64; 10] = [2, 4, 5, 6, 8, 16, 32, 48, 96, 128];
 const KIB: u64 = 1 << 10;
 
 /// A line such as `L3 cache: 512 MiB (16 instances)`.
@@ -64,7 +68,8 @@ impl CacheLine {
 
     /// Returns the size of each of several equal instances: the roundest number of KiB that the
     /// sum allows. `None` if there is none, so that the instances differ.
-    pub(super) fn bytes_of_each(&self, instances: u64) -> Option<u64> {
+    pub(super) fn bytes_of_each(&self, instances: usize, is_amd: bool) -> Option<u64> {
+        let instances = u64::try_from(instances).unwrap_or(0);
         let Some(error) = self.sum_error else { return Some(self.bytes) };
         let all = instances.checked_mul(KIB)?;
         let (least, most) = (self.bytes.saturating_sub(error), self.bytes.checked_add(error)?);
@@ -72,6 +77,13 @@ impl CacheLine {
         let rounded = |zeros: u32| most >> zeros << zeros;
         let kibibytes = (0..u64::BITS).rev().map(rounded).find(|&size| size >= least)?;
         let odd = kibibytes >> kibibytes.trailing_zeros();
-        (self.level > 2 || odd <= MOST_ODD).then_some(kibibytes * KIB)
+        let is_usual = match self.level {
+            level @ 1..=2 => odd <= MOST_ODD[usize::from(level) - 1],
+            3 if is_amd && instances > 1 => {
+                AMD_L3_MIB.iter().any(|mib| (least..=most).contains(&(mib * KIB)))
+            }
+            _ => true,
+        };
+        is_usual.then_some(kibibytes * KIB)
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn add(
         let known = line.instances.or(l3_groups.filter(|_| line.level == 3));
         let assumed = || usual_instances(lines, line.level, cores.len(), machine);
         let instances = known.or_else(assumed).filter(|&instances| instances > 0);
-        match instances_of(line, lines.models.len(), instances, cores.len()) {
+        match instances_of(line, lines, instances, cores.len()) {
             Ok((instances, bytes)) => divide(line, bytes, instances, cores, machine),
             Err(message) => findings.warning("caches-unknown", line.name.clone(), message),
         }
@@ -28,13 +28,13 @@ pub(super) fn add(
 /// Returns the number of instances of a line's cache and the size of each, or why it is unknown.
 fn instances_of(
     line: &CacheLine,
-    models: usize,
+    lines: &Lines,
     instances: Option<usize>,
     cores: usize,
 ) -> Result<(usize, u64), String> {
     let left_out = |why: &str| format!("{why}: it is left out (`lscpu -e` lists each)");
-    if models > 1 && line.level < 3 {
-        return Err(left_out("is a sum over cores of several models"));
+    if lines.cores_differ() && line.level < 3 {
+        return Err(left_out("is a sum over cores of several kinds"));
     }
     let instances = instances.ok_or_else(|| {
         left_out("has no number of instances, as lscpu of util-linux 2.37 and later prints it")
@@ -42,8 +42,9 @@ fn instances_of(
     if !cores.is_multiple_of(instances) {
         return Err(format!("{instances} instances do not divide {cores} cores"));
     }
-    let bytes = line.bytes_of_each(u64::try_from(instances).unwrap_or(0)).ok_or_else(|| {
-        let sum = format!("the sum is not {instances} times one size, so the instances differ");
+    let bytes = line.bytes_of_each(instances, lines.is_amd()).ok_or_else(|| {
+        let sum =
+            format!("the sum is not {instances} times one usual size: the instances may differ");
         left_out(&sum)
     })?;
     Ok((instances, bytes))

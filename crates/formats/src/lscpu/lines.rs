@@ -116,6 +116,20 @@ impl Lines {
         Ok(())
     }
 
+    /// Reports whether cores differ: by their models, or by their first caches.
+    pub(super) fn cores_differ(&self) -> bool {
+        let differ = |line: &CacheLine| match line.instances.filter(|_| line.level == 1) {
+            Some(instances) => line.bytes_of_each(instances, false).is_none(),
+            None => false,
+        };
+        self.models.len() > 1 || self.caches.iter().any(differ)
+    }
+
+    /// Reports whether the processor is AMD's, or Hygon's, which are alike.
+    pub(super) fn is_amd(&self) -> bool {
+        ["AuthenticAMD", "HygonGenuine"].contains(&self.vendor.as_str())
+    }
+
     /// Returns the number of threads of all cores, if the number per core is that of every core.
     pub(super) fn threads_of_all(&self) -> Option<usize> {
         let cores = self.cores_per_package?.checked_mul(self.packages?)?;

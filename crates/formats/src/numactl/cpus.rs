@@ -41,6 +41,11 @@ impl Lists {
         self.0.keys().copied().collect()
     }
 
+    /// Returns true if no list has a cpu.
+    pub(super) fn are_empty(&self) -> bool {
+        self.0.values().all(|list| list.words.is_empty())
+    }
+
     /// Returns the cpus below the largest one that no list has, and the length of the longest line, if
     /// several have it, or one less for a space: a pager or a window may have cut them.
     pub(super) fn cut(&self) -> Option<(CpuSet, usize)> {

@@ -4,11 +4,20 @@
 const FEWEST_LINES: usize = 3;
 
 /// Removes the beginning that all lines have, apart from digits that differ, if it looks like that
-/// of a log; returns that of the first line.
+/// of a log, or a host or task that a parallel shell puts before each line; returns that of the first
+/// line.
 pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
     let texts =
         || lines.iter().map(|(_, line)| line.as_str()).filter(|line| !line.trim().is_empty());
     let first = texts().next().filter(|_| texts().count() >= FEWEST_LINES)?;
+    if let Some(label) = label(first).filter(|label| texts().all(|line| is_labelled(line, label))) {
+        let label = label.to_owned();
+        for (_, line) in lines {
+            let rest = line.strip_prefix(&label).unwrap_or_default();
+            *line = rest.strip_prefix(' ').unwrap_or(rest).to_owned();
+        }
+        return Some(label);
+    }
     let common = texts().map(|line| common_characters(first, line)).min()?;
     let shared: String = first.chars().take(common).collect();
     let prefix = shared[..end_of_mark(&shared)?].to_owned();
@@ -17,6 +26,17 @@ pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
         *line = line.chars().skip(length).collect();
     }
     Some(prefix.trim().to_owned())
+}
+
+/// Returns the label that `pdsh`, `clush` or `srun --label` puts before a line: `node17:`, `0:`.
+fn label(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once(':')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    (!name.is_empty() && name.chars().all(is_name)).then(|| &line[..=name.len()])
+}
+
+fn is_labelled(line: &str, label: &str) -> bool {
+    line.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// Returns the number of characters at the beginning of both lines that are the same or are both
@@ -68,6 +88,8 @@ mod tests {
             ("May  1 12:00:00 box numa[12]: ", "May  1 12:00:01 box numa[12]: "),
             ("web-1  | ", "web-1  | "),
             ("[1,0]<stdout>: ", "[1,1]<stdout>: "),
+            ("node17: ", "node17: "),
+            ("0: ", "0: "),
         ] {
             let text = format!("{prefix}node 0 a\n{next}node 1 a\n\n{prefix}node 2 b\n");
             let (found, lines) = stripped(&text);
@@ -84,6 +106,8 @@ mod tests {
             "12:00:00 a\n12:00:00 b\n",
             "  0:  10  21\n  1:  21  10\n  2:  21  10\n",
             "0:0 a\nx\ny\n",
+            "node17: a\nnode18: b\nnode17: c\n",
+            "a:1\na:2\na:3\n",
         ] {
             assert_eq!(stripped(text).0, None, "{text}");
         }

@@ -59,6 +59,20 @@ fn companions(root: &Root, path: &str) -> Vec<String> {
     if path.starts_with("sys/kernel/mm/transparent_hugepage/") && path.ends_with("/enabled") {
         return vec![MIN_FREE.to_owned()];
     }
+    if let Some(of_cpu) = path.strip_suffix("/scaling_governor") {
+        // The governor `performance` sets the preference of processors that choose frequencies.
+        return vec![format!("{of_cpu}/energy_performance_preference")];
+    }
+    if let Some(cpus) = path.strip_suffix("/cpufreq/boost") {
+        // The setting of all processors overwrites that of each (Linux 6.11).
+        let policies = root.numbered(&format!("{cpus}/cpufreq"), "policy").into_iter();
+        return policies.map(|policy| format!("{cpus}/cpufreq/policy{policy}/boost")).collect();
+    }
+    if let Some(cpus) = path.strip_suffix("/smt/control") {
+        // Sibling threads all come back online, those that were taken offline before too.
+        let numbers = root.numbered(cpus, "cpu").into_iter();
+        return numbers.map(|cpu| format!("{cpus}/cpu{cpu}/online")).collect();
+    }
     let sysctl = path.strip_prefix("proc/sys/").unwrap_or_default();
     let group = SYSCTLS.iter().find(|group| group.contains(&sysctl));
     group.map_or_else(Vec::new, |group| {

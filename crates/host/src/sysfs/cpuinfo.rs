@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
 
 use super::cpus::CPU_DIRECTORY;
-use super::reader::Reader;
+use super::reader::{NODE_DIRECTORY, Reader};
 
 const FILE: &str = "proc/cpuinfo";
 
@@ -53,8 +53,12 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
         }
         return usable.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect();
     }
+    let nodes = match reader.root.numbered(NODE_DIRECTORY, "node").is_empty() {
+        true => " and nodes",
+        false => "",
+    };
     let message = format!(
-        "no cpu directories: cpus, cores and packages are from {FILE}; caches and nodes are unknown"
+        "no cpu directories: cpus, cores and packages are from {FILE}; caches{nodes} are unknown"
     );
     reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
     cpus(&entries)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
 
 use super::reader::Reader;
-use crate::proc::field;
+use crate::proc::allowed;
 
 pub(super) const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
@@ -106,8 +106,7 @@ fn is_believable(
         // only if no online cpu is in it, or together with the cpus' own files.
         None => {
             let status = reader.root.document("proc/self/status").unwrap_or_default();
-            let mask = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
-            let mask: CpuSet = known(&mask.unwrap_or_default());
+            let mask = known(&allowed(&status, "Cpus").unwrap_or_default());
             if mask.intersection(online).is_empty() {
                 mask
             } else {

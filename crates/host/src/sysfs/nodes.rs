@@ -27,7 +27,8 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
         return vec![only_node(reader, cpus)];
     }
     let online_path = format!("{NODE_DIRECTORY}/online");
-    let online: Option<NodeSet> = reader.list(&online_path);
+    // Copied trees have empty files where a file could not be read.
+    let online: Option<NodeSet> = reader.list(&online_path).filter(|online| !online.is_empty());
     let alone = numbers.len() == 1;
     let nodes: Vec<Node> = numbers
         .into_iter()
@@ -128,6 +129,7 @@ pub(super) fn assign_cpus(
         node.cpus = listed[index].difference(&elsewhere);
     }
     parts.into_values().for_each(|parts| note_parts(reader, &parts));
+    note_local_to_each_other(reader, &listed, nodes, distances);
     if let [node] = nodes {
         adopt(reader, node, cpus);
     }
@@ -139,13 +141,41 @@ pub(super) fn assign_cpus(
     }
 }
 
-/// Reports nodes that are parts of one.
-fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
+/// Reports nodes with cpus of their own that are as near to each other as to themselves.
+fn note_local_to_each_other(
+    reader: &mut Reader<'_>,
+    listed: &[CpuSet],
+    nodes: &[Node],
+    distances: &Distances,
+) {
+    let are_others = |a: usize, b: usize| {
+        a != b && ![a, b].iter().any(|of| listed[*of].is_empty()) && listed[a] != listed[b]
+    };
+    let is_local = |index: &usize| {
+        (0..nodes.len()).any(|other| are_others(*index, other) && distances.is_local(*index, other))
+    };
+    let local: NodeSet = (0..nodes.len()).filter(is_local).map(|index| nodes[index].id).collect();
+    if !local.is_empty() {
+        let message = format!(
+            "nodes {local} are at distance {LOCAL_DISTANCE} from each other, like parts of one node: {}",
+            by_fake(reader)
+        );
+        reader.note("nodes-equally-near", NODE_DIRECTORY, message);
+    }
+}
+
+/// Describes the origin of nodes that are parts of one.
+fn by_fake(reader: &mut Reader<'_>) -> &'static str {
     let command_line = reader.document("proc/cmdline").unwrap_or_default();
-    let by = match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
+    match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
         true => "the kernel option numa=fake created them",
         false => "the kernel option numa=fake creates such nodes",
-    };
+    }
+}
+
+/// Reports nodes that are parts of one.
+fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
+    let by = by_fake(reader);
     let message = format!(
         "nodes {nodes} list the same cpus at distance {LOCAL_DISTANCE} from each other, so these are \
          local to each of them: {by}"

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use numalab_topology::{CpuId, CpuSet, Findings, Id, IdSet, MAX_ID};
+use numalab_topology::{CpuSet, Findings, Id, IdSet};
 
+use crate::proc::mask;
 use crate::root::Root;
 
 pub(super) const NODE_DIRECTORY: &str = "sys/devices/system/node";
@@ -86,7 +87,7 @@ impl<'a> Reader<'a> {
     /// Reads a cpu mask such as `00000000,0000000f`.
     pub(super) fn mask(&mut self, path: &str) -> Option<CpuSet> {
         let text = self.text(path)?;
-        let set = parse_mask(&text);
+        let set = mask(&text);
         if set.is_none() {
             let message = format!(
                 "`{}`: expected a hexadecimal mask such as 00000000,0000000f",
@@ -124,31 +125,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Parses a mask of 32-bit words, most significant first, separated by commas.
-fn parse_mask(text: &str) -> Option<CpuSet> {
-    let mut cpus = CpuSet::new();
-    let mut first_bit = 0;
-    for word in text.rsplit(',') {
-        if word.len() > 8 && text.contains(',') {
-            return None;
-        }
-        for digit in word.bytes().rev() {
-            let digit = char::from(digit).to_digit(16)?;
-            for bit in (0..4).filter(|bit| digit & (1 << bit) != 0) {
-                let cpu = first_bit + bit;
-                if cpu > MAX_ID {
-                    return None;
-                }
-                cpus.insert(CpuId(cpu));
-            }
-            first_bit += 4;
-        }
-        // Words are 32 bits wide even where leading zeros are omitted.
-        first_bit = first_bit.next_multiple_of(32);
-    }
-    Some(cpus)
-}
-
 /// Returns the beginning of a value, short enough to be quoted.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -156,34 +132,4 @@ pub(super) fn shortened(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().take(LONGEST).chain("...".chars()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mask_of_several_words_is_read_from_its_end() {
-        let cpus = parse_mask("00000001,80000003").unwrap();
-        assert_eq!(cpus.to_string(), "0,1,31,32");
-    }
-
-    #[test]
-    fn a_mask_with_a_short_last_word_is_read() {
-        assert_eq!(parse_mask("0,ff").unwrap().to_string(), "0-7");
-        assert_eq!(parse_mask("0").unwrap().len(), 0);
-    }
-
-    #[test]
-    fn text_that_is_not_a_mask_is_refused() {
-        assert_eq!(parse_mask("0x3"), None);
-        assert_eq!(parse_mask("3 4"), None);
-        assert_eq!(parse_mask("000000001,00000000"), None);
-    }
-
-    #[test]
-    fn a_mask_of_megabytes_is_refused() {
-        let text = "f".repeat(1 << 20);
-        assert_eq!(parse_mask(&text), None);
-    }
 }

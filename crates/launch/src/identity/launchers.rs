@@ -32,6 +32,10 @@ pub enum Launcher {
     Alps,
     /// `mpiexec_mpt` of HPE MPT (formerly SGI).
     Mpt,
+    /// `mpirun` of NEC MPI.
+    Nec,
+    /// `HTCondor`, in its parallel universe.
+    Condor,
     /// `poe` of IBM's Parallel Environment.
     Poe,
     /// `mpiexec` of the Ohio Supercomputer Center, for PBS.
@@ -61,6 +65,8 @@ impl fmt::Display for Launcher {
             Self::Slurm => "srun",
             Self::Alps => "ALPS",
             Self::Mpt => "HPE MPT's mpiexec_mpt",
+            Self::Nec => "NEC MPI's mpirun",
+            Self::Condor => "HTCondor",
             Self::Poe => "poe",
             Self::OscMpiexec => "OSC mpiexec",
             Self::Blaunch => "blaunch",
@@ -148,7 +154,7 @@ pub(super) const JSRUN: Variables = Variables {
 };
 
 /// Launchers that can run inside another one's step come before those that cannot.
-pub(super) const BEFORE_SLURM: [Variables; 8] = [
+pub(super) const BEFORE_SLURM: [Variables; 9] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
     Variables {
         size: Some("HOROVOD_SIZE"),
@@ -184,6 +190,12 @@ pub(super) const BEFORE_SLURM: [Variables; 8] = [
         local_size: &["MPI_LOCALNRANKS"],
         ..usual(Launcher::PlatformMpi, &["MPI_RANKID"])
     },
+    // NEC MPI User's Guide, "Environment Variables". `MPIRANK` alone is often a script's own.
+    Variables {
+        size: Some("MPISIZE"),
+        local_rank: &["MPILOCALRANK"],
+        ..usual(Launcher::Nec, &["MPIRANK", "MPISIZE"])
+    },
     // Hydra of MPICH and Intel MPI; the variable of the local rank distinguishes it from other PMI
     // launchers.
     Variables {
@@ -205,10 +217,20 @@ pub(super) const BEFORE_SLURM: [Variables; 8] = [
 
 /// The launchers with the least information. SLURM sets variables of ALPS, PMI and `PMIx` for its
 /// own tasks.
-pub(super) const AFTER_SLURM: [Variables; 7] = [
-    // Cray's aprun(1).
-    usual(Launcher::Alps, &["ALPS_APP_PE"]),
-    usual(Launcher::Mpt, &["MPT_MPI_RANK"]),
+pub(super) const AFTER_SLURM: [Variables; 9] = [
+    // Cray's aprun(1); the rest is from its PMI, for programs that use it.
+    Variables {
+        size: Some("PMI_SIZE"),
+        local_rank: &["PMI_LOCAL_RANK"],
+        local_size: &["PMI_LOCAL_SIZE"],
+        ..usual(Launcher::Alps, &["ALPS_APP_PE"])
+    },
+    Variables { local_rank: &["MPT_LRANK"], ..usual(Launcher::Mpt, &["MPT_MPI_RANK"]) },
+    // MVAPICH 1 (`mpirun_rsh.c`); SLURM's plugin for it sets them too.
+    Variables {
+        size: Some("MPIRUN_NPROCS"),
+        ..usual(Launcher::Mvapich, &["MPIRUN_RANK", "MPIRUN_NPROCS"])
+    },
     usual(Launcher::Poe, &["MP_CHILD"]),
     usual(Launcher::OscMpiexec, &["MPIEXEC_RANK"]),
     // PMI 1 and 2 of any process manager; Cray's also sets the local numbers.
@@ -225,5 +247,11 @@ pub(super) const AFTER_SLURM: [Variables; 7] = [
     Variables {
         local_rank: &["PMIX_LOCAL_RANK", "PLE_RANK_ON_NODE"],
         ..usual(Launcher::Pmix, &["PMIX_RANK"])
+    },
+    // HTCondor manual, "Parallel Applications": a process for each slot. Scripts of other universes set
+    // one of them as the number of a job.
+    Variables {
+        size: Some("_CONDOR_NPROCS"),
+        ..usual(Launcher::Condor, &["_CONDOR_PROCNO", "_CONDOR_NPROCS"])
     },
 ];

@@ -20,10 +20,10 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if step.is_none() && rank == 0 {
         return Ok(None);
     }
-    let size = match number(look, launcher, "SLURM_STEP_NUM_TASKS")? {
-        Some(size) => Some(size),
-        None => number(look, launcher, "SLURM_NTASKS")?,
-    };
+    // The last one is the name before SLURM 2.2.
+    let names = ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"];
+    let named = names.into_iter().find(|name| look(name).is_some());
+    let size = named.map_or(Ok(None), |name| number(look, launcher, name))?;
     // In a heterogeneous job ranks count through all components, sizes and hosts need not.
     let is_of_parts = ["SLURM_HET_SIZE", "SLURM_PACK_SIZE"].iter().any(|name| look(name).is_some());
     let size = size.filter(|&(_, size)| !is_of_parts || rank < size);

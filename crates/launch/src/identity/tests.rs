@@ -59,6 +59,14 @@ const LAUNCHERS: &[(&str, Known)] = &[
         (Launcher::PlatformMpi, 2, Some(8), Some(1), Some(4)),
     ),
     ("MPT_MPI_RANK=3", (Launcher::Mpt, 3, None, None, None)),
+    ("MPT_MPI_RANK=3 MPT_LRANK=1", (Launcher::Mpt, 3, None, Some(1), None)),
+    (
+        "MPIUNIVERSE=0 MPIRANK=3 MPISIZE=8 MPINODEID=0 MPIVEID=1",
+        (Launcher::Nec, 3, Some(8), None, None),
+    ),
+    ("MPIRANK=3 MPISIZE=8 MPILOCALRANK=1", (Launcher::Nec, 3, Some(8), Some(1), None)),
+    ("MPIRUN_RANK=3 MPIRUN_NPROCS=8", (Launcher::Mvapich, 3, Some(8), None, None)),
+    ("_CONDOR_PROCNO=3 _CONDOR_NPROCS=8", (Launcher::Condor, 3, Some(8), None, None)),
     ("MP_CHILD=3", (Launcher::Poe, 3, None, None, None)),
     ("MPIEXEC_RANK=3", (Launcher::OscMpiexec, 3, None, None, None)),
     (
@@ -91,6 +99,14 @@ const LAUNCHERS: &[(&str, Known)] = &[
         (Launcher::Jsrun, 3, Some(8), Some(1), Some(4)),
     ),
     ("ALPS_APP_PE=3 ALPS_APP_DEPTH=1", (Launcher::Alps, 3, None, None, None)),
+    (
+        "ALPS_APP_PE=3 PMI_RANK=3 PMI_SIZE=8 PMI_LOCAL_RANK=1 PMI_LOCAL_SIZE=4",
+        (Launcher::Alps, 3, Some(8), Some(1), Some(4)),
+    ),
+    (
+        "SLURM_STEPID=0 SLURM_PROCID=5 SLURM_NPROCS=8 SLURM_LOCALID=1",
+        (Launcher::Slurm, 5, Some(8), Some(1), None),
+    ),
     (
         "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none",
         (Launcher::Torchrun, 3, Some(8), Some(1), Some(4)),
@@ -142,6 +158,8 @@ fn numbers_of_independent_jobs_are_not_ranks() {
         "SLURM_ARRAY_TASK_ID=3",
         "PBS_ARRAY_INDEX=3",
         "LSB_JOBINDEX=3",
+        "_CONDOR_PROCNO=3",
+        "MPIRANK=3",
     ] {
         assert_eq!(known(index), None, "{index}");
     }

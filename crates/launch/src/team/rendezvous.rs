@@ -178,6 +178,8 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         | Launcher::PlatformMpi
         | Launcher::Mvapich
         | Launcher::Mpt
+        | Launcher::Nec
+        | Launcher::Condor
         | Launcher::Poe
         | Launcher::OscMpiexec
         | Launcher::Pytorch

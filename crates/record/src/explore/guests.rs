@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::{BytesByNode, Unseen};
+use super::{BytesByNode, RoomByNode, Unseen};
 
 /// The guests of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct GuestsView {
     pub guests: Vec<GuestView>,
     /// The cpus of each node of the host.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
+    /// The memory of each node of the host; empty if it is unknown.
+    #[serde(default)]
+    pub room_by_node: RoomByNode,
     /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }

@@ -39,8 +39,11 @@ pub struct NodeView {
     pub total_bytes: u64,
     /// Free bytes.
     pub free_bytes: u64,
-    /// Bytes of page cache.
+    /// Bytes of page cache, shared memory included.
     pub page_cache_bytes: u64,
+    /// Bytes of shared memory (tmpfs, System V), which cannot be freed.
+    #[serde(default)]
+    pub shared_bytes: u64,
     /// Bytes of anonymous memory.
     pub anonymous_bytes: u64,
     /// Anonymous bytes in transparent huge pages.
@@ -66,10 +69,11 @@ pub struct NodeView {
 }
 
 impl NodeView {
-    /// Returns the bytes that are free or can be freed at once: page cache and reclaimable slab.
+    /// Returns the bytes that are free or can be freed at once: page cache other than shared memory,
+    /// and reclaimable slab.
     pub fn available_bytes(&self) -> u64 {
         self.free_bytes
-            .saturating_add(self.page_cache_bytes)
+            .saturating_add(self.page_cache_bytes.saturating_sub(self.shared_bytes))
             .saturating_add(self.slab_reclaimable_bytes)
     }
 }

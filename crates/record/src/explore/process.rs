@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::{BytesByNode, DeviceUse, Unseen};
+use super::{BytesByNode, DeviceUse, RoomByNode, Unseen};
 
 /// A process: where its memory is and where its threads run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +35,9 @@ pub struct ProcessView {
     pub devices: Vec<DeviceUse>,
     /// The cpus of each node.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
-    /// The share of each node's memory that is free or can be reclaimed, 0 to 1.
-    pub available_by_node: BTreeMap<NodeId, f64>,
+    /// The memory of each node of the machine; empty if it is unknown.
+    #[serde(default)]
+    pub room_by_node: RoomByNode,
     /// True if the kernel balances memory between nodes; `None` if it cannot.
     pub numa_balancing: Option<bool>,
     /// The kernel's mode for transparent huge pages; `None` on a kernel without them.

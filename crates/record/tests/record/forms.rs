@@ -117,9 +117,14 @@ fn guests_and_ranks_are_listed_by_node_with_unknown_values_as_null() {
     let view = View::Guests(GuestsView {
         guests: vec![guest],
         cpus_by_node: BTreeMap::from([(NodeId(0), cpus("0,2"))]),
+        room_by_node: BTreeMap::from([(
+            NodeId(0),
+            NodeRoom { total_bytes: 9, available_bytes: 4 },
+        )]),
         unseen: vec![Unseen::NodesOfDomains],
     });
     let expected = json!({"explore": "guests", "cpus_by_node": {"0": "0,2"},
+        "room_by_node": {"0": {"total_bytes": 9, "available_bytes": 4}},
         "unseen": [{"kind": "nodes-of-domains"}],
         "guests": [{"hypervisor": "qemu", "name": "g", "number": 7, "remote_share": null,
             "control": null, "bytes_by_node": {"1": 5},

@@ -14,12 +14,14 @@ mod load;
 mod machine;
 mod path;
 mod predict;
+mod room;
 mod spread;
 mod trial;
 mod waits;
 
 pub use candidate::Candidate;
 pub use candidates::{candidates, candidates_unprofiled};
+pub(crate) use commands::place_file;
 pub use commands::{ToolCommand, commands};
 pub use machine::{CostsKnown, CpuPlace, KernelNow, MachineCosts, cpu_list, node_list};
 pub use predict::{Prediction, predict};
@@ -100,6 +102,11 @@ impl AdvisedOption {
         Self { candidate, predicted, measured: None, untried: None, commands: Vec::new() }
     }
 
+    /// Returns `true` if its nodes have too little room for the program's memory.
+    pub fn lacks_room(&self) -> bool {
+        matches!(self.untried, Some(Untried::NoRoom { .. }))
+    }
+
     /// Returns the predicted change, to sort options by; options without a prediction come last.
     fn expected_percent(&self) -> f64 {
         self.predicted.map_or(f64::INFINITY, |predicted| predicted.change_percent)
@@ -129,7 +136,8 @@ impl Advice {
     ) -> Self {
         let option = |candidate: Candidate| {
             let predicted = predict(&candidate, program, &machine);
-            AdvisedOption::new(candidate, predicted)
+            let untried = room::lacking(&candidate, program, &machine);
+            AdvisedOption { untried, ..AdvisedOption::new(candidate, predicted) }
         };
         let found = candidates(program, &machine).into_iter().map(option);
         let mut options: Vec<AdvisedOption> = found.collect();
@@ -166,9 +174,11 @@ impl Advice {
         Self { command, machine, place, profile, metric, trials, options }
     }
 
-    /// Returns the options predicted to be worthwhile, best first.
+    /// Returns the options predicted to be worthwhile, best first, of those whose memory fits.
     pub fn promising(&self) -> impl Iterator<Item = &AdvisedOption> {
-        self.options.iter().filter(|option| option.predicted.is_some_and(Prediction::is_gain))
+        let fits = |option: &&AdvisedOption| !option.lacks_room();
+        let gains = |option: &&AdvisedOption| option.predicted.is_some_and(Prediction::is_gain);
+        self.options.iter().filter(fits).filter(gains)
     }
 
     /// Returns `true` if the program waits for memory too little for any placement to matter.
@@ -184,7 +194,7 @@ impl Advice {
             Some(predicted) => predicted.is_likely_gain(),
             None => !self.hardly_waits(),
         };
-        let open = move || self.options.iter().filter(is_open);
+        let open = move || self.options.iter().filter(is_open).filter(|of| !of.lacks_room());
         let is_again = move |at: usize, option: &AdvisedOption| {
             open().take(at).any(|before| before.is_bound_alike(option))
         };

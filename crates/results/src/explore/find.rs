@@ -6,6 +6,7 @@ mod heap;
 mod nodes;
 mod process;
 mod ranks;
+mod room;
 
 pub use expect::{Expectation, Unmet, unmet};
 pub use guests::GuestProblem;
@@ -58,16 +59,77 @@ pub struct Advice {
     /// The remedy, if there is one.
     #[serde(skip)]
     pub remedy: Option<Remedy>,
+    /// The reason why the usual remedy does not apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<Obstacle>,
 }
 
 impl Advice {
     fn wrong(problem: Problem, remedy: Remedy) -> Self {
-        Self { weight: Weight::Wrong, problem, remedy: Some(remedy) }
+        Self::wrong_if(problem, Ok(remedy))
+    }
+
+    fn wrong_if(problem: Problem, remedy: Result<Remedy, Obstacle>) -> Self {
+        Self { weight: Weight::Wrong, ..Self::note_if(problem, remedy) }
     }
 
     fn note(problem: Problem, remedy: impl Into<Option<Remedy>>) -> Self {
-        Self { weight: Weight::Note, problem, remedy: remedy.into() }
+        Self { weight: Weight::Note, problem, remedy: remedy.into(), obstacle: None }
     }
+
+    fn note_if(problem: Problem, remedy: Result<Remedy, Obstacle>) -> Self {
+        match remedy {
+            Ok(remedy) => Self::note(problem, remedy),
+            Err(obstacle) => Self { obstacle: Some(obstacle), ..Self::note(problem, None) },
+        }
+    }
+}
+
+/// The reason why the usual remedy does not apply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// Memory does not fit where it should be.
+    NoRoom {
+        /// The nodes where it should be.
+        nodes: NodeSet,
+        /// The memory, in bytes.
+        needed_bytes: u64,
+        /// The memory that the nodes can take, in bytes.
+        left_bytes: u64,
+    },
+    /// The nodes on which the memory should be have none.
+    NoMemory {
+        /// The nodes.
+        nodes: NodeSet,
+    },
+    /// The memory is shared with other processes, and has a separate remedy.
+    OfSegment {
+        /// The name of the shared memory.
+        segment: String,
+    },
+    /// The node has fewer cpus than would run there.
+    FewCpus {
+        /// The node.
+        node: NodeId,
+        /// Its cpus.
+        cpus: usize,
+        /// The virtual cpus that would run there.
+        vcpus: usize,
+    },
+    /// The node has little page cache to reclaim.
+    LittleCache {
+        /// The node.
+        node: NodeId,
+        /// Its page cache and reclaimable slabs, in bytes.
+        cache_bytes: u64,
+    },
+    /// The only memory with room is on a node without cpus: a device's, or a slower tier.
+    WithoutCpus {
+        /// The node.
+        node: NodeId,
+    },
 }
 
 /// The severity of a problem.
@@ -140,6 +202,15 @@ pub enum Remedy {
         nodes: NodeSet,
         /// The name of the segment.
         segment: String,
+        /// Its size in memory.
+        bytes: u64,
+    },
+    /// Have a file read into the page cache again, on these nodes.
+    PlaceFile {
+        /// The nodes to read it to; pages are interleaved over several.
+        nodes: NodeSet,
+        /// The file's path.
+        file: String,
         /// The program's command.
         command: String,
     },

@@ -43,6 +43,7 @@ fn node(id: u32, tier: Option<u32>) -> NodeView {
         total_bytes: 10 * GIB,
         free_bytes: 4 * GIB,
         page_cache_bytes: GIB,
+        shared_bytes: 0,
         anonymous_bytes: 3 * GIB,
         transparent_huge_bytes: 512 * MIB,
         slab_bytes: 100 * MIB,
@@ -155,7 +156,8 @@ fn guests(guests: Vec<GuestView>) -> View {
         Unseen::VcpuThreads { guest: "web".to_owned() },
         Unseen::NodesOfDomains,
     ];
-    View::Guests(GuestsView { guests, cpus_by_node: cpus_by_node(), unseen })
+    let cpus_by_node = cpus_by_node();
+    View::Guests(GuestsView { guests, cpus_by_node, unseen, ..GuestsView::default() })
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_record::explore::{
-    BytesByNode, GuestMemory, GuestView, GuestsView, HeapSource, HeapView, Hypervisor, VcpuView,
-    View,
+    BytesByNode, GuestMemory, GuestView, GuestsView, HeapSource, HeapView, Hypervisor, NodeRoom,
+    VcpuView, View,
 };
 use numalab_results::explore::{
-    Expectation, ExploreFinding, Explored, GuestProblem, Place, Problem, Remedy, Unmet, unmet,
+    Expectation, ExploreFinding, Explored, GuestProblem, Obstacle, Place, Problem, Remedy, Unmet,
+    unmet,
 };
 use numalab_topology::{CpuSet, NodeId, NodeSet};
 
@@ -46,7 +47,7 @@ fn guest(hypervisor: Hypervisor, number: u32, vcpus: Vec<VcpuView>) -> GuestView
 
 fn view(guests: Vec<GuestView>) -> GuestsView {
     let cpus_by_node = BTreeMap::from([(NodeId(0), cpus("0-1")), (NodeId(1), cpus("2-3"))]);
-    GuestsView { guests, cpus_by_node, unseen: Vec::new() }
+    GuestsView { guests, cpus_by_node, ..GuestsView::default() }
 }
 
 fn found(guest: GuestView) -> Vec<ExploreFinding> {
@@ -92,13 +93,42 @@ fn one_thread_apart_goes_home_alone_and_several_with_all_of_the_guest() {
 }
 
 #[test]
+fn guests_are_not_sent_to_nodes_with_fewer_cpus_or_too_little_room() {
+    let large: Vec<VcpuView> = (0..3).map(|index| vcpu(index, 0.9)).collect();
+    let obstacle = |guest| found(guest).pop().and_then(|finding| finding.what.obstacle);
+    let few = Some(Obstacle::FewCpus { node: NodeId(0), cpus: 2, vcpus: 3 });
+    assert_eq!(obstacle(guest(Hypervisor::Qemu, 7, large.clone())), few);
+    assert_eq!(obstacle(guest(Hypervisor::Xen, 7, large.clone())), few);
+    let control = Some("/run/vm.sock".to_owned());
+    assert_eq!(obstacle(GuestView { control, ..guest(Hypervisor::Qemu, 7, large) }), few);
+    let slow = GuestView {
+        bytes_by_node: bytes(&[(4, 90), (1, 10)]),
+        ..guest(Hypervisor::Qemu, 7, vec![vcpu(0, 0.9)])
+    };
+    let room = NodeRoom { total_bytes: 1000, available_bytes: 100 };
+    let of = GuestsView { room_by_node: [(NodeId(1), room)].into(), ..view(vec![slow]) };
+    let nodes = NodeSet::from_iter([NodeId(1)]);
+    let obstacle = Obstacle::NoRoom { nodes, needed_bytes: 90, left_bytes: 60 };
+    assert_eq!(Explored::of(View::Guests(of)).findings[0].what.obstacle, Some(obstacle));
+}
+
+#[test]
+fn a_guest_with_memory_spread_evenly_is_in_no_wrong_place() {
+    let spread = GuestView {
+        bytes_by_node: bytes(&[(0, 50), (1, 50), (2, 50), (3, 50)]),
+        ..guest(Hypervisor::Qemu, 7, vec![vcpu(0, 0.75)])
+    };
+    assert_eq!(found(spread), []);
+}
+
+#[test]
 fn memory_on_a_node_without_cpus_is_moved_to_the_guest() {
     let slow = GuestView {
         bytes_by_node: bytes(&[(4, 90), (1, 10)]),
         ..guest(Hypervisor::Qemu, 7, vec![vcpu(0, 0.9)])
     };
     let from = NodeSet::from_iter([NodeId(4)]);
-    assert_eq!(remedy(slow), Some(Remedy::MovePages { process: 7, from, to: None }));
+    assert_eq!(remedy(slow), Some(Remedy::MovePages { process: 7, from, to: Some(NodeId(1)) }));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use numalab_record::explore::{Counters, NodeView, NodesView, View, ZoneView};
 use numalab_results::explore::{
-    ExploreFinding, Explored, NodesProblem, Place, Problem, Remedy, UnusedPool, Weight,
+    ExploreFinding, Explored, NodesProblem, Obstacle, Place, Problem, Remedy, UnusedPool, Weight,
 };
-use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId};
+use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId, NodeSet};
 
 const MIB: u64 = 1 << 20;
 const TOTAL: u64 = 1000 * MIB;
@@ -71,7 +71,33 @@ fn memory_that_the_kernel_can_free_at_once_is_available() {
     let cached = NodeView { page_cache_bytes: 2 * MIB, ..node(0, 37) };
     assert_eq!(problems(vec![cached.clone(), node(1, 900)]).len(), 1);
     let slab = NodeView { slab_reclaimable_bytes: MIB, slab_bytes: 700 * MIB, ..cached };
-    assert_eq!(problems(vec![slab, node(1, 900)]), [], "40 MiB in all");
+    assert_eq!(problems(vec![slab.clone(), node(1, 900)]), [], "40 MiB in all");
+    let shared = NodeView { page_cache_bytes: 500 * MIB, shared_bytes: 499 * MIB, ..slab };
+    assert_eq!(problems(vec![shared, node(1, 900)]).len(), 1, "tmpfs stays");
+}
+
+#[test]
+fn programs_are_not_sent_to_memory_without_cpus() {
+    let slow = |id, free| NodeView { cpus: CpuSet::new(), ..node(id, free) };
+    let other = found(vec![node(0, 39), node(1, 200), slow(2, 900)]);
+    let remedy = Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(1) };
+    assert_eq!(other[0].what.remedy, Some(remedy), "node 2 has more room, but no cpus");
+    let only = found(vec![node(0, 39), slow(2, 900)]);
+    let obstacle = Obstacle::WithoutCpus { node: NodeId(2) };
+    assert_eq!((&only[0].what.remedy, &only[0].what.obstacle), (&None, &Some(obstacle)));
+}
+
+#[test]
+fn huge_pages_are_not_reserved_where_they_do_not_fit() {
+    let with = |id, free, total| NodeView {
+        huge_pages: vec![pool(2 * MIB, total, total)],
+        ..node(id, free)
+    };
+    let found = found(vec![with(0, 500, 7), with(1, 46, 0)]);
+    assert_eq!(found[0].what.remedy, None);
+    let nodes = NodeSet::from_iter([NodeId(1)]);
+    let obstacle = Obstacle::NoRoom { nodes, needed_bytes: 8 * MIB, left_bytes: 6 * MIB };
+    assert_eq!(found[0].what.obstacle, Some(obstacle));
 }
 
 #[test]
@@ -109,8 +135,12 @@ fn pool(page_bytes: u64, total: u64, free: u64) -> HugePagePool {
 #[test]
 fn unused_reserved_pages_are_the_remedy_for_allocations_elsewhere() {
     let pages = |huge_pages| NodeView { huge_pages, ..with_rates(100.0, 900.0) };
-    let used = found(vec![pages(vec![pool(2 * MIB, 8, 0)])]);
-    assert_eq!(used[0].what.remedy, Some(Remedy::ReclaimOnNode));
+    let used = |page_cache_bytes| {
+        found(vec![NodeView { page_cache_bytes, ..pages(vec![pool(2 * MIB, 8, 0)]) }]).remove(0)
+    };
+    assert_eq!(used(10 * MIB).what.remedy, Some(Remedy::ReclaimOnNode));
+    let little = Obstacle::LittleCache { node: NodeId(0), cache_bytes: 9 * MIB };
+    assert_eq!(used(9 * MIB).what.obstacle, Some(little));
     let unused = found(vec![pages(vec![pool(1 << 30, 2, 0), pool(2 * MIB, 8, 3)])]);
     let NodesProblem::AllocationsElsewhere { unused_pool, .. } = (match &unused[0].what.problem {
         Problem::Nodes(problem) => problem.clone(),

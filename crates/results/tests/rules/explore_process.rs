@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_record::explore::{
-    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, PageSizes, ProcessView,
-    ThreadView, View,
+    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, NodeRoom, PageSizes,
+    ProcessView, RoomByNode, ThreadView, View,
 };
 use numalab_results::explore::{
-    Expectation, ExploreFinding, Explored, Place, Problem, ProcessProblem, Remedy, Touched, Unmet,
-    Weight, unmet,
+    Expectation, ExploreFinding, Explored, Obstacle, Place, Problem, ProcessProblem, Remedy,
+    Touched, Unmet, Weight, unmet,
 };
 use numalab_topology::{CpuId, CpuSet, DeviceKind, NodeId, NodeSet};
 
@@ -20,6 +20,12 @@ fn cpus(list: &str) -> CpuSet {
 
 fn bytes(of: &[(u32, u64)]) -> BytesByNode {
     of.iter().map(|&(node, bytes)| (NodeId(node), bytes)).collect()
+}
+
+/// Returns nodes of 1,000 MiB with this much left on each.
+fn room(left_mib: &[u64]) -> RoomByNode {
+    let node = |left: &u64| NodeRoom { total_bytes: 1000 * MIB, available_bytes: left * MIB };
+    (0..).map(NodeId).zip(left_mib.iter().map(node)).collect()
 }
 
 fn thread(number: u32, node: u32, allowed: &str, remote_share: f64) -> ThreadView {
@@ -50,7 +56,7 @@ fn process(threads: Vec<ThreadView>) -> ProcessView {
         remote_share: None,
         devices: Vec::new(),
         cpus_by_node: BTreeMap::from([(NodeId(0), cpus("0-1")), (NodeId(1), cpus("2-3"))]),
-        available_by_node: BTreeMap::new(),
+        room_by_node: RoomByNode::new(),
         numa_balancing: Some(false),
         transparent_huge_pages: None,
         unseen: Vec::new(),
@@ -79,16 +85,16 @@ fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
         page_bytes: 4096,
         transparent_huge_bytes: None,
     };
-    let crowds = |mapping: MappingView, left: [f64; 2]| {
-        let available_by_node = (0..).map(NodeId).zip(left).collect();
+    let crowds = |mapping: MappingView, left_mib: [u64; 2]| {
+        let room_by_node = room(&left_mib);
         let threads = vec![thread(1, 0, "0-1", 0.0)];
-        let view = ProcessView { mappings: vec![mapping], available_by_node, ..process(threads) };
+        let view = ProcessView { mappings: vec![mapping], room_by_node, ..process(threads) };
         let is_so = |problem: &Problem| {
             matches!(problem, Problem::Process(ProcessProblem::SegmentCrowds { .. }))
         };
         found(view).into_iter().find(|finding| is_so(&finding.what.problem))
     };
-    let found = crowds(segment(MappingKind::Shared, "default", 900), [0.002, 0.97]).unwrap();
+    let found = crowds(segment(MappingKind::Shared, "default", 900), [2, 970]).unwrap();
     let (nodes, segment_name) = (NodeSet::from_iter([NodeId(0)]), "/SYSV00000000 (deleted)");
     let roomy = NodeSet::from_iter([NodeId(1)]);
     assert_eq!(
@@ -105,15 +111,15 @@ fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
     let remedy = Remedy::InterleaveSegment {
         nodes: both,
         segment: segment_name.to_owned(),
-        command: "./solver".to_owned(),
+        bytes: 900 * MIB,
     };
     assert_eq!((found.what.remedy, found.evidence), (Some(remedy), vec![Place::Mapping(0x7f00)]));
     for (kind, policy, mib, left) in [
-        (MappingKind::Shared, "default", 900, [0.5, 0.97]),
-        (MappingKind::Shared, "default", 900, [0.002, 0.01]),
-        (MappingKind::Shared, "interleave:0-1", 900, [0.002, 0.97]),
-        (MappingKind::Shared, "default", 1, [0.002, 0.97]),
-        (MappingKind::Anonymous, "default", 900, [0.002, 0.97]),
+        (MappingKind::Shared, "default", 900, [500, 970]),
+        (MappingKind::Shared, "default", 900, [2, 10]),
+        (MappingKind::Shared, "interleave:0-1", 900, [2, 970]),
+        (MappingKind::Shared, "default", 1, [2, 970]),
+        (MappingKind::Anonymous, "default", 900, [2, 970]),
     ] {
         assert_eq!(crowds(segment(kind, policy, mib), left), None, "{kind:?} {policy} {left:?}");
     }
@@ -130,6 +136,105 @@ fn a_lone_thread_that_may_go_home_goes_home_and_one_that_is_tied_gets_its_memory
     let from = NodeSet::from_iter([NodeId(0)]);
     let moved = Remedy::MovePages { process: 42, from, to: Some(NodeId(1)) };
     assert_eq!(tied[0].what.remedy, Some(moved));
+}
+
+#[test]
+fn memory_is_moved_only_to_where_it_fits() {
+    let obstacle = |view| found(view).remove(0).what.obstacle;
+    let no_room = |nodes: &str, needed, left| {
+        let (needed_bytes, left_bytes) = (needed * MIB, left * MIB);
+        Some(Obstacle::NoRoom { nodes: nodes.parse().unwrap(), needed_bytes, left_bytes })
+    };
+    let tied = process(vec![thread(42, 1, "2-3", 1.0)]);
+    let full = ProcessView { room_by_node: room(&[900, 47]), ..tied.clone() };
+    assert_eq!(obstacle(full), no_room("1", 8, 7));
+    let fitting = ProcessView { room_by_node: room(&[900, 48]), ..tied };
+    assert_eq!(obstacle(fitting), None);
+    let threads = vec![thread(1, 0, "0-3", 0.0), thread(2, 1, "0-3", 1.0)];
+    let spread = ProcessView { room_by_node: room(&[40, 40]), ..process(threads) };
+    assert_eq!(obstacle(spread), no_room("0-1", 8, 8), "node 1 has no room for a half");
+}
+
+#[test]
+fn memory_spread_evenly_or_that_cannot_be_local_is_in_no_wrong_place() {
+    let over = |own: &[(u32, u64)]| ProcessView {
+        own_bytes_by_node: bytes(own),
+        ..process(vec![thread(42, 1, "2-3", 0.75)])
+    };
+    let even: Vec<(u32, u64)> = (0..4).map(|node| (node, 8 * MIB)).collect();
+    assert_eq!(found(over(&even)), []);
+    assert_eq!(found(over(&[(0, 54), (1, 46)].map(|(node, of)| (node, of * MIB)))), []);
+    assert_eq!(found(over(&[(0, 55), (1, 45)].map(|(node, of)| (node, of * MIB)))).len(), 1);
+    let mut room_by_node = room(&[900, 0]);
+    room_by_node.insert(NodeId(1), NodeRoom::default());
+    let without = ProcessView { room_by_node, ..process(vec![thread(42, 1, "2-3", 1.0)]) };
+    assert_eq!(found(without), [], "node 1 has no memory");
+}
+
+#[test]
+fn shared_memory_that_is_elsewhere_is_placed_by_itself_and_not_with_the_process() {
+    let segment = MappingView {
+        kind: MappingKind::Shared,
+        file: Some("/dev/shm/db".to_owned()),
+        ..mapping(0x7f00, "default", &[(0, 800 * MIB)])
+    };
+    let view = ProcessView {
+        mappings: vec![segment, mapping(0x8000, "default", &[(0, 200 * MIB)])],
+        own_bytes_by_node: bytes(&[(0, 1000 * MIB)]),
+        ..process(vec![thread(42, 1, "2-3", 1.0)])
+    };
+    let with_room = |left: &[u64]| ProcessView { room_by_node: room(left), ..view.clone() };
+    let only = found(with_room(&[100, 900]));
+    let segment = "/dev/shm/db".to_owned();
+    let both = NodeSet::from_iter([NodeId(0), NodeId(1)]);
+    let remedy = Remedy::InterleaveSegment { nodes: both, segment, bytes: 800 * MIB };
+    assert_eq!(only[0].what.remedy, Some(remedy.clone()));
+    let crowded = found(with_room(&[2, 900]));
+    assert_eq!(
+        crowded[0].what.obstacle,
+        Some(Obstacle::OfSegment { segment: "/dev/shm/db".into() })
+    );
+    assert_eq!(crowded[1].what.remedy, Some(remedy));
+}
+
+#[test]
+fn a_large_file_away_from_all_threads_is_to_be_read_again_where_it_fits() {
+    let file = |on: &[(u32, u64)]| MappingView {
+        kind: MappingKind::File,
+        file: Some("/data/model".to_owned()),
+        own: false,
+        ..mapping(0x7f00, "default", on)
+    };
+    let with = |mapping, left: &[u64]| {
+        let mappings = vec![mapping];
+        let threads = vec![thread(42, 0, "0-1", 0.0)];
+        found(ProcessView { mappings, room_by_node: room(left), ..process(threads) })
+    };
+    let away = with(file(&[(1, 90 * MIB), (0, 10 * MIB)]), &[900, 900]);
+    let (home, nodes) = (NodeId(1), NodeSet::from_iter([NodeId(0)]));
+    let path = "/data/model".to_owned();
+    let problem = ProcessProblem::FileRemote {
+        file: path.clone(),
+        bytes: 100 * MIB,
+        home,
+        share: 0.9,
+        nodes: nodes.clone(),
+    };
+    assert_eq!(away[0].what.problem, Problem::Process(problem));
+    let command = "./solver".to_owned();
+    let remedy = Remedy::PlaceFile { nodes: nodes.clone(), file: path, command };
+    assert_eq!((away[0].what.weight, &away[0].what.remedy), (Weight::Note, &Some(remedy)));
+    let full = with(file(&[(1, 100 * MIB)]), &[139, 900]);
+    let (needed_bytes, left_bytes) = (100 * MIB, 99 * MIB);
+    let obstacle = Obstacle::NoRoom { nodes, needed_bytes, left_bytes };
+    assert_eq!(full[0].what.obstacle, Some(obstacle));
+    assert_eq!(with(file(&[(1, 40 * MIB), (0, 40 * MIB)]), &[900, 900]), [], "half is near");
+    assert_eq!(with(file(&[(1, 63 * MIB)]), &[900, 900]), [], "less than 64 MiB");
+    let gone = MappingView { file: Some("/data/model (deleted)".into()), ..file(&[(1, 90 * MIB)]) };
+    assert_eq!(with(gone, &[900, 900]), []);
+    let library =
+        MappingView { file: Some("/usr/lib/libtorch.so.2".into()), ..file(&[(1, 90 * MIB)]) };
+    assert_eq!(with(library, &[900, 900]), [], "other programs use it");
 }
 
 #[test]

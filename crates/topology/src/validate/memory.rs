@@ -22,6 +22,21 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
         }
     }
     check_overlap(machine, findings);
+    machine.note_free_memory(findings);
+}
+
+impl Machine {
+    /// Adds a warning for each node with more free memory than memory, for readers too which check
+    /// nothing else.
+    pub fn note_free_memory(&self, findings: &mut Findings) {
+        for node in self.nodes.iter().filter(|node| !node.memory_unknown) {
+            if let Some(free) = node.free_bytes.filter(|free| *free > node.memory_bytes) {
+                let (free, all) = (free >> 20, node.memory_bytes >> 20);
+                let message = format!("{free} MiB are free, but it has {all} MiB in all");
+                findings.warning("free-exceeds-memory", format!("node {}", node.id), message);
+            }
+        }
+    }
 }
 
 /// Reports every range that shares addresses with the farthest-reaching one of those before it.

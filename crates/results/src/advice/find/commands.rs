@@ -39,7 +39,13 @@ pub fn commands(
             on_cpus(*spread, cpus, placed.commands(&program), &program)
         }
         Candidate::Balancing { mode } => balancing(*mode, &program),
-        Candidate::PlaceFile { path, nodes, .. } => place_file(path, nodes, &program),
+        Candidate::PlaceFile { path, nodes, .. } => {
+            let [numactl, numalab] = place_file(path, nodes);
+            vec![
+                ("numactl", format!("{numactl}; {program}")),
+                ("numalab", format!("{numalab}; {program}")),
+            ]
+        }
         Candidate::Ranks { options } => ranks(options, words),
         _ => candidate.placement().map_or_else(Vec::new, |placed| placed.commands(&program)),
     };
@@ -105,16 +111,14 @@ fn balancing(mode: u8, program: &str) -> Lines {
     ]
 }
 
-/// Drops the file from the page cache, which `dd` does to the whole of it, and reads it again.
-fn place_file(path: &str, nodes: &[u32], program: &str) -> Lines {
+/// Returns the command lines, by numactl and by numalab, that drop a file from the page cache, which
+/// `dd` does to the whole of it, and read it again to these nodes.
+pub(crate) fn place_file(path: &str, nodes: &[u32]) -> [String; 2] {
     let (path, nodes) = (command_line(&[path.to_owned()]), node_list(nodes));
     let drop = format!("dd if={path} iflag=nocache count=0 status=none");
     let read = format!("cat {path} >/dev/null");
     let bind = format!("numalab bind -q --numa={nodes} --policy interleave");
-    vec![
-        ("numactl", format!("{drop}; numactl --interleave={nodes} {read}; {program}")),
-        ("numalab", format!("{drop}; {bind} -- {read}; {program}")),
-    ]
+    [format!("{drop}; numactl --interleave={nodes} {read}"), format!("{drop}; {bind} -- {read}")]
 }
 
 /// Inserts the options right after the program's name, before all others.

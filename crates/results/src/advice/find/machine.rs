@@ -18,6 +18,9 @@ pub struct MachineCosts {
     pub cpus: Vec<usize>,
     /// True for each node that has memory.
     pub has_memory: Vec<bool>,
+    /// The bytes that each node can take now; empty if that is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_bytes: Vec<u64>,
     /// One entry per cpu.
     pub places: Vec<CpuPlace>,
     /// Latency of a memory access, in ns.

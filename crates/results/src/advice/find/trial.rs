@@ -105,6 +105,15 @@ pub enum Untried {
     NotInKernel(String),
     /// It needs an OpenMP runtime, and this program has none.
     NoOpenMp,
+    /// The program's memory does not fit on a node.
+    NoRoom {
+        /// The node.
+        node: u32,
+        /// The memory that would be there, in bytes.
+        needed_bytes: u64,
+        /// The memory that it can take, in bytes.
+        left_bytes: u64,
+    },
     /// The program failed with it.
     Failed(String),
 }

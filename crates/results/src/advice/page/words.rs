@@ -1,5 +1,7 @@
 //! Candidates and trials in words.
 
+use numalab_page::number::size_words;
+
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, Candidate, Spread, Untried, cpu_list, node_list};
 
@@ -126,11 +128,19 @@ pub(super) fn verdict(option: &AdvisedOption) -> String {
     }
 }
 
-/// Returns the reason why a trial ended early.
+/// Returns the reason why a trial ended early, or why there was none.
 pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<String> {
     let name = what(&option.candidate);
-    if let Some(Untried::Failed(reason)) = &option.untried {
-        return Some(format!("{name} failed: {reason}."));
+    match &option.untried {
+        Some(Untried::Failed(reason)) => return Some(format!("{name} failed: {reason}.")),
+        Some(Untried::NoRoom { node, needed_bytes, left_bytes }) => {
+            return Some(format!(
+                "{name} is left out: node {node} has room for {}, not for {}.",
+                size_words(*left_bytes),
+                size_words(*needed_bytes)
+            ));
+        }
+        _ => {}
     }
     let out = option.measured.as_ref()?.out?;
     let behind = out.behind.and_then(|at| advice.options.get(at));
@@ -149,6 +159,7 @@ fn untried_words(untried: &Untried) -> String {
         Untried::NeedsRoot(_) => "needs root".to_owned(),
         Untried::NotInKernel(setting) => format!("no {setting} here"),
         Untried::NoOpenMp => "OpenMP only".to_owned(),
+        Untried::NoRoom { .. } => "no room".to_owned(),
         Untried::Failed(_) => "failed".to_owned(),
     }
 }

@@ -159,6 +159,7 @@ mod tests {
                 control: None,
             }],
             cpus_by_node: BTreeMap::from([(NodeId(0), cpus([0, 1])), (NodeId(1), cpus([2, 3]))]),
+            room_by_node: BTreeMap::new(),
             unseen: Vec::new(),
         })
     }

@@ -1,11 +1,15 @@
 //! Rules for problems of guest placement.
 
-use numalab_record::explore::{GuestView, GuestsView, Hypervisor, VcpuView, spread};
+use std::collections::BTreeMap;
+
+use numalab_record::explore::{BytesByNode, GuestView, GuestsView, Hypervisor, VcpuView, spread};
 use numalab_topology::{CpuSet, NodeId, NodeSet};
 use serde::Serialize;
 
 use super::process::MOSTLY;
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::process::apart::GAIN;
+use super::room::has_room;
+use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
 use crate::Finding;
 
 /// A problem of a guest's placement. Shares are 0 to 1.
@@ -41,7 +45,10 @@ fn remote_vcpus(view: &GuestsView, guest: &GuestView) -> Option<ExploreFinding> 
     if guest.hypervisor == Hypervisor::Xen && guest.number == 0 {
         return None;
     }
-    let is_remote = |vcpu: &&VcpuView| vcpu.remote_share.is_some_and(|share| share >= MOSTLY);
+    let is_remote = |vcpu: &&VcpuView| {
+        let gains = |share| on_home(guest, vcpu) - (1.0 - share) >= GAIN;
+        vcpu.remote_share.is_some_and(|share| share >= MOSTLY && gains(share))
+    };
     let remote: Vec<&VcpuView> = guest.vcpus.iter().filter(is_remote).collect();
     let first = remote.first()?;
     let (home, on_home) = spread::most(&guest.bytes_by_node)?;
@@ -58,39 +65,89 @@ fn remote_vcpus(view: &GuestsView, guest: &GuestView) -> Option<ExploreFinding> 
     };
     let remedy = match (guest.hypervisor, listed) {
         (Hypervisor::Qemu, _) => of_qemu(view, guest, home, &remote),
-        (Hypervisor::Xen, Some(cpus)) => Remedy::ListCpus { guest: guest.name.clone(), cpus },
-        (Hypervisor::Xen, None) => Remedy::PinDomain {
-            guest: guest.name.clone(),
-            node: home,
-            is_pinned: remote.iter().any(|vcpu| vcpu.allowed.is_some()),
-        },
+        (Hypervisor::Xen, Some(cpus)) => Ok(Remedy::ListCpus { guest: guest.name.clone(), cpus }),
+        (Hypervisor::Xen, None) => {
+            has_cpus_for(view, home, guest.vcpus.len()).map(|_| Remedy::PinDomain {
+                guest: guest.name.clone(),
+                node: home,
+                is_pinned: remote.iter().any(|vcpu| vcpu.allowed.is_some()),
+            })
+        }
     };
     let vcpus = remote.iter().map(|vcpu| Place::Vcpu(vcpu.index)).collect();
-    Some(Finding::new(Advice::wrong(Problem::Guest(problem), remedy)).over(MOSTLY).shown_by(vcpus))
+    let advice = Advice::wrong_if(Problem::Guest(problem), remedy);
+    Some(Finding::new(advice).over(MOSTLY).shown_by(vcpus))
 }
 
-fn of_qemu(view: &GuestsView, guest: &GuestView, home: NodeId, remote: &[&VcpuView]) -> Remedy {
-    let home_of = |vcpu: &VcpuView| {
-        let own = guest.memory.iter().find(|memory| memory.guest_node == vcpu.guest_node);
-        let own = own.filter(|_| vcpu.guest_node.is_some());
-        own.and_then(|memory| spread::most(&memory.bytes_by_node)).map_or(home, |(node, _)| node)
-    };
-    let cpus_of = |node: NodeId| view.cpus_by_node.get(&node).cloned();
+/// Returns the memory of a virtual cpu's guest node, or that of the guest.
+fn memory_of<'a>(guest: &'a GuestView, vcpu: &VcpuView) -> &'a BytesByNode {
+    let own = guest.memory.iter().find(|memory| memory.guest_node == vcpu.guest_node);
+    let own = own.filter(|_| vcpu.guest_node.is_some());
+    own.map_or(&guest.bytes_by_node, |memory| &memory.bytes_by_node)
+}
+
+fn on_home(guest: &GuestView, vcpu: &VcpuView) -> f64 {
+    spread::most(memory_of(guest, vcpu)).map_or(0.0, |(_, share)| share)
+}
+
+/// Returns the cpus of a node if they are enough for this number of virtual cpus; empty for a node
+/// without cpus.
+fn has_cpus_for(view: &GuestsView, node: NodeId, vcpus: usize) -> Result<CpuSet, Obstacle> {
+    let cpus = view.cpus_by_node.get(&node).cloned().unwrap_or_default();
+    match cpus.is_empty() || vcpus <= cpus.len() {
+        true => Ok(cpus),
+        false => Err(Obstacle::FewCpus { node, cpus: cpus.len(), vcpus }),
+    }
+}
+
+fn of_qemu(
+    view: &GuestsView,
+    guest: &GuestView,
+    home: NodeId,
+    remote: &[&VcpuView],
+) -> Result<Remedy, Obstacle> {
     if let Some(socket) = &guest.control {
-        let pin = |vcpu: &&VcpuView| Some((vcpu.index, cpus_of(home_of(vcpu))?));
-        let map = remote.iter().filter_map(pin).collect();
-        return Remedy::PinVcpus { socket: socket.clone(), map };
-    }
-    match (cpus_of(home).filter(|cpus| !cpus.is_empty()), remote) {
-        (Some(cpus), [VcpuView { thread: Some(thread), .. }]) => {
-            Remedy::MoveThreads { number: *thread, all: false, cpus }
+        let mut homes: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        for vcpu in remote {
+            let own = spread::most(memory_of(guest, vcpu)).map_or(home, |(node, _)| node);
+            homes.entry(own).or_default().push(vcpu.index);
         }
-        (Some(cpus), _) => Remedy::MoveThreads { number: guest.number, all: true, cpus },
-        (None, _) => {
-            let from = NodeSet::from_iter([home]);
-            Remedy::MovePages { process: guest.number, from, to: None }
+        let mut map = Vec::new();
+        for (node, vcpus) in homes {
+            let cpus = has_cpus_for(view, node, vcpus.len())?;
+            map.extend(vcpus.into_iter().map(|index| (index, cpus.clone())));
+        }
+        map.retain(|(_, cpus)| !cpus.is_empty());
+        map.sort_by_key(|(index, _)| *index);
+        return Ok(Remedy::PinVcpus { socket: socket.clone(), map });
+    }
+    if let [VcpuView { thread: Some(thread), .. }] = remote {
+        let cpus = has_cpus_for(view, home, 1)?;
+        if !cpus.is_empty() {
+            return Ok(Remedy::MoveThreads { number: *thread, all: false, cpus });
         }
     }
+    let cpus = has_cpus_for(view, home, guest.vcpus.len())?;
+    match cpus.is_empty() {
+        false => Ok(Remedy::MoveThreads { number: guest.number, all: true, cpus }),
+        true => memory_to(view, guest, home, remote),
+    }
+}
+
+/// Moves the memory on a node without cpus to the node where virtual cpus run.
+fn memory_to(
+    view: &GuestsView,
+    guest: &GuestView,
+    home: NodeId,
+    remote: &[&VcpuView],
+) -> Result<Remedy, Obstacle> {
+    let to = remote.iter().find_map(|vcpu| vcpu.node);
+    let bytes = guest.bytes_by_node.get(&home).copied().unwrap_or(0);
+    if let Some(node) = to {
+        has_room(&view.room_by_node, node, bytes)?;
+    }
+    let from = NodeSet::from_iter([home]);
+    Ok(Remedy::MovePages { process: guest.number, from, to })
 }
 
 /// Detects that libxl (since 2018) placed a domain's memory without regard to `cpus = "…"` (a

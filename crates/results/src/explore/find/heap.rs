@@ -1,10 +1,13 @@
 //! Rules for problems in a heap dump.
 
-use numalab_record::explore::{HeapNode, HeapView, XenHeap, spread};
+use numalab_record::explore::{
+    FULL, HeapNode, HeapView, NodeRoom, RoomByNode, XEN_PAGE_BYTES, XenHeap, spread,
+};
 use numalab_topology::NodeId;
 use serde::Serialize;
 
-use super::nodes::{FULL, PLENTY};
+use super::nodes::PLENTY;
+use super::room::has_room;
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
@@ -49,7 +52,8 @@ pub enum HeapProblem {
 
 pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
     let mut findings = of_nodes(&view.nodes);
-    findings.extend(view.xen.iter().flat_map(spread_domains));
+    let room = room(&view.nodes);
+    findings.extend(view.xen.iter().flat_map(|xen| spread_domains(xen, &room)));
     findings
 }
 
@@ -85,17 +89,27 @@ fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
 }
 
 /// Returns domains other than Dom0 with memory on several nodes.
-fn spread_domains(xen: &XenHeap) -> Vec<ExploreFinding> {
+fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
     let guests = xen.domains.iter().filter(|domain| domain.domain != 0);
     let found = guests.filter_map(|domain| {
         let (node, share) = spread::most(&domain.pages_by_node)?;
         (share < ON_ONE).then(|| {
+            let on_node = domain.pages_by_node.get(&node).copied().unwrap_or(0);
+            let elsewhere = domain.total_pages.saturating_sub(on_node);
+            let room = has_room(room, node, elsewhere.saturating_mul(XEN_PAGE_BYTES));
             let domain = domain.domain;
             let problem = HeapProblem::DomainSpread { domain, node, share };
-            let advice =
-                Advice::note(Problem::Heap(problem), Remedy::RecreateDomain { domain, node });
+            let remedy = room.map(|()| Remedy::RecreateDomain { domain, node });
+            let advice = Advice::note_if(Problem::Heap(problem), remedy);
             Finding::new(advice).over(ON_ONE).shown_by(vec![Place::Domain(domain)])
         })
     });
     found.collect()
+}
+
+fn room(nodes: &[HeapNode]) -> RoomByNode {
+    let room =
+        |of: &HeapNode| NodeRoom { total_bytes: of.managed_bytes, available_bytes: of.free_bytes };
+    // Xen's dump does not give the size of a node's heap.
+    nodes.iter().filter(|of| of.managed_bytes > 0).map(|of| (of.node, room(of))).collect()
 }

@@ -2,20 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use numalab_record::explore::{NodeView, NodesView, spread};
+use numalab_record::explore::{FULL, NodeRoom, NodeView, NodesView, RoomByNode, spread};
 use numalab_topology::NodeId;
 use serde::Serialize;
 
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::room::has_room;
+use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Free or reclaimable share below which a node counts as full, if another has `PLENTY`.
-pub(super) const FULL: f64 = 0.04;
+/// Free or reclaimable share of another node from which a full one is reported.
 pub(super) const PLENTY: f64 = 0.2;
 /// Minimum share of allocations that currently go to other nodes to be reported, and minimum number
 /// of pages per second.
 const MANY_FOREIGN: f64 = 0.01;
 const LEAST_FOREIGN: f64 = 100.0;
+/// Least share of a node's memory in page cache for which reclaiming it makes room.
+const LEAST_CACHE: f64 = 0.01;
 /// Share of free memory unusable for huge pages above which it counts as fragmented, and minimum
 /// amount of it in bytes that matters.
 const SCATTERED: f64 = 0.9;
@@ -99,15 +101,28 @@ fn of_node(node: &NodeView, advice: Advice) -> ExploreFinding {
     Finding::new(advice).shown_by(vec![Place::Node(node.node)])
 }
 
+fn room(node: &NodeView) -> RoomByNode {
+    let (total_bytes, available_bytes) = (node.total_bytes, node.available_bytes());
+    [(node.node, NodeRoom { total_bytes, available_bytes })].into()
+}
+
 fn available(node: &NodeView) -> f64 {
     spread::ratio(node.available_bytes().min(node.total_bytes), node.total_bytes).unwrap_or(0.0)
 }
 
+/// Returns the node with most room, which has cpus if any of them has plenty: memory without cpus is a
+/// device's or a slower tier.
+fn roomiest(view: &NodesView) -> Option<&NodeView> {
+    let most = |has_cpus: bool| {
+        let nodes = view.nodes.iter().filter(move |node| node.cpus.is_empty() != has_cpus);
+        let roomy = nodes.filter(|node| available(node) >= PLENTY);
+        roomy.max_by(|a, b| available(a).total_cmp(&available(b)))
+    };
+    most(true).or_else(|| most(false))
+}
+
 fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
-    let roomy = view.nodes.iter().max_by(|a, b| available(a).total_cmp(&available(b)))?;
-    if available(node) >= FULL || available(roomy) < PLENTY {
-        return None;
-    }
+    let roomy = roomiest(view).filter(|_| available(node) < FULL)?;
     let problem = NodesProblem::NodeFull {
         node: node.node,
         total_bytes: node.total_bytes,
@@ -115,8 +130,11 @@ fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
         roomy: roomy.node,
         roomy_share: available(roomy),
     };
-    let remedy = Remedy::UseOtherNode { full: node.node, roomy: roomy.node };
-    Some(of_node(node, Advice::wrong(Problem::Nodes(problem), remedy)).over(FULL))
+    let remedy = match roomy.cpus.is_empty() {
+        true => Err(Obstacle::WithoutCpus { node: roomy.node }),
+        false => Ok(Remedy::UseOtherNode { full: node.node, roomy: roomy.node }),
+    };
+    Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(FULL))
 }
 
 fn allocations_elsewhere(node: &NodeView) -> Option<ExploreFinding> {
@@ -135,12 +153,27 @@ fn allocations_elsewhere(node: &NodeView) -> Option<ExploreFinding> {
             unused_bytes: pool.free.saturating_mul(pool.page_bytes),
         }),
     };
-    let remedy = pool.map_or(Remedy::ReclaimOnNode, |pool| Remedy::ReservePages {
-        node: node.node,
-        page_bytes: pool.page_bytes,
-        pages: pool.total - pool.free.min(pool.total),
-    });
-    Some(of_node(node, Advice::wrong(Problem::Nodes(problem), remedy)).over(MANY_FOREIGN))
+    let remedy = pool.map_or_else(
+        || reclaim(node),
+        |pool| {
+            Ok(Remedy::ReservePages {
+                node: node.node,
+                page_bytes: pool.page_bytes,
+                pages: pool.total - pool.free.min(pool.total),
+            })
+        },
+    );
+    Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(MANY_FOREIGN))
+}
+
+/// Reclaims page cache on a node that has some.
+fn reclaim(node: &NodeView) -> Result<Remedy, Obstacle> {
+    let cache_bytes = node.available_bytes().saturating_sub(node.free_bytes);
+    let share = spread::ratio(cache_bytes, node.total_bytes).unwrap_or(0.0);
+    match share >= LEAST_CACHE {
+        true => Ok(Remedy::ReclaimOnNode),
+        false => Err(Obstacle::LittleCache { node: node.node, cache_bytes }),
+    }
 }
 
 fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
@@ -183,8 +216,10 @@ fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
             let pages = elsewhere.div_ceil(with_memory.len() as u64);
             let node = without.node;
             let problem = NodesProblem::NoReservedPages { node, page_bytes, elsewhere };
-            let remedy = Remedy::ReservePages { node, page_bytes, pages };
-            of_node(without, Advice::note(Problem::Nodes(problem), remedy))
+            let room = room(without);
+            let room = has_room(&room, node, pages.saturating_mul(page_bytes));
+            let remedy = room.map(|()| Remedy::ReservePages { node, page_bytes, pages });
+            of_node(without, Advice::note_if(Problem::Nodes(problem), remedy))
         })
     };
     sizes.into_iter().filter_map(of_size).collect()

@@ -1,15 +1,14 @@
 //! Rules for problems of a process's memory.
 
-use std::collections::BTreeMap;
+pub(super) mod apart;
+mod shared;
 
-use numalab_record::explore::{
-    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, ProcessView, ThreadView, spread,
-};
+use numalab_record::explore::{BytesByNode, DeviceUse, HugePageMode, ProcessView, spread};
 use numalab_topology::{DeviceKind, NodeId, NodeSet};
 use serde::Serialize;
 
-use super::nodes::{FULL, PLENTY};
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::room::has_room;
+use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
 use crate::Finding;
 
 /// Minimum amount of memory to be reported, in bytes.
@@ -81,6 +80,19 @@ pub enum ProcessProblem {
         /// The nodes with room.
         roomy: NodeSet,
     },
+    /// Most of a file's pages are on nodes on which no thread runs.
+    FileRemote {
+        /// The file's path.
+        file: String,
+        /// Its pages in memory, in bytes.
+        bytes: u64,
+        /// The node with most of them.
+        home: NodeId,
+        /// The share on that node.
+        share: f64,
+        /// The nodes on which threads run.
+        nodes: NodeSet,
+    },
     /// Much of a process is swapped out.
     SwappedOut {
         /// The memory in swap, in bytes.
@@ -104,81 +116,18 @@ pub enum Touched {
 }
 
 pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
-    let mut findings = remote_threads(view);
+    let mut findings = apart::findings(view);
     findings.extend(bound_apart(view));
-    findings.extend(crowding_segments(view));
+    findings.extend(shared::crowding(view));
+    findings.extend(shared::remote_files(view));
     findings.extend(remote_devices(view));
     findings.extend(few_huge_pages(view));
     findings.extend(swapped(view));
     findings
 }
 
-/// Threads that run on one node and touch mostly one other.
-#[derive(Default)]
-struct Apart<'a> {
-    threads: Vec<&'a ThreadView>,
-    elsewhere: f64,
-}
-
-fn remote_threads(view: &ProcessView) -> Vec<ExploreFinding> {
-    if spread::total(&view.own_bytes_by_node) < LEAST_BYTES {
-        return Vec::new();
-    }
-    let mut groups: BTreeMap<(NodeId, NodeId, bool), Apart<'_>> = BTreeMap::new();
-    for thread in &view.threads {
-        let (Some(node), Some(share)) = (thread.node, thread.remote_share) else { continue };
-        let seen = !thread.touched_pages.is_empty();
-        let touched = if seen { &thread.touched_pages } else { &view.own_bytes_by_node };
-        let Some((home, on_home)) = spread::most(touched) else { continue };
-        if share >= MOSTLY && home != node {
-            let group = groups.entry((node, home, seen)).or_default();
-            group.threads.push(thread);
-            group.elsewhere = group.elsewhere.max(on_home);
-        }
-    }
-    let finding = |((node, home, seen), apart): (&(NodeId, NodeId, bool), &Apart<'_>)| {
-        let touched = match (seen, view.threads.len()) {
-            (true, _) => Touched::ByThese,
-            (false, 1) => Touched::ByOnlyThread,
-            (false, _) => Touched::ByProcess,
-        };
-        let problem = ProcessProblem::ThreadsRemote {
-            node: *node,
-            home: *home,
-            share: apart.elsewhere,
-            touched,
-        };
-        let remedy = remedy(view, (*node, *home), &apart.threads);
-        let threads = apart.threads.iter().map(|thread| Place::Thread(thread.thread));
-        Finding::new(Advice::wrong(Problem::Process(problem), remedy))
-            .over(MOSTLY)
-            .shown_by(threads.collect())
-    };
-    groups.iter().map(finding).collect()
-}
-
 fn runs_on(view: &ProcessView) -> NodeSet {
     view.threads.iter().filter_map(|thread| thread.node).collect()
-}
-
-/// Chooses the remedy: moves memory if all threads run on one node, else moves threads if their
-/// affinity permits, else interleaves memory that one thread placed for many.
-fn remedy(view: &ProcessView, (node, home): (NodeId, NodeId), threads: &[&ThreadView]) -> Remedy {
-    let (process, runs_on) = (view.process, runs_on(view));
-    let cpus = view.cpus_by_node.get(&home).cloned().unwrap_or_default();
-    let tied = threads.iter().any(|thread| cpus.intersection(&thread.allowed).is_empty());
-    if runs_on.len() == 1 && tied {
-        let from = spread::others(&view.own_bytes_by_node, node);
-        return Remedy::MovePages { process, from, to: Some(node) };
-    }
-    if runs_on.len() == 1 {
-        return Remedy::MoveThreads { number: process, all: true, cpus };
-    }
-    Remedy::Interleave {
-        nodes: runs_on,
-        command: view.command.clone(),
-        balancing_is_off: view.numa_balancing == Some(false),
-    }
 }
 
 /// Finds memory that a policy binds to nodes on which no thread runs.
@@ -201,61 +150,38 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
     })
 }
 
-/// Finds large shared memory, placed by first touch, that fills nodes while others have room.
-fn crowding_segments(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
-    let left = &view.available_by_node;
-    let roomy = left.iter().filter(|(_, share)| **share >= PLENTY).map(|(node, _)| *node);
-    let roomy: NodeSet = roomy.collect();
-    let is_shared =
-        |of: &&MappingView| matches!(of.kind, MappingKind::Shared | MappingKind::HugePool);
-    let is_by_touch = |of: &&MappingView| ["default", "local"].contains(&of.policy.as_str());
-    let shared = view.mappings.iter().filter(is_shared).filter(is_by_touch);
-    shared.filter_map(move |of| {
-        let bytes = spread::total(&of.bytes_by_node);
-        let nodes: NodeSet = of
-            .bytes_by_node
-            .iter()
-            .filter(|(_, bytes)| **bytes > 0)
-            .map(|(node, _)| *node)
-            .collect();
-        let of_nodes = nodes.iter().map(|node| left.get(&node).copied().unwrap_or(1.0));
-        let share = of_nodes.fold(0.0, f64::max);
-        if bytes < LARGE_BYTES || share >= FULL || roomy.is_empty() {
-            return None;
-        }
-        let segment = of.file.clone().unwrap_or_else(|| format!("{:x}", of.start));
-        let remedy = Remedy::InterleaveSegment {
-            nodes: nodes.iter().chain(roomy.iter()).collect(),
-            segment: segment.clone(),
-            command: view.command.clone(),
-        };
-        let roomy = roomy.clone();
-        let problem = ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy };
-        let advice = Advice::wrong(Problem::Process(problem), remedy);
-        Some(Finding::new(advice).over(FULL).shown_by(vec![Place::Mapping(of.start)]))
-    })
-}
-
 /// Notes devices close to nodes on which no thread runs. It is only a note, because an open device
 /// need not be used much.
 fn remote_devices(view: &ProcessView) -> Vec<ExploreFinding> {
     let nodes = runs_on(view);
     let finding = |device: &DeviceUse| {
-        let near = device.node.filter(|node| !nodes.is_empty() && !nodes.contains(*node))?;
+        let is_away = |node: &NodeId| !nodes.is_empty() && !nodes.contains(*node);
+        let near_node = device.node.filter(is_away)?;
         let problem = ProcessProblem::DeviceRemote {
             device: device.name.clone(),
             address: device.address.clone(),
             device_kind: device.kind,
-            near,
+            near: near_node,
             nodes: nodes.clone(),
         };
-        let remedy =
-            Remedy::BindNear { device: device.name.clone(), command: view.command.clone() };
+        let remedy = near(view, &device.name, near_node);
         let threads = view.threads.iter().filter(|thread| thread.node.is_some());
         let threads = threads.map(|thread| Place::Thread(thread.thread)).collect();
-        Some(Finding::new(Advice::note(Problem::Process(problem), remedy)).shown_by(threads))
+        Some(Finding::new(Advice::note_if(Problem::Process(problem), remedy)).shown_by(threads))
     };
     view.devices.iter().filter_map(finding).collect()
+}
+
+/// Starts the program near a device, if its memory fits there. Near a device's own memory, or a node
+/// without any, the memory goes to another node.
+fn near(view: &ProcessView, device: &str, node: NodeId) -> Result<Remedy, Obstacle> {
+    let own = &view.own_bytes_by_node;
+    let has_cpus = view.cpus_by_node.get(&node).is_some_and(|cpus| !cpus.is_empty());
+    let elsewhere = spread::total(own).saturating_sub(own.get(&node).copied().unwrap_or(0));
+    match has_room(&view.room_by_node, node, elsewhere) {
+        Err(full @ Obstacle::NoRoom { .. }) if has_cpus => Err(full),
+        _ => Ok(Remedy::BindNear { device: device.to_owned(), command: view.command.clone() }),
+    }
 }
 
 fn few_huge_pages(view: &ProcessView) -> Option<ExploreFinding> {

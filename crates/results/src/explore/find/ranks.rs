@@ -6,6 +6,7 @@ use numalab_record::explore::{RankView, RanksView, spread};
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::Serialize;
 
+use super::process::apart::GAIN;
 use super::process::{LEAST_BYTES, MOSTLY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
@@ -65,8 +66,9 @@ fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
 
 fn remote(rank: &RankView) -> Option<ExploreFinding> {
     let share = rank.remote_share.filter(|share| *share >= MOSTLY)?;
-    let (home, _) = spread::most(&rank.own_bytes_by_node)?;
-    if spread::total(&rank.own_bytes_by_node) < LEAST_BYTES {
+    let (home, on_home) = spread::most(&rank.own_bytes_by_node)?;
+    let is_spread = on_home - (1.0 - share) < GAIN;
+    if spread::total(&rank.own_bytes_by_node) < LEAST_BYTES || is_spread {
         return None;
     }
     let problem = RanksProblem::RankRemote { rank: rank.rank, home, share };

@@ -1,9 +1,11 @@
 //! Remedies as commands.
 
+use numalab_page::number::size_words;
 use numalab_page::one_line;
 use numalab_record::shell::quoted;
 use numalab_topology::{MemoryPolicy, NodeId, NodeSet, Placement};
 
+use crate::advice::place_file;
 use crate::explore::Remedy;
 
 /// Returns a remedy's command, ready to copy; alternatives follow on separate lines.
@@ -32,19 +34,14 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::Interleave { nodes, command, balancing_is_off } => {
             interleave(nodes, command, *balancing_is_off)
         }
-        Remedy::InterleaveSegment { nodes, segment, command } => {
-            interleave_segment(nodes, segment, &one_line(command))
+        Remedy::InterleaveSegment { nodes, segment, bytes } => {
+            interleave_segment(nodes, segment, *bytes)
         }
+        Remedy::PlaceFile { nodes, file, command } => read_again(nodes, file, &one_line(command)),
         Remedy::BindNear { device, command } => {
             format!("numalab bind --near {device} -- {}", one_line(command))
         }
-        Remedy::AskForHugePages { command } => {
-            let command = one_line(command);
-            format!(
-                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}\n\
-                 numalab knobs run thp_enabled=always -- {command}"
-            )
-        }
+        Remedy::AskForHugePages { command } => ask_for_huge_pages(&one_line(command)),
         Remedy::AllowHugePages => {
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()
         }
@@ -56,8 +53,10 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::LookAtNodes => "numalab explore --nodes".to_owned(),
         Remedy::PinVcpus { socket, map } => {
             let map = map.iter().map(|(vcpu, cpus)| format!("{vcpu}={cpus}"));
-            let map = map.collect::<Vec<_>>().join(";");
-            format!("numalab guest pin --qmp {socket} --map '{map}'")
+            format!(
+                "numalab guest pin --qmp {socket} --map '{}'",
+                map.collect::<Vec<_>>().join(";")
+            )
         }
         Remedy::ListCpus { guest, cpus } => format!(
             "in its configuration: cpus = [\"{cpus}\"] (a list), then xl destroy {guest} and xl create"
@@ -68,6 +67,19 @@ pub(super) fn command(remedy: &Remedy) -> String {
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn read_again(nodes: &NodeSet, file: &str, command: &str) -> String {
+    let nodes: Vec<u32> = nodes.iter().map(|node| node.0).collect();
+    let [numactl, _] = place_file(file, &nodes);
+    format!("{numactl}; {command}  # while no program has it mapped")
+}
+
+fn ask_for_huge_pages(command: &str) -> String {
+    format!(
+        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}\n\
+         numalab knobs run thp_enabled=always -- {command}"
+    )
 }
 
 fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String {
@@ -85,30 +97,29 @@ fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String 
     lines.join("\n")
 }
 
-/// Interleaves a segment alone where numactl(8) can open it: a file that still has its name, or a
-/// segment of System V with a key. Others take their policy from the program that touches them.
-fn interleave_segment(nodes: &NodeSet, segment: &str, command: &str) -> String {
+/// Interleaves a segment alone: where numactl(8) can open it, which is a file that still has its
+/// name or a segment of System V with a key, else by a call of libnuma in the program.
+fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
     let policy = Placement::from(MemoryPolicy::Interleave(nodes.clone())).numactl();
     let key = |name: &str| u32::from_str_radix(name.strip_prefix("/SYSV")?.get(..8)?, 16).ok();
-    let before = "before its first touch";
-    let alone = match (key(segment), segment.ends_with(" (deleted)")) {
+    let each = size_words(bytes.div_ceil(nodes.len().max(1) as u64));
+    let before = format!("before its first touch; {each} on each node");
+    match (key(segment), segment.ends_with(" (deleted)")) {
         // The highest byte of a key made by ftok(3) is the program's number.
-        (Some(key @ 1..), _) => Some(format!(
+        (Some(key @ 1..), _) => format!(
             "numactl --length=SIZE --shmid={} --shm=FILE {policy}  # {before}; FILE: of the \
              program's ftok()",
             key >> 24
-        )),
+        ),
         (None, false) if segment.starts_with('/') => {
             let file = quoted(segment);
-            Some(format!(
-                "numactl --length=$(stat -c %s {file}) --file={file} {policy}  # {before}"
-            ))
+            format!("numactl --length=$(stat -c %s {file}) --file={file} {policy}  # {before}")
         }
-        _ => None,
-    };
-    let all = format!("numactl {policy} -- {command}  # all of its memory");
-    let lines: Vec<String> = alone.into_iter().chain([all]).collect();
-    lines.join("\n")
+        _ => format!(
+            "numa_interleave_memory(p, bytes, numa_parse_nodestring(\"{nodes}\"))  # numa(3), in the \
+             program: {before}"
+        ),
+    }
 }
 
 fn numactl(policy: MemoryPolicy) -> String {

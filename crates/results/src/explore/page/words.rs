@@ -2,14 +2,52 @@
 
 use numalab_page::number::{share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
+use numalab_topology::NodeSet;
 
 use crate::explore::{
-    ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Place, Problem, ProcessProblem,
-    RanksProblem, Touched,
+    ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Obstacle, Place, Problem,
+    ProcessProblem, RanksProblem, Touched,
 };
 
-/// Returns a finding as a sentence without its full stop.
+/// Returns a finding as a sentence without its full stop, with the reason if there is no remedy.
 pub(super) fn sentence(finding: &ExploreFinding) -> String {
+    let said = problem(finding);
+    match &finding.what.obstacle {
+        Some(found) => format!("{said}; no remedy: {}", obstacle(found)),
+        None => said,
+    }
+}
+
+fn obstacle(found: &Obstacle) -> String {
+    let nodes_of = |nodes: &NodeSet| match nodes.len() {
+        1 => format!("node {nodes} has"),
+        _ => format!("nodes {nodes} have"),
+    };
+    match found {
+        Obstacle::NoRoom { nodes, left_bytes: 0, .. } => format!("{} no room", nodes_of(nodes)),
+        Obstacle::NoRoom { nodes, needed_bytes, left_bytes } => format!(
+            "{} room for {}, not for {}",
+            nodes_of(nodes),
+            size_words(*left_bytes),
+            size_words(*needed_bytes)
+        ),
+        Obstacle::NoMemory { nodes } => format!("{} no memory", nodes_of(nodes)),
+        Obstacle::OfSegment { segment } => {
+            format!("most of it is shared memory {segment}, which other processes may use too")
+        }
+        Obstacle::FewCpus { node, cpus, vcpus } => {
+            format!("node {node} has {cpus} cpus for {vcpus} vcpus")
+        }
+        Obstacle::LittleCache { node, cache_bytes } => {
+            format!("node {node} has only {} of page cache to reclaim", size_words(*cache_bytes))
+        }
+        Obstacle::WithoutCpus { node } => {
+            format!("node {node} has no cpus, so its memory is a device's or slower")
+        }
+    }
+}
+
+fn problem(finding: &ExploreFinding) -> String {
     match &finding.what.problem {
         Problem::Nodes(problem) => of_nodes(problem),
         Problem::Process(problem) => of_process(problem, &finding.evidence),
@@ -101,7 +139,17 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
             };
             format!(
                 "shared memory {segment} of {} is on {which} {nodes}, where it was first touched \
-                 and which {have} {} left; there is room on {roomy}",
+                 and which {have} {} left, so that memory requested there goes elsewhere or ends \
+                 the program; there is room on {roomy}",
+                size_words(*bytes),
+                share_words(*share)
+            )
+        }
+        ProcessProblem::FileRemote { file, bytes, home, share, nodes } => {
+            let which = if nodes.len() == 1 { "node" } else { "nodes" };
+            format!(
+                "{} of {file} in memory, {} of it on node {home} where it was first read, but its \
+                 threads run on {which} {nodes}",
                 size_words(*bytes),
                 share_words(*share)
             )
