@@ -35,15 +35,10 @@ pub enum NearError {
     },
     /// The device's node is unknown.
     #[error(
-        "--near {name}: the firmware names no node for {device} (its numa_node is -1){}",
-        alone(*nodes)
+        "--near {name}: the firmware names no node for {device} (its numa_node is -1); --numa=NODE \
+         binds to one"
     )]
-    NoNode {
-        name: String,
-        device: String,
-        /// Number of nodes of the machine.
-        nodes: usize,
-    },
+    NoNode { name: String, device: String },
     /// No node other than the device's has memory that this process may use, or none has cpus.
     #[error(
         "--near {name}: {device} is near node {node}, and no other node has cpus and memory for this process; nodes {present} have memory: --numa=NODE binds to one"
@@ -62,13 +57,6 @@ fn there_are(known: &[String]) -> String {
     match known {
         [] => "this machine has no PCI device near a node".to_owned(),
         known => format!("there are {}", known.join(", ")),
-    }
-}
-
-fn alone(nodes: usize) -> &'static str {
-    match nodes {
-        0 | 1 => "; this machine has one node",
-        _ => "; --numa=NODE binds to one",
     }
 }
 
@@ -104,9 +92,11 @@ impl Near {
             return Err(NearError::NoDevice { known: alike(machine, &name), name });
         };
         let described = described(device);
-        let Some(node) = device.node else {
-            let nodes = machine.nodes.len();
-            return Err(NearError::NoNode { name, device: described, nodes });
+        let node = match (device.node, machine.nodes.as_slice()) {
+            (Some(node), _) => node,
+            // Firmware of machines with one node often names none.
+            (None, [only]) => only.id,
+            (None, _) => return Err(NearError::NoNode { name, device: described }),
         };
         let present = machine.usable_memory_nodes();
         let has_cpus = machine.cpu_nodes();
@@ -251,6 +241,15 @@ mod tests {
         assert!(error.to_string().contains("numa_node is -1); --numa=NODE"), "{error}");
         let near = Near::of(&machine(), "eth1").unwrap();
         assert_eq!((near.cpu_node, near.memory_node), (NodeId(1), NodeId(0)));
+    }
+
+    #[test]
+    fn a_device_of_no_node_is_near_the_only_one() {
+        let mut only = machine();
+        only.nodes.truncate(1);
+        only.cpus.truncate(2);
+        let near = Near::of(&only, "03:00.0").unwrap();
+        assert_eq!((near.cpus.to_string().as_str(), near.memory_node), ("0", NodeId(0)));
     }
 
     /// Returns a machine with cpus and memory on node 0, cpus on 1, a GPU's memory on 2, and

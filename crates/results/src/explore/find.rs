@@ -186,6 +186,8 @@ pub enum Remedy {
         full: NodeId,
         /// The node with free memory.
         roomy: NodeId,
+        /// True if most of the full node is shared memory, which does not move with a program.
+        is_shared: bool,
     },
     /// Reserve huge pages on a node.
     ReservePages {

@@ -38,14 +38,14 @@ pub(super) fn list<I: Id>(ids: &IdSet<I>) -> String {
     format!("{kept},… ({})", ids.len())
 }
 
-/// Formats three or more numbers with the same distance above 1; `None` for others.
+/// Formats five or more numbers with the same distance above 1; `None` for others.
 fn strided(numbers: &[u32]) -> Option<String> {
     let [first, second, .., last] = numbers else {
         return None;
     };
     let stride = second - first;
     let is_even = numbers.windows(2).all(|pair| pair[1] - pair[0] == stride);
-    (stride > 1 && is_even).then(|| format!("{first}-{last}:{stride}"))
+    (numbers.len() > 4 && stride > 1 && is_even).then(|| format!("{first}-{last}:{stride}"))
 }
 
 fn packages(machine: &Machine) -> String {

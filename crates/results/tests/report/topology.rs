@@ -104,6 +104,11 @@ fn cpus_an_equal_step_apart_are_listed_with_the_step() {
         cpu.package = Some(cpu.id.0 % 2);
     }
     assert!(text(&machine, &[]).contains("0-14:2; 1-15:2"));
+    for cpu in &mut machine.cpus {
+        cpu.package = Some(cpu.id.0 % 4);
+    }
+    let four = text(&machine, &[]);
+    assert!(four.contains("0,4,8,12; 1,5,9,13"), "four are as short without it: {four}");
 }
 
 #[test]

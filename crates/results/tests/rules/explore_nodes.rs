@@ -59,8 +59,12 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
     assert_eq!(full.what.problem, Problem::Nodes(problem));
     assert_eq!((full.what.weight, full.threshold), (Weight::Wrong, Some(0.04)));
     assert_eq!(full.evidence, [Place::Node(NodeId(0))]);
-    let remedy = Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(2) };
-    assert_eq!(full.what.remedy, Some(remedy));
+    let remedy =
+        |is_shared| Some(Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(2), is_shared });
+    assert_eq!(full.what.remedy, remedy(false));
+    let shared = NodeView { shared_bytes: TOTAL / 2 + 1, ..node(0, 39) };
+    let shared = self::found(vec![shared, node(1, 200), node(2, 900)]);
+    assert_eq!(shared[0].what.remedy, remedy(true));
     assert_eq!(problems(vec![node(0, 40), node(1, 900)]), [], "4 % are free");
     assert_eq!(problems(vec![node(0, 0), node(1, 199)]), [], "no other node has room");
     assert_eq!(problems(vec![node(0, 39), node(1, 200)]).len(), 1, "a fifth is room");
@@ -80,7 +84,8 @@ fn memory_that_the_kernel_can_free_at_once_is_available() {
 fn programs_are_not_sent_to_memory_without_cpus() {
     let slow = |id, free| NodeView { cpus: CpuSet::new(), ..node(id, free) };
     let other = found(vec![node(0, 39), node(1, 200), slow(2, 900)]);
-    let remedy = Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(1) };
+    let (full, roomy, is_shared) = (NodeId(0), NodeId(1), false);
+    let remedy = Remedy::UseOtherNode { full, roomy, is_shared };
     assert_eq!(other[0].what.remedy, Some(remedy), "node 2 has more room, but no cpus");
     let only = found(vec![node(0, 39), slow(2, 900)]);
     let obstacle = Obstacle::WithoutCpus { node: NodeId(2) };

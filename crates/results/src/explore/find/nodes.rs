@@ -132,7 +132,11 @@ fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
     };
     let remedy = match roomy.cpus.is_empty() {
         true => Err(Obstacle::WithoutCpus { node: roomy.node }),
-        false => Ok(Remedy::UseOtherNode { full: node.node, roomy: roomy.node }),
+        false => Ok(Remedy::UseOtherNode {
+            full: node.node,
+            roomy: roomy.node,
+            is_shared: node.shared_bytes > node.total_bytes / 2,
+        }),
     };
     Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(FULL))
 }

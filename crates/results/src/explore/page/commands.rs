@@ -11,11 +11,7 @@ use crate::explore::Remedy;
 /// Returns a remedy's command, ready to copy; alternatives follow on separate lines.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::UseOtherNode { full, roomy } => format!(
-            "{} -- COMMAND  # new programs\n\
-             migratepages PID {full} {roomy}  # running programs: numastat -p lists them",
-            numactl(MemoryPolicy::Preferred(NodeSet::from_iter([*roomy])))
-        ),
+        Remedy::UseOtherNode { full, roomy, is_shared } => use_other(*full, *roomy, *is_shared),
         Remedy::ReservePages { node, page_bytes, pages } => format!(
             "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
             page_bytes >> 10
@@ -67,6 +63,21 @@ pub(super) fn command(remedy: &Remedy) -> String {
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn use_other(full: NodeId, roomy: NodeId, is_shared: bool) -> String {
+    let running = match is_shared {
+        true => {
+            "numalab explore --pid PID  # most of the node is shared memory: ipcs -mp and df -t tmpfs \
+             lead to its programs"
+                .to_owned()
+        }
+        false => {
+            format!("migratepages PID {full} {roomy}  # running programs: numastat -p lists them")
+        }
+    };
+    let policy = numactl(MemoryPolicy::Preferred(NodeSet::from_iter([roomy])));
+    format!("{policy} -- COMMAND  # new programs\n{running}")
 }
 
 fn read_again(nodes: &NodeSet, file: &str, command: &str) -> String {
