@@ -3,6 +3,7 @@
 //! fewer checks.
 
 use super::{Access, Active, Engine};
+use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::Owners;
@@ -78,7 +79,8 @@ impl Active<'_> {
     /// Looks up an address in the nearest cache, and makes its line the most recent one of its set.
     #[inline]
     pub fn finds(&self, address: u64) -> bool {
-        self.nearest.is_some_and(|nearest| nearest.access_held(address))
+        let finds = |cache: &Cache| cache.is_latest(address) || cache.access_held(address);
+        self.nearest.is_some_and(finds)
     }
 
     /// Looks up the translation of a known line in the nearest TLB.
