@@ -58,11 +58,12 @@ impl Advisor {
         let Self { asked, target, judged, .. } = self;
         let (command, stdin) = (asked.command.clone(), asked.stdin.clone());
         let subject = Subject { command, stdin, interrupt };
-        let Known { mut advice, took, followed } = match self.are_ranks {
+        let Known { mut advice, took, followed, runs } = match self.are_ranks {
             true => Known {
                 advice: ranks::advice(&asked.command, target.costs.clone(), target.place)?,
                 took: Some(first_run(&subject, judged, watch)?.0.took),
                 followed: None,
+                runs: Vec::new(),
             },
             false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
         };
@@ -75,6 +76,7 @@ impl Advisor {
             abilities: &abilities,
             rules: trials::rules(asked.blocks, asked.budget, target.place),
             asked,
+            runs,
         };
         complete(&mut advice, &trying);
         if !asked.predict_only {

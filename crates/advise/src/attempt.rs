@@ -48,7 +48,7 @@ pub(super) fn attempt(
     trying.rules.blocks = extent.blocks;
     let candidates = tried.iter().map(|at| advice.options[*at].candidate.clone()).collect();
     let about = took.map(|run| match advice.place {
-        TrialPlace::Emulation => extent.time_if_repeated(run, runs_at_once()),
+        TrialPlace::Emulation => extent.time_if_repeated(run, trying.runs.len(), runs_at_once()),
         TrialPlace::Host | TrialPlace::Guest => extent.time(run),
     });
     watch.remark(&Remark::Trying { candidates, blocks: extent.blocks, about });

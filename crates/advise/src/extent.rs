@@ -55,9 +55,11 @@ impl Extent {
     }
 
     /// Returns the time of runs under emulation if results repeat exactly: each candidate then runs
-    /// once for all blocks, and the unchanged program twice; this many at once.
-    pub(super) fn time_if_repeated(self, run: Duration, at_once: usize) -> Duration {
-        let turns = (self.candidates + 2).div_ceil(at_once.max(1));
+    /// once for all blocks, and the unchanged program twice, `known` times of which it has already
+    /// run; this many at once.
+    pub(super) fn time_if_repeated(self, run: Duration, known: usize, at_once: usize) -> Duration {
+        let runs = self.candidates + 2_usize.saturating_sub(known);
+        let turns = runs.div_ceil(at_once.max(1));
         run.saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
     }
 
@@ -91,8 +93,9 @@ mod tests {
     #[test]
     fn trials_take_as_long_as_their_runs_and_less_where_results_repeat() {
         assert_eq!(extent(2, 8).time(SECOND), 32 * SECOND);
-        assert_eq!(extent(3, 8).time_if_repeated(SECOND, 2), 3 * SECOND);
-        assert_eq!(extent(1, 8).time_if_repeated(SECOND, 1), 3 * SECOND);
+        assert_eq!(extent(3, 8).time_if_repeated(SECOND, 0, 2), 3 * SECOND);
+        assert_eq!(extent(3, 8).time_if_repeated(SECOND, 2, 2), 2 * SECOND);
+        assert_eq!(extent(1, 8).time_if_repeated(SECOND, 0, 1), 3 * SECOND);
     }
 
     #[test]

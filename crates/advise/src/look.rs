@@ -1,12 +1,15 @@
 //! The facts about a program before any trial: its run time, and its use of memory.
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 use numalab_formats::memory_emulator::MOST_BESIDE;
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, in_turn};
+use numalab_guest::program::{EmulatedProgram, Followed, in_turn};
 use numalab_host::Ran;
+use numalab_places::runs_at_once;
 use numalab_record::{Placed, ProgramMemory};
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
 
@@ -30,6 +33,8 @@ pub(super) struct Known {
     pub took: Option<Duration>,
     /// The accesses seen under emulation.
     pub followed: Option<ProgramMemory>,
+    /// The runs of the unchanged program under emulation, with the time on that machine.
+    pub runs: Vec<Ran>,
 }
 
 /// Returns the unchanged program under emulation on the machine, with threads on all nodes in turn.
@@ -100,14 +105,17 @@ pub(super) fn look(
         Advice::unprofiled(&asked.command, found, target.costs.clone(), target.place)
     };
     let Some(asis) = asis else {
-        return Ok(Known { advice: unknown(), took, followed: None });
+        return Ok(Known { advice: unknown(), took, followed: None, runs: Vec::new() });
     };
-    match follow(subject, judged, asis, target, watch) {
+    // Trials compare candidates with two runs of the unchanged program.
+    let is_tried = target.place == TrialPlace::Emulation && !asked.predict_only;
+    let again = (is_tried && runs_at_once() > 1).then_some(asis);
+    match follow(subject, judged, (asis, again), target, watch) {
         Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
         // A program that runs here need not run under emulation.
         Err(error) if is_here && !subject.interrupt.requested() => {
             watch.remark(&Remark::NotFollowed(error.to_string()));
-            Ok(Known { advice: unknown(), took, followed: None })
+            Ok(Known { advice: unknown(), took, followed: None, runs: Vec::new() })
         }
         Err(error) => Err(error),
     }
@@ -137,15 +145,22 @@ fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
     }
 }
 
-/// Runs the program under emulation, and advises from what was seen.
+/// Runs the program under emulation, and advises from what was seen. `again` runs at the same time,
+/// without other placements.
 fn follow(
     subject: &Subject,
     judged: &Judged,
-    asis: &EmulatedProgram,
+    (asis, again): (&EmulatedProgram, Option<&EmulatedProgram>),
     target: &Target,
     watch: &mut dyn Watch,
 ) -> Result<Known, AdviseError> {
-    let (ran, followed) = subject.follow(&profiled(asis, &target.costs))?;
+    let (first, second) = thread::scope(|scope| {
+        let second = again.map(|program| scope.spawn(|| subject.follow(program)));
+        let first = subject.follow(&profiled(asis, &target.costs));
+        let second = second.map(|run| run.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (first, second)
+    });
+    let (ran, followed) = first?;
     followed.remarks().into_iter().for_each(|remark| watch.remark(&Remark::Seen(remark)));
     let program = followed.report.program().ok_or(AdviseError::NoProgram)?;
     if target.place != TrialPlace::Host {
@@ -155,5 +170,14 @@ fn follow(
     let read = judged.read(&ran, program.elapsed_ns)?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     let took = (target.place == TrialPlace::Emulation).then_some(ran.took);
-    Ok(Known { advice, took, followed: Some(program.clone()) })
+    let seen = Some(program.clone());
+    let again = second.and_then(Result::ok);
+    let runs = std::iter::once((ran, followed)).chain(again).map(timed).collect();
+    Ok(Known { advice, took, followed: seen, runs })
+}
+
+/// Returns a run with its time on the emulated machine.
+fn timed((ran, followed): (Ran, Followed)) -> Ran {
+    let elapsed_ns = followed.report.program().map_or(0, |program| program.elapsed_ns);
+    Ran { took: Duration::from_nanos(elapsed_ns), ..ran }
 }

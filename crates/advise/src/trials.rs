@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use numalab_host::{TemporaryDirectory, UtcTime};
-use numalab_places::{BACKENDS, Failures, OUTPUT, REPEATED, Tolerant, WATCH_OUTPUT, emulation_of};
+use numalab_host::{Ran, TemporaryDirectory, UtcTime};
+use numalab_places::{
+    BACKENDS, Failures, OUTPUT, REPEATED, Tolerant, WATCH_OUTPUT, emulation_after, emulation_of,
+};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
 use numalab_results::study::{StudyObservation, StudySummary};
@@ -37,6 +39,8 @@ pub(super) struct Trying<'a> {
     pub abilities: &'a Abilities<'a>,
     pub rules: Rules,
     pub asked: &'a Asked,
+    /// Runs of the unchanged program under emulation, with the time on that machine.
+    pub runs: Vec<Ran>,
 }
 
 /// Returns the rules for this number of blocks within the time limit.
@@ -58,14 +62,18 @@ pub(super) fn warm_ups(place: TrialPlace) -> usize {
 impl Trying<'_> {
     /// Tries these options, and records the measured effect next to the predicted one.
     pub(super) fn prove(
-        &self,
+        mut self,
         advice: &mut Advice,
         tried: &[usize],
         watch: &mut dyn Watch,
     ) -> Result<(), AdviseError> {
         let study = self.study(advice, tried)?;
         let failures = Failures::default();
-        let inner = BACKENDS.open(&study, &self.subject.interrupt)?;
+        let (runs, interrupt) = (std::mem::take(&mut self.runs), &self.subject.interrupt);
+        let inner = match self.target.place {
+            TrialPlace::Emulation => emulation_after(runs, &study.backend, interrupt)?,
+            TrialPlace::Host | TrialPlace::Guest => BACKENDS.open(&study, interrupt)?,
+        };
         let backend = Tolerant { inner, failures: Rc::clone(&failures) };
         let metric = &self.judged.spec.metric[0];
         let race =

@@ -1,10 +1,11 @@
 //! QEMU's callbacks in user mode: a program's accesses, threads and system calls.
 
 use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use numalab_memory_model::counters::Kind;
 
-use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
+use crate::api::{Api, MemoryInfo, MissingFunction, PluginId, ProgramCalls};
 use crate::plugin::Plugin;
 use crate::program::{Block, Instruction, Made, Program};
 
@@ -21,6 +22,39 @@ pub fn register(id: PluginId) -> Result<(), MissingFunction> {
         (calls.register_return)(id, returns_from_call);
     }
     Ok(())
+}
+
+/// What QEMU said of accesses: asking it takes two calls.
+struct Described([AtomicU64; PLACES]);
+
+/// Places for what was said, by the lowest bits; a power of two.
+const PLACES: usize = 64;
+/// Set in a place that is in use; QEMU's description of the access is above it.
+const KNOWN: u64 = 1 << 16;
+const STORE: u64 = 1 << 15;
+
+static DESCRIBED: Described = Described([const { AtomicU64::new(0) }; PLACES]);
+
+impl Described {
+    /// Returns the kind and the size in bytes of an access.
+    ///
+    /// # Safety
+    /// Must be called by the thread that makes the access, from its callback.
+    #[inline]
+    unsafe fn of(&self, api: &Api, info: MemoryInfo) -> (Kind, u8) {
+        let place = &self.0[(info ^ info >> 4 ^ info >> 16) as usize % PLACES];
+        let mut said = place.load(Relaxed);
+        if said & !(KNOWN - 1) != u64::from(info) << 32 | KNOWN {
+            // SAFETY: guaranteed by the caller.
+            let (store, bytes) = unsafe { ((api.is_store)(info), api.size(info)) };
+            let store = if store { STORE } else { 0 };
+            said = u64::from(info) << 32 | KNOWN | store | u64::from(bytes);
+            place.store(said, Relaxed);
+        }
+        let kind = if said & STORE == 0 { Kind::Load } else { Kind::Store };
+        let [bytes, ..] = said.to_le_bytes();
+        (kind, bytes)
+    }
 }
 
 fn program() -> Option<(&'static Plugin, &'static Program)> {
@@ -44,9 +78,7 @@ pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut
     // SAFETY: `translate` passed an instruction that is never freed.
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
     // SAFETY: this thread is making the access.
-    let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
-    // SAFETY: this thread is making the access.
-    let bytes = unsafe { plugin.api.size(info) };
+    let (kind, bytes) = unsafe { DESCRIBED.of(&plugin.api, info) };
     let made = Made { address, bytes, kind, by };
     if !program.access(index, &made) {
         program.access_farther(index, &made);

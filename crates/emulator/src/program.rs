@@ -14,6 +14,7 @@ mod guest_memory;
 mod huge;
 mod indices;
 mod memory;
+mod pace;
 mod page_use;
 mod pages;
 mod regions;

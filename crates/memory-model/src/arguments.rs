@@ -78,6 +78,8 @@ pub struct Arguments {
     pub huge_always: bool,
     /// Alternatives for which the wait of threads is reported too.
     pub beside: Vec<Beside>,
+    /// True if all of a program is simulated in detail, not only a sample of a long one.
+    pub exact: bool,
 }
 
 /// A fault in the arguments.
@@ -131,7 +133,7 @@ pub enum ArgumentError {
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
-     policy, thp, beside";
+     policy, thp, beside, exact";
 /// Default overlap: a chase's loop has three instructions, which a processor executes during the
 /// miss.
 const OVERLAP: u32 = 8;
@@ -180,17 +182,13 @@ impl Arguments {
         let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
         let policy = given.choice("policy", expected, |word| Policy::parse(word, nodes))?;
         let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
-        let thp = given.choice("thp", "always or madvise", |word| match word {
-            "always" => Some(true),
-            "madvise" => Some(false),
-            _ => None,
-        })?;
-        let huge_always = thp.unwrap_or(false);
+        let huge_always = is_first(&mut given, "thp", "always or madvise")?;
         let others = "at most eight of bind with one node, interleave with nodes, thp and pack, such as \
                       bind.0+interleave.0.1";
         let beside = given
             .choice("beside", others, |word| policy::all_beside(word, nodes))?
             .unwrap_or_default();
+        let exact = is_first(&mut given, "exact", "on or off")?;
         given.nothing_left()?;
         Ok(Self {
             machine,
@@ -204,8 +202,19 @@ impl Arguments {
             policy,
             huge_always,
             beside,
+            exact,
         })
     }
+}
+
+/// Takes an argument that is one of two words; returns true for the first one.
+fn is_first(
+    given: &mut Given,
+    key: &'static str,
+    words: &'static str,
+) -> Result<bool, ArgumentError> {
+    let first = |word: &str| Some(words.split(" or ").position(|known| known == word)? == 0);
+    Ok(given.choice(key, words, first)?.unwrap_or(false))
 }
 
 /// Rejects arguments that exclude each other.

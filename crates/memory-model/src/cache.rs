@@ -90,6 +90,13 @@ impl Cache {
         false
     }
 
+    /// Returns true if an address's line is the most recent one of its set.
+    #[inline]
+    pub(crate) fn is_latest(&self, address: u64) -> bool {
+        let latest = self.set_of(address).first();
+        latest.is_some_and(|line| line.get() == self.tag(address))
+    }
+
     /// Looks up an address and makes its line the most recent one only if it is present.
     #[inline]
     pub(crate) fn access_held(&self, address: u64) -> bool {

@@ -3,7 +3,7 @@
 //! so that one run shows the effect of every placement, including the parts of a latency that are
 //! hidden now or would be.
 //!
-//! A long thread is followed in a random sample of stretches ([`Stretches`]); at the start of each,
+//! A long thread is simulated in a random sample of stretches ([`Stretches`]); at the start of each,
 //! every alternative core has in flight what the actual one has.
 //!
 //! If all cores would be bound to one node, lines are found in shared caches as on that node, and
@@ -27,12 +27,43 @@ pub struct Shadow {
     /// One core for each alternative placement.
     pub(crate) cores: Vec<Elsewhere>,
     pub(crate) stretches: Stretches,
+    /// True if a core may be on a wrong path.
+    pub(crate) strays: bool,
 }
 
 impl Shadow {
     /// Returns true if the thread is followed under no alternative placement at all.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
+    }
+
+    /// Comes to a block of this number of instructions; returns true if the present stretch ended
+    /// before it, and [`crate::engine::Active::next_stretch`] must begin the next one.
+    #[inline]
+    pub fn comes(&mut self, instructions: u64) -> bool {
+        self.stretches.pass(instructions)
+    }
+
+    /// Returns true if the thread is simulated in detail at present.
+    #[inline]
+    pub fn is_followed(&self) -> bool {
+        self.stretches.is_followed()
+    }
+
+    /// Returns true if it has been for long enough that its times are those of the whole program.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.stretches.is_settled()
+    }
+
+    /// Asks for a stretch in detail, which [`crate::engine::Active::next_stretch`] begins.
+    pub fn asks(&mut self) {
+        self.stretches.asks();
+    }
+
+    /// Returns the number of stretches that the present one stands for.
+    pub fn weight(&self) -> u64 {
+        self.stretches.weight().cast_unsigned()
     }
 
     /// Returns the additional wait of the thread under each alternative placement, in ps; empty
@@ -45,6 +76,7 @@ impl Shadow {
     /// Ends a stretch, of this weight; in the next one, the alternative cores begin with what the
     /// actual one has in flight, if it is followed.
     pub(crate) fn begins_stretch(&mut self, weight: i64, pipeline: Option<&Pipeline>) {
+        self.strays = true;
         for core in &mut self.cores {
             core.before_ps += core.later_ps * weight;
             core.later_ps = 0;
@@ -55,7 +87,7 @@ impl Shadow {
     }
 
     /// Looks up a translation in the TLBs of placements that have their own.
-    pub(crate) fn translate(&self, page: u64, frame: u64, elsewhere: &[There]) {
+    pub fn translate(&self, page: u64, frame: u64, elsewhere: &[There]) {
         for (core, there) in self.cores.iter().zip(elsewhere) {
             core.translate(page, frame, *there);
         }
@@ -63,7 +95,12 @@ impl Shadow {
 
     /// Records how the branch before the next block was predicted, by the actual core that has begun
     /// it.
+    #[inline]
     pub(crate) fn predicts(&mut self, prediction: Prediction, actual: &Pipeline) {
+        let strayed = core::mem::replace(&mut self.strays, actual.is_astray());
+        if prediction == Prediction::Known && !self.strays && !strayed {
+            return;
+        }
         for core in &mut self.cores {
             core.pipeline.predicts(prediction);
             core.pipeline.strays_with(actual);

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_guest::program::{EmulatedProgram, Followed, ProgramError};
-use numalab_host::{Input, Interrupt, Root, read_environment};
+use numalab_host::{Input, Interrupt, Ran, Root, read_environment};
 use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_study::{
     Backend, BackendError, BackendSpec, Inspection, Preparation, PrepareError, Prepared,
@@ -44,6 +44,21 @@ pub(super) struct Emulation {
     ran: BTreeMap<Run, Vec<Observation>>,
     /// The name of the first treatment.
     baseline: String,
+    /// Runs of that treatment that were made before.
+    earlier: Vec<Ran>,
+}
+
+/// Returns programs on an emulated machine, given runs of the first treatment that were made before,
+/// with the time that they took on that machine.
+///
+/// # Errors
+/// [`BackendError`] if the settings are wrong.
+pub fn emulation_after(
+    earlier: Vec<Ran>,
+    spec: &BackendSpec,
+    interrupt: &Interrupt,
+) -> Result<Box<dyn Backend>, BackendError> {
+    Ok(Box::new(Emulation { earlier, ..Emulation::open(spec, interrupt)? }))
 }
 
 impl Emulation {
@@ -55,6 +70,7 @@ impl Emulation {
             ahead: BTreeMap::new(),
             ran: BTreeMap::new(),
             baseline: String::new(),
+            earlier: Vec::new(),
         })
     }
 
@@ -86,7 +102,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// Runs a program once, and reads its metrics; its time is the virtual one.
+    /// Runs a program once; its time is the virtual one.
     fn run(
         &self,
         workload: &Workload,
@@ -106,7 +122,12 @@ impl Emulation {
             let program = followed.report.program();
             ran.took = Duration::from_nanos(program.map_or(0, |program| program.elapsed_ns));
         }
-        let readings = exec::read(workload, &ran)?;
+        self.observed(workload, &ran)
+    }
+
+    /// Reads the metrics of a run.
+    fn observed(&self, workload: &Workload, ran: &Ran) -> Result<Observation, BackendError> {
+        let readings = exec::read(workload, ran)?;
         let output = || Evidence::fact(OUTPUT, facts::fingerprint(ran.stdout.as_bytes()));
         let evidence = self.imitated.watch_output.then(output).into_iter().collect();
         Ok(Observation { readings, evidence, ..Observation::default() })
@@ -203,6 +224,11 @@ impl Prepared for Emulation {
         let run = (request.treatment.name.clone(), request.workload.name.clone());
         if let Some(known) = self.repeated(&run) {
             return Ok(known);
+        }
+        for ran in std::mem::take(&mut self.earlier) {
+            let observed = self.observed(request.workload, &ran);
+            let baseline = (self.baseline.clone(), request.workload.name.clone());
+            self.ahead.entry(baseline).or_default().push(observed);
         }
         if self.ahead.get(&run).is_none_or(Vec::is_empty) {
             self.run_ahead(request)?;

@@ -34,6 +34,10 @@ pub(crate) struct EmulateArgs {
     /// CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list
     #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
     pub threads: ThreadPlacement,
+    /// Simulate every instruction in detail, not only a sample of a long program's: several times
+    /// slower
+    #[arg(long)]
+    pub exact: bool,
     #[command(flatten)]
     pub report: ReportTo,
     /// Show the command line of QEMU; start nothing

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         threads(&args.threads, &described.machine)?,
         args.command.clone(),
     );
+    let program = EmulatedProgram { exact: args.exact, ..program };
     if args.dry_run {
         let words = program.command_line(Path::new("DIRECTORY"))?;
         output::print(&output::shell_lines(&words))?;

@@ -98,6 +98,8 @@ pub struct Account {
     /// Accesses with lines from memory or another core: many hits may follow before the thread
     /// waits for one of these.
     from_afar: Latest,
+    /// Number of further stretches that the present one stands for, in which waits are not known.
+    others: u64,
 }
 
 impl Account {
@@ -118,6 +120,16 @@ impl Account {
         done.uncached += u64::from(lost);
         let recent = self.keep(touch, outcome);
         self.charge(recent, outcome.own_wait_ps);
+    }
+
+    /// Counts the waits from now on for this number of stretches.
+    pub fn counts_for(&mut self, stretches: u64) {
+        self.others = stretches.saturating_sub(1);
+    }
+
+    /// Returns a wait with those that it stands for.
+    pub fn in_all_ps(&self, ps: u64) -> u64 {
+        ps * (1 + self.others)
     }
 
     /// Counts loads and stores that did not wait.
@@ -158,6 +170,7 @@ impl Account {
         if ps == 0 {
             return;
         }
+        let ps = self.in_all_ps(ps);
         let done = &mut self.done[recent.slot];
         done.waited_ps += ps;
         match (recent.page, recent.source) {
@@ -243,6 +256,16 @@ mod tests {
         account.waits(9000, 40);
         account.waits(1, 3);
         assert_eq!((account.of(1).memory_ps, account.of(2).waited_ps), (40, 3));
+    }
+
+    #[test]
+    fn waits_in_a_stretch_count_for_the_stretches_that_it_stands_for() {
+        let mut account = Account::default();
+        let went = Outcome { waited_ps: 10, own_wait_ps: 10, ..Outcome::default() };
+        account.add(touch(0, Kind::Load), &went);
+        account.counts_for(16);
+        account.add(touch(0, Kind::Load), &went);
+        assert_eq!((account.of(0).waited_ps, account.of(0).accesses), (170, [2, 0]));
     }
 
     #[test]

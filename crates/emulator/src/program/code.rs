@@ -46,6 +46,15 @@ pub struct Instruction {
 
 const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
 
+impl Instruction {
+    /// Returns true if its stores go past the caches.
+    #[inline]
+    pub fn passes_caches(&self, kind: Kind) -> bool {
+        let bytes = self.by.accessor.map_or(0, |accessor| accessor.non_temporal_bytes);
+        kind == Kind::Store && bytes > 0
+    }
+}
+
 impl Hash for Instruction {
     /// Hashes its place, as those with other contents are few.
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -6,7 +6,8 @@ use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
 use super::account::Account;
 use super::code::{Block, Calling, Instruction, Made};
-use super::memory::{Counts, Lines, Pages};
+use super::memory::{Counts, Lines, Pages, Recent};
+use super::pace::Pace;
 use super::schedule::Turn;
 use super::stack::Calls;
 use super::turns::Born;
@@ -32,6 +33,9 @@ pub struct Thread {
     pub shadow: Shadow,
     /// If true, it is followed under other placements.
     pub is_followed: bool,
+    /// If true, its blocks pass at their pace at present, without being simulated.
+    pub is_passing: bool,
+    pub pace: Pace,
     /// Its figures.
     pub account: Account,
     /// The calls that it is in.
@@ -72,6 +76,8 @@ impl Thread {
             active: None,
             index: 0,
             is_followed: !shadow.is_empty(),
+            is_passing: false,
+            pace: Pace::default(),
             shadow,
             account: Account::default(),
             calls: Calls::default(),
@@ -102,6 +108,8 @@ impl Thread {
     pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
         self.account = Account::default();
         self.shadow = engine.shadow(seat);
+        self.is_passing = false;
+        self.pace.stops();
         self.busy_ps = 0;
         if let Some(active) = &self.active {
             (self.began_ps, self.now_ps) = (active.now_ps(), active.now_ps());
@@ -122,6 +130,7 @@ impl Thread {
             self.pages = Pages::default();
         }
         self.until_ps = turn.until_ps;
+        self.pace.stops();
         (self.last_line, self.last_page) = (NONE, NONE);
         self.active = Some(active);
     }
@@ -131,11 +140,10 @@ impl Thread {
     pub fn block(&mut self, block: &'static Block) -> Goes {
         let Some(active) = &mut self.active else { return Goes::Over };
         let spins = block.pauses && active.spins();
-        active.branches(block.place, block.flow);
-        let is_followed = self.is_followed && active.follows(&mut self.shadow, block.instructions);
-        if is_followed || !active.begin_quickly(block.instructions, block.flow) {
-            self.begins(block, is_followed);
+        if self.shadow.comes(block.instructions) {
+            self.next_stretch();
         }
+        self.begins(block);
         match self.came_to_ps() >= self.until_ps {
             _ if spins => Goes::Spins,
             true => Goes::Over,
@@ -143,11 +151,47 @@ impl Thread {
         }
     }
 
-    /// Enters a block that may have to wait for operands.
-    #[inline(never)]
-    fn begins(&mut self, block: &'static Block, is_followed: bool) {
+    /// Begins the next stretch.
+    #[cold]
+    fn next_stretch(&mut self) {
         let Some(active) = &mut self.active else { return };
-        let shadow = is_followed.then_some(&mut self.shadow);
+        active.next_stretch(&mut self.shadow);
+        self.is_passing = !self.shadow.is_followed();
+        self.account.counts_for(self.shadow.weight());
+        self.pace.stops();
+    }
+
+    /// Begins a stretch in detail, as the thread does something new.
+    #[cold]
+    fn asks(&mut self) {
+        self.shadow.asks();
+        self.next_stretch();
+    }
+
+    /// Begins a block.
+    #[inline]
+    fn begins(&mut self, block: &'static Block) {
+        if self.is_passing {
+            match (self.pace.takes_ps(block), &mut self.active) {
+                (Some(takes_ps), Some(active)) => {
+                    return active.passes(block.instructions, takes_ps);
+                }
+                _ => self.asks(),
+            }
+        }
+        let Some(active) = &mut self.active else { return };
+        self.pace.comes(block, active.now_ps(), self.shadow.is_settled());
+        active.branches(block.place, block.flow);
+        if self.is_followed || !active.begin_quickly(block.instructions, block.flow) {
+            self.begins_late(block);
+        }
+    }
+
+    /// Begins a block that may have to wait for operands.
+    #[inline(never)]
+    fn begins_late(&mut self, block: &'static Block) {
+        let Some(active) = &mut self.active else { return };
+        let shadow = self.is_followed.then_some(&mut self.shadow);
         let begun = active.begin(block.instructions, block.flow, shadow);
         if begun.waited_ps > 0 {
             self.account.waits(begun.resumed_ps, begun.waited_ps);
@@ -167,22 +211,48 @@ impl Thread {
     /// since.
     #[inline]
     pub fn access(&mut self, made: &Made) -> bool {
-        let Made { address, bytes, kind, by } = *made;
-        let Some(active) = &mut self.active else { return false };
-        let Some(recent) = self.lines.of(address, active.knows_owners()) else { return false };
-        let in_memory = recent.frame + address % PAGE_BYTES;
-        let page = address / PAGE_BYTES;
-        let moves = page != self.last_page;
-        if recent.line != self.last_line {
-            if moves && !active.translates(&recent.known) || !active.finds(in_memory) {
-                return false;
-            }
-            (self.last_line, self.last_page) = (recent.line, page);
+        if self.is_passing { self.passes(made) } else { self.simulates(made) }
+    }
+
+    /// Makes an access to a cached line while blocks pass at their pace.
+    fn passes(&mut self, made: &Made) -> bool {
+        let Made { address, kind, by, .. } = *made;
+        let Self { active, lines, last_line, last_page, .. } = self;
+        let Some(active) = active else { return false };
+        let last = (last_line, last_page);
+        let Some((recent, in_memory, moves)) = found(active, lines, last, address) else {
+            return false;
+        };
+        if by.passes_caches(kind) || !active.passes_again(&recent.known, in_memory, kind) {
+            return false;
         }
+        let counts = recent.count(kind);
+        if moves && self.is_followed {
+            let held = self.pages.held(address / PAGE_BYTES);
+            held.iter().for_each(|of| self.shadow.translate(address, in_memory, &of.elsewhere));
+        }
+        if !counts {
+            let engine = active.engine();
+            self.settle(engine);
+        }
+        true
+    }
+
+    /// Makes an access to a cached line in the core.
+    #[inline]
+    fn simulates(&mut self, made: &Made) -> bool {
+        let Made { address, bytes, kind, by } = *made;
+        let Self { active, lines, last_line, last_page, .. } = self;
+        let Some(active) = active else { return false };
+        let last = (last_line, last_page);
+        let Some((recent, in_memory, moves)) = found(active, lines, last, address) else {
+            return false;
+        };
         let piece = (in_memory, bytes);
         let Some(hit) = active.again(&recent.known, piece, kind, &by.by) else { return false };
+        let counts = recent.count(kind);
         if self.is_followed {
-            let moved = moves.then(|| self.pages.held(page)).flatten();
+            let moved = moves.then(|| self.pages.held(address / PAGE_BYTES)).flatten();
             let moved = moved.map(|of| (address, of.elsewhere.as_slice()));
             let made = (kind, by.position, &by.by);
             active.again_beside(hit, piece, made, moved, &mut self.shadow);
@@ -190,7 +260,7 @@ impl Thread {
         if hit.waited_ps > 0 {
             self.account.waits(hit.resumed_ps, hit.waited_ps);
         }
-        if !recent.count(kind) {
+        if !counts {
             let engine = active.engine();
             self.settle(engine);
         }
@@ -228,4 +298,26 @@ impl Thread {
     pub fn came_to_ps(&self) -> u64 {
         self.active.as_ref().map_or(self.now_ps, Active::now_ps)
     }
+}
+
+/// Returns the cached line of an address, if the nearest cache and TLB still have it, the address in
+/// the machine's memory, and true if the page is another one than that of the last access.
+#[inline(always)]
+fn found<'a>(
+    active: &Active<'_>,
+    lines: &'a mut Lines,
+    (last_line, last_page): (&mut u64, &mut u64),
+    address: u64,
+) -> Option<(&'a mut Recent, u64, bool)> {
+    let recent = lines.of(address, active.knows_owners())?;
+    let in_memory = recent.frame + address % PAGE_BYTES;
+    let page = address / PAGE_BYTES;
+    let moves = page != *last_page;
+    if recent.line != *last_line {
+        if moves && !active.translates(&recent.known) || !active.finds(in_memory) {
+            return None;
+        }
+        (*last_line, *last_page) = (recent.line, page);
+    }
+    Some((recent, in_memory, moves))
 }

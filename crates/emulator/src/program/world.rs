@@ -116,6 +116,8 @@ impl World {
             active,
             shadow,
             is_followed,
+            is_passing,
+            pace,
             account,
             pages,
             lines,
@@ -135,7 +137,11 @@ impl World {
         let position = by.position;
         let access = Access { address, virtual_address, kind, bytes, position, table };
         let shadow = is_followed.then_some((&mut *shadow, found.elsewhere.as_slice()));
-        let outcome = active.access_on(found.page.node, access, shadow);
+        let outcome = match is_passing {
+            true => active.passes_access(found.page.node, access, by.by.accessor, shadow),
+            false => active.access_on(found.page.node, access, shadow),
+        };
+        pace.served(outcome.served_ps);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
         let touch = Touch { slot: found.slot as usize, kind, used: found.used, home: *home };
         account.add(touch, &outcome);
@@ -143,7 +149,7 @@ impl World {
         let line = found.used.pass(seat, virtual_address, kind, now_ps);
         if let Line::Contended(changed) = line {
             let (address, bytes) = (made.address, u64::from(bytes));
-            let (waited_ps, instruction) = (outcome.waited_ps, by.address);
+            let (waited_ps, instruction) = (account.in_all_ps(outcome.waited_ps), by.address);
             let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
         }

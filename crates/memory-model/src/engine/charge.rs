@@ -61,30 +61,10 @@ pub(super) struct Reached {
 impl Active<'_> {
     /// Accesses memory through caches and queues, on a machine without overlap of misses.
     pub(super) fn modelled(&mut self, access: Access, target: usize) -> Outcome {
-        let (translation_ps, translated) = self.translation_ps(access, self.time_ps.get());
-        let time_ps = self.time_ps.get() + translation_ps;
-        let (found, transfer) = self.looked_up(access, time_ps);
-        let missed = transfer.is_none() && found.level.is_none();
-        let (cost_ps, queue_ps) = match transfer {
-            Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
-            None => self.past_nearest(access, time_ps, target, found.level),
-        };
-        let mut outcome = Outcome {
-            source: source(transfer, found.level),
-            missed,
-            own_cache: found.own,
-            on_one_node: found.on_one_node,
-            cost_ps,
-            queue_ps,
-            done_ps: time_ps,
-            known: (!found.leaves).then(|| self.known(&access, translated)),
-            ..Outcome::default()
-        };
-        let cost_ps = translation_ps + cost_ps;
+        let (mut outcome, cost_ps) = self.served_alone(access, target);
         if cost_ps == 0 {
             return outcome;
         }
-        self.figures.cost_ps.add(cost_ps);
         let instruction = self.state.instruction(access.position);
         let (most, ps_each) = (self.engine.arguments.overlap, self.engine.ps_each);
         let exposed_ps = self.state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
@@ -93,6 +73,34 @@ impl Active<'_> {
         outcome.done_ps += exposed_ps;
         outcome.effect = self.takes(exposed_ps, cost_ps);
         outcome
+    }
+
+    /// Accesses memory through caches and queues as if nothing else were in flight; returns the cost
+    /// with that of the translation.
+    pub(super) fn served_alone(&mut self, access: Access, target: usize) -> (Outcome, u64) {
+        let (translation_ps, translated) = self.translation_ps(access, self.time_ps.get());
+        let time_ps = self.time_ps.get() + translation_ps;
+        let (found, transfer) = self.looked_up(access, time_ps);
+        let missed = transfer.is_none() && found.level.is_none();
+        let (cost_ps, queue_ps) = match transfer {
+            Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
+            None => self.past_nearest(access, time_ps, target, found.level),
+        };
+        let outcome = Outcome {
+            source: source(transfer, found.level),
+            missed,
+            own_cache: found.own,
+            on_one_node: found.on_one_node,
+            cost_ps,
+            queue_ps,
+            served_ps: cost_ps.saturating_sub(queue_ps),
+            done_ps: time_ps,
+            known: (!found.leaves).then(|| self.known(&access, translated)),
+            ..Outcome::default()
+        };
+        let cost_ps = translation_ps + cost_ps;
+        self.figures.cost_ps.add(cost_ps);
+        (outcome, cost_ps)
     }
 
     /// Charges a cost, of which this part is exposed, to the vCPU; returns the required action.
@@ -127,6 +135,7 @@ impl Active<'_> {
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
         let (act, mut missed) = (Act { position, instruction, kind, bytes }, false);
+        let mut served_ps = transfer.map_or(0, |transfer| transfer.cost_ps);
         let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
@@ -140,6 +149,7 @@ impl Active<'_> {
                 begin_ps = pipeline.room_ps(Miss::new(kind, level, self.caches.len()), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
+                served_ps = takes_ps.saturating_sub(queue_ps);
                 let (of, takes) = (self.streamed(&access), (takes_ps, nearest_ps));
                 let pipe = self.state.pipeline.as_mut();
                 let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(of, begin_ps, takes));
@@ -169,6 +179,7 @@ impl Active<'_> {
             on_one_node: found.on_one_node,
             cost_ps,
             queue_ps,
+            served_ps,
             waited_ps,
             own_wait_ps: goes_on_ps.saturating_sub(issue_ps),
             resumed_ps: if goes_on_ps == came_ps { came_ps } else { issue_ps },

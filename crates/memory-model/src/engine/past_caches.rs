@@ -70,7 +70,7 @@ impl Active<'_> {
     }
 
     /// Removes the line from all caches that see the store; modified data goes to memory first.
-    fn leaves_caches(&mut self, access: Access) {
+    pub(super) fn leaves_caches(&mut self, access: Access) {
         let (engine, address) = (self.engine, access.address);
         self.caches.iter().for_each(|cache| cache.lose(address));
         let group = engine.shared[engine.groups[self.vcpu]].lock();
@@ -98,9 +98,6 @@ impl Active<'_> {
         queue_ps: Option<u64>,
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
-        if !shadow.stretches.is_followed() {
-            return shadow.translate(access.virtual_address, access.address, elsewhere);
-        }
         let engine = self.engine;
         let thread = shadow.thread;
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {

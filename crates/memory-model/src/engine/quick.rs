@@ -3,12 +3,13 @@
 //! fewer checks.
 
 use super::{Access, Active, Engine};
+use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::Owners;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
-use crate::pipeline::stores::Bytes;
+use crate::pipeline::stores::{Bytes, Forwarded};
 
 /// An instruction that accesses memory, as translated with its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,6 +29,8 @@ pub struct Hit {
     pub waited_ps: u64,
     /// Time at which it then continued.
     pub resumed_ps: u64,
+    /// Time at which the access is complete.
+    pub done_ps: u64,
 }
 
 impl Active<'_> {
@@ -76,7 +79,8 @@ impl Active<'_> {
     /// Looks up an address in the nearest cache, and makes its line the most recent one of its set.
     #[inline]
     pub fn finds(&self, address: u64) -> bool {
-        self.nearest.is_some_and(|nearest| nearest.access_held(address))
+        let finds = |cache: &Cache| cache.is_latest(address) || cache.access_held(address);
+        self.nearest.is_some_and(finds)
     }
 
     /// Looks up the translation of a known line in the nearest TLB.
@@ -123,7 +127,7 @@ impl Active<'_> {
             cost_ps: self.nearest_ps,
             waited_ps: hit.waited_ps,
             resumed_ps: hit.resumed_ps,
-            done_ps: hit.resumed_ps + self.nearest_ps,
+            done_ps: hit.done_ps,
             ..Outcome::default()
         })
     }
@@ -137,8 +141,8 @@ impl Active<'_> {
         })
     }
 
-    /// Makes an access to a line in the nearest cache, given its instruction and the number of
-    /// instructions after it.
+    /// Makes an access to a line in the nearest cache, or on its way there, given its instruction
+    /// and the number of instructions after it.
     #[inline(always)]
     fn served(
         &mut self,
@@ -152,22 +156,24 @@ impl Active<'_> {
         let (mut reached_ps, mut came_ps, mut issue_ps) = (time_ps, time_ps, time_ps);
         let address = bytes.address();
         let line = address >> engine.line_shift;
-        let mut stores = None;
+        let (mut stores, mut under_way) = (None, None);
+        let mut takes_ps = self.nearest_ps;
         if let Some(pipeline) = &mut state.pipeline {
             let accessor = accessor.filter(|accessor| accessor.is_quick())?;
             reached_ps = time_ps.saturating_sub(accessor.behind_ps);
             let instruction = state.instructions - behind;
             came_ps = pipeline.comes_ps(instruction, reached_ps);
             issue_ps = pipeline.issues_ps(accessor, came_ps);
-            if pipeline.under_way_ps(line, issue_ps).is_some() {
-                return None;
-            }
+            under_way = pipeline.under_way_ps(line, issue_ps);
+            let mut forwarded = Forwarded::default();
             if kind == Kind::Load {
-                let forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
-                let takes_ps = forwarded.takes_ps(issue_ps, self.nearest_ps, None);
-                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
+                forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
             } else {
                 stores = Some((accessor, instruction));
+            }
+            takes_ps = forwarded.takes_ps(issue_ps, takes_ps, under_way);
+            if kind == Kind::Load {
+                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
             }
         }
         if let (Kind::Store, Some(owners)) = (kind, &engine.owners)
@@ -180,12 +186,18 @@ impl Active<'_> {
             pipeline.stores(accessor, bytes, (issue_ps, number));
         }
         state.look(address, kind);
-        let waited_ps = Pipeline::passes_ps(came_ps, issue_ps) - reached_ps;
+        if under_way.is_some() {
+            // Callers count a hit.
+            self.figures.cost_ps.add(takes_ps.saturating_sub(self.nearest_ps));
+        }
+        let goes_on_ps = Pipeline::passes_ps(came_ps, issue_ps);
+        let waited_ps = goes_on_ps - reached_ps;
         if waited_ps > 0 {
             self.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);
         }
-        Some(Hit { reached_ps, waited_ps, resumed_ps: issue_ps })
+        let resumed_ps = if goes_on_ps == came_ps { came_ps } else { issue_ps };
+        Some(Hit { reached_ps, waited_ps, resumed_ps, done_ps: issue_ps + takes_ps })
     }
 }
 

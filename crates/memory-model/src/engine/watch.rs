@@ -38,7 +38,10 @@ impl Engine {
         let Self { arguments, .. } = self;
         let of = |beside: &Beside| Elsewhere::new(&arguments.machine, beside);
         let cores = arguments.beside.iter().filter_map(of).collect();
-        Shadow { thread, cores, stretches: Stretches::of(thread) }
+        // Without a core, instructions take no longer to simulate than to pass.
+        let is_exact = arguments.exact || arguments.machine.core.is_none();
+        let stretches = if is_exact { Stretches::endless() } else { Stretches::of(thread) };
+        Shadow { thread, cores, stretches, strays: false }
     }
 
     /// Returns the node of this thread if threads fill node after node; `None` if that is not
@@ -96,17 +99,6 @@ impl Engine {
 }
 
 impl Active<'_> {
-    /// Comes to a block of this number of instructions; returns true if the thread is followed
-    /// under alternative placements from there on.
-    #[inline]
-    pub fn follows(&self, shadow: &mut Shadow, instructions: u64) -> bool {
-        let weight = shadow.stretches.weight();
-        if shadow.stretches.pass(instructions) {
-            shadow.begins_stretch(weight, self.state.pipeline.as_ref());
-        }
-        shadow.stretches.is_followed()
-    }
-
     /// Repeats an access that took the fast path ([`Self::again`]); `moved` is the access's virtual
     /// address and the locations of its page, if it is on another page than the one before it.
     pub fn again_beside(
@@ -117,12 +109,6 @@ impl Active<'_> {
         moved: Option<(u64, &[There])>,
         shadow: &mut Shadow,
     ) {
-        if !shadow.stretches.is_followed() {
-            if let Some((page, elsewhere)) = moved {
-                shadow.translate(page, address, elsewhere);
-            }
-            return;
-        }
         let instruction = self.state.instructions - u64::from(by.behind);
         let act = Act { position, instruction, kind, bytes: Bytes::new(address, bytes) };
         let line = address >> self.engine.line_shift;
@@ -157,9 +143,6 @@ impl Active<'_> {
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
         let engine = self.engine;
-        if !shadow.stretches.is_followed() {
-            return shadow.translate(access.virtual_address, access.address, elsewhere);
-        }
         let nearest_ps = self.nearest_ps;
         let thread = shadow.thread;
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {

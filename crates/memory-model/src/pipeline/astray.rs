@@ -171,6 +171,11 @@ impl Pipeline {
         }
     }
 
+    /// Returns true if it may still be on the wrong path of a branch.
+    pub(crate) fn is_astray(&self) -> bool {
+        self.astray.is_some()
+    }
+
     /// Follows the same paths as another core.
     pub(crate) fn strays_with(&mut self, other: &Self) {
         let is_wrong = self.prediction == Prediction::Wrong;

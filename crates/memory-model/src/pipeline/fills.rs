@@ -19,7 +19,7 @@ struct Fill {
 pub struct Fills {
     all: Vec<Fill>,
     /// A bit for each of their lines, shared by other lines.
-    lines: u64,
+    lines: [u64; 4],
     /// Arrival time of the last of them.
     latest_ps: u64,
     /// Time between two lines, by kind of access, and the earliest start of the next one.
@@ -47,10 +47,11 @@ impl Miss {
     }
 }
 
-/// Returns a line's bit of 64.
+/// Returns a line's word, and its bit there.
 #[inline]
-fn bit(line: u64) -> u64 {
-    1 << (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+fn bit(line: u64) -> (usize, u64) {
+    let [.., bit, word] = line.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    (usize::from(word % 4), 1 << (bit % 64))
 }
 
 impl Fills {
@@ -69,24 +70,31 @@ impl Fills {
     /// Returns the arrival time of a line that is already in flight.
     #[inline]
     pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
-        if self.is_idle(now_ps) || self.lines & bit(line) == 0 {
+        let (word, bit) = bit(line);
+        if self.is_idle(now_ps) || self.lines[word] & bit == 0 {
             return None;
         }
-        let mut fills = self.all.iter().filter(|fill| fill.line == line && fill.done_ps > now_ps);
-        fills.next().map(|fill| fill.done_ps)
+        // Most are lines that were requested last.
+        let mut fills = self.all.iter().rev();
+        let fill = fills.find(|fill| fill.line == line && fill.done_ps > now_ps);
+        fill.map(|fill| fill.done_ps)
     }
 
     /// Adds a line in flight.
     pub fn add(&mut self, line: u64, (begin_ps, done_ps): (u64, u64)) {
         self.all.push(Fill { line, begin_ps, done_ps });
-        self.lines |= bit(line);
+        let (word, bit) = bit(line);
+        self.lines[word] |= bit;
         self.latest_ps = self.latest_ps.max(done_ps);
     }
 
     /// Removes lines that arrived before a time, as nothing begins earlier any more.
     fn forget_before(&mut self, now_ps: u64) {
         self.all.retain(|fill| fill.done_ps > now_ps);
-        self.lines = self.all.iter().fold(0, |all, fill| all | bit(fill.line));
+        self.lines = [0; 4];
+        for (word, bit) in self.all.iter().map(|fill| bit(fill.line)) {
+            self.lines[word] |= bit;
+        }
     }
 
     /// Returns the time at which a line that could begin at `issue_ps` gets one of `most` buffers,

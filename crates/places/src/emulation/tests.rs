@@ -67,6 +67,41 @@ fn a_run_that_ended_ahead_is_the_sample_of_its_own_treatment() {
 }
 
 #[test]
+fn runs_that_were_made_before_are_the_first_samples_of_the_unchanged_program() {
+    let mut of = emulation(&[]);
+    let text = "total number of events: 7\n".to_owned();
+    let ran = |took| Ran {
+        command: "solver".to_owned(),
+        status: std::process::ExitStatus::default(),
+        stdout: text.clone(),
+        stderr: String::new(),
+        dropped_bytes: 0,
+        took,
+        left: Vec::new(),
+    };
+    of.earlier = [3, 5].map(|seconds| ran(Duration::from_secs(seconds))).into();
+    let spec = numalab_workload::WorkloadSpec {
+        command: Some(vec!["solver".to_owned()]),
+        metric: vec![numalab_workload::MetricSpec::of_command(
+            None,
+            numalab_stats::Direction::LowerIsBetter,
+        )],
+        ..Default::default()
+    };
+    let workload = spec.resolve().unwrap();
+    let other = treatment("1", &[("nodes", "7")]);
+    let request = SampleRequest { treatment: &other, workload: &workload, seed: 0 };
+    assert!(of.sample(&request).is_err(), "another one has to be run, on a node that is not there");
+    let first = treatment("first", &[("nodes", "7")]);
+    let request = SampleRequest { treatment: &first, ..request };
+    for seconds in [3.0, 5.0] {
+        let readings = of.sample(&request).unwrap().readings;
+        assert_eq!(readings[0].value, seconds);
+    }
+    assert!(of.sample(&request).is_err());
+}
+
+#[test]
 fn a_treatment_runs_once_if_the_program_is_deterministic() {
     let once: &[(&str, &[f64])] = &[("first", &[2.0]), ("1", &[1.0])];
     assert_eq!(repeated(once, "1"), None, "nothing is known of repeats yet");

@@ -65,6 +65,22 @@ fn a_worker_bound_to_the_cpu_of_the_thread_that_waits_for_it_has_the_machines_ti
 }
 
 #[test]
+fn a_sample_of_a_long_program_takes_as_long_as_all_of_it() {
+    let Some(lab) = lab() else { return };
+    let machine = ["--emulate", "2", "--cpus", "4"];
+    let ns = |more: &[&str], probe: &[&str]| {
+        let command = [&[lab.program("probes").as_str()], probe].concat();
+        let output = lab.run(&[&machine, more].concat(), &command);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.trim().parse::<f64>().expect("ns of an operation")
+    };
+    for probe in [&["sorts"][..], &["chase", "4096"], &["reads", "2"]] {
+        let (all, sample) = (ns(&["--exact"], probe), ns(&[], probe));
+        assert!((sample / all - 1.0).abs() < 0.05, "{probe:?}: {sample} instead of {all} ns");
+    }
+}
+
+#[test]
 fn sysbench_measures_the_time_of_the_machine_and_about_the_same_each_time() {
     let Some(lab) = lab() else { return };
     let words = ["sysbench", "mutex", "--threads=4", "--mutex-num=8", "--mutex-locks=200"];

@@ -1,0 +1,93 @@
+//! Accesses of a thread in stretches that are not simulated in detail: caches, TLBs and owners of
+//! lines follow each of them, while blocks take their mean time ([`crate::stretches`]).
+
+use super::{Access, Active};
+use crate::counters::Kind;
+use crate::elsewhere::{Shadow, There};
+use crate::outcome::{Known, NOT_WRITTEN, Outcome, Source};
+use crate::pipeline::Pipeline;
+use crate::pipeline::combining::Piece;
+use crate::pipeline::flow::Accessor;
+
+impl Active<'_> {
+    /// Begins the thread's next stretch. If that is simulated in detail, the core begins with nothing
+    /// in flight, and alternative cores with what it has.
+    pub fn next_stretch(&mut self, shadow: &mut Shadow) {
+        let weight = shadow.stretches.weight();
+        shadow.stretches.begins_next();
+        if shadow.stretches.is_followed() {
+            self.state.forget_block();
+            if let Some(pipeline) = &mut self.state.pipeline {
+                pipeline.drain();
+            }
+        }
+        shadow.begins_stretch(weight, self.state.pipeline.as_ref());
+    }
+
+    /// Passes a block that takes this long.
+    #[inline]
+    pub fn passes(&mut self, instructions: u64, takes_ps: u64) {
+        self.time_ps.add(takes_ps);
+        self.state.begin_block(instructions, takes_ps);
+    }
+
+    /// Accesses an address of a known line, like [`Self::again`]; returns false if the fast path does
+    /// not apply.
+    #[inline]
+    pub fn passes_again(&mut self, known: &Known, address: u64, kind: Kind) -> bool {
+        if let (Kind::Store, Some(owners)) = (kind, &self.engine.owners) {
+            let line = address >> self.engine.line_shift;
+            let is_own = known.written != NOT_WRITTEN
+                && owners.store_at(known.written, line, self.who(), self.time_ps.get());
+            if !is_own {
+                return false;
+            }
+        }
+        self.state.look(address, kind);
+        true
+    }
+
+    /// Accesses memory of the node at a position, by this instruction, in passing.
+    pub fn passes_access(
+        &mut self,
+        target: usize,
+        access: Access,
+        accessor: Option<&Accessor>,
+        shadow: Option<(&mut Shadow, &[There])>,
+    ) -> Outcome {
+        self.figures.nodes[target].accesses[access.kind as usize].add(1);
+        if let Some((shadow, elsewhere)) = shadow {
+            shadow.translate(access.virtual_address, access.address, elsewhere);
+        }
+        let past = accessor.map_or(0, |accessor| accessor.non_temporal_bytes);
+        if past > 0 && access.kind == Kind::Store {
+            self.passes_caches(target, access, past)
+        } else {
+            self.served_alone(access, target).0
+        }
+    }
+
+    /// Stores this number of bytes past the caches.
+    fn passes_caches(&mut self, target: usize, access: Access, bytes: u8) -> Outcome {
+        let (shift, now_ps) = (self.engine.line_shift, self.time_ps.get());
+        let instruction = self.state.instruction(access.position);
+        let piece = Piece::new(access.address, bytes, shift, instruction);
+        let joins = |pipeline: &mut Pipeline| pipeline.joins(piece);
+        let begins_line = !self.state.pipeline.as_mut().is_some_and(joins);
+        let (translation_ps, _) = self.translation_ps(access, now_ps);
+        let (cost_ps, queue_ps) = match begins_line {
+            true => self.in_memory_ps(now_ps, target, access.kind, [0, 1 << shift]),
+            false => (0, 0),
+        };
+        self.leaves_caches(access);
+        self.figures.cost_ps.add(translation_ps + cost_ps);
+        Outcome {
+            source: if begins_line { Source::Memory } else { Source::Cache },
+            missed: begins_line,
+            cost_ps,
+            queue_ps,
+            done_ps: now_ps,
+            ..Outcome::default()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The latest branches, folded for the tables of a predictor: all tables at once, each in 16 bits of
+//! one number.
+
+use super::{INDEX_BITS, TABLE_BITS, TABLES, TAG_BITS};
+
+/// Branches of history by table, in a geometric series.
+const HISTORIES: [u32; TABLES] = [4, 9, 18, 36, 72, 126];
+/// Bits for each table.
+const LANE: u32 = 16;
+/// One in each lane.
+const ONES: u128 = each(1);
+
+/// A number for each table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lanes(u128);
+
+impl Lanes {
+    /// Returns a table's number.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest lane after the shift")]
+    pub fn of(self, table: usize) -> u16 {
+        (self.0 >> (LANE * table as u32)) as u16
+    }
+}
+
+/// Returns the same number for each table.
+#[inline(always)]
+const fn each(number: u16) -> u128 {
+    let half = number as u64 * 0x0001_0001_0001_0001;
+    (half as u128) << 64 | half as u128
+}
+
+/// The latest branches, as many as each table looks back at, folded to a width.
+#[derive(Clone, Copy, Debug, Default)]
+struct Folded<const WIDTH: u32>(u128);
+
+impl<const WIDTH: u32> Folded<WIDTH> {
+    /// The position of the oldest branch in each table's folded history.
+    const OLDEST: u128 = {
+        let (mut all, mut table) = (0, 0);
+        while table < TABLES {
+            all |= 1 << (HISTORIES[table] % WIDTH + LANE * table as u32);
+            table += 1;
+        }
+        all
+    };
+
+    /// Shifts a branch in, and removes the bits of the branches that leave the histories from their
+    /// rotated positions.
+    #[inline(always)]
+    fn push(&mut self, taken: u128, leaves: u128) {
+        let folded = (self.0 << 1 | taken) ^ leaves & Self::OLDEST;
+        self.0 = (folded ^ folded >> WIDTH & ONES) & each((1 << WIDTH) - 1);
+    }
+}
+
+/// The latest branches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    /// A bit for each, the latest in the lowest.
+    branches: u128,
+    index: Folded<INDEX_BITS>,
+    tags: (Folded<TAG_BITS>, Folded<{ TAG_BITS - 1 }>),
+}
+
+impl History {
+    /// Returns the place of the branch at an address in each table.
+    #[inline(always)]
+    pub fn places(&self, address: u32) -> Lanes {
+        let mixed = address ^ address >> (TABLE_BITS - 2);
+        let [low, high, ..] = (mixed ^ mixed >> TABLE_BITS).to_le_bytes();
+        let folded = self.index.0;
+        let mixed = each(u16::from_le_bytes([low, high])) ^ folded ^ folded >> TABLE_BITS & ONES;
+        Lanes(mixed & each((1 << TABLE_BITS) - 1))
+    }
+
+    /// Returns the tag of the branch at an address in each table, which is never 0, that of an unused
+    /// entry.
+    #[inline(always)]
+    pub fn tags(&self, address: u32) -> Lanes {
+        let [low, high, ..] = address.to_le_bytes();
+        let mixed = each(u16::from_le_bytes([low, high])) ^ self.tags.0.0 ^ self.tags.1.0 << 1;
+        Lanes(mixed & each((1 << TAG_BITS) - 1) | each(1 << TAG_BITS))
+    }
+
+    /// Returns true if another taken branch changes nothing, as all of the latest ones were.
+    #[inline]
+    pub fn is_all_taken(&self) -> bool {
+        self.branches == u128::MAX
+    }
+
+    /// Adds a branch.
+    #[inline(always)]
+    pub fn push(&mut self, taken: bool) {
+        let mut leaves = 0;
+        for (at, length) in (0..).zip(HISTORIES) {
+            leaves |= (self.branches >> (length - 1) & 1) << (LANE * at);
+        }
+        // All bits of a lane instead of its lowest.
+        leaves = (leaves << LANE).wrapping_sub(leaves);
+        let shifted = each(u16::from(taken));
+        self.index.push(shifted, leaves);
+        self.tags.0.push(shifted, leaves);
+        self.tags.1.push(shifted, leaves);
+        self.branches = self.branches << 1 | u128::from(taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Folds the latest branches bit by bit.
+    fn folded(branches: u128, length: u32, width: u32) -> u16 {
+        let of = (0..length).filter(|at| branches >> at & 1 == 1);
+        of.fold(0, |all, at| all ^ 1 << (at % width))
+    }
+
+    #[test]
+    fn each_table_has_the_branches_that_it_looks_back_at_folded_to_its_width() {
+        let (mut history, mut random) = (History::default(), 7_u64);
+        for _ in 0..1000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            history.push(random >> 40 & 3 > 0);
+            for (table, length) in HISTORIES.into_iter().enumerate() {
+                let of = |width| folded(history.branches, length, width);
+                let [index, tag, other] = [INDEX_BITS, TAG_BITS, TAG_BITS - 1].map(of);
+                assert_eq!(Lanes(history.index.0).of(table), index);
+                let tags = (history.tags.0.0, history.tags.1.0);
+                assert_eq!([tags.0, tags.1].map(|of| Lanes(of).of(table)), [tag, other]);
+            }
+        }
+        assert!(!history.is_all_taken());
+        (0..128).for_each(|_| history.push(true));
+        let of = |history: &History| {
+            let (places, tags) = (history.places(0x1234), history.tags(0x1234));
+            (0..TABLES).map(|table| (places.of(table), tags.of(table))).collect::<Vec<_>>()
+        };
+        let before = of(&history);
+        history.push(true);
+        assert_eq!(of(&history), before);
+        assert!(history.is_all_taken());
+    }
+}

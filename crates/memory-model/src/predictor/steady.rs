@@ -1,0 +1,43 @@
+//! Branches of a long loop, which change nothing in the predictor any more.
+
+/// Number of branches that are remembered.
+const PLACES: usize = 8;
+
+/// Branches that were taken as predicted, by counters at their limits, while all branches in the
+/// history had been taken too. As long as each next branch is one of these, neither counters nor
+/// history change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steady {
+    /// Their addresses plus one; 0 for none.
+    addresses: [u64; PLACES],
+    has_any: bool,
+}
+
+impl Steady {
+    /// Returns true if taking the branch at an address is predicted, and changes nothing.
+    #[inline]
+    pub fn has(&self, address: u64) -> bool {
+        self.addresses[place(address)] == address.wrapping_add(1)
+    }
+
+    /// Adds the branch at an address.
+    #[inline]
+    pub fn add(&mut self, address: u64) {
+        self.addresses[place(address)] = address.wrapping_add(1);
+        self.has_any = true;
+    }
+
+    /// Removes all branches, as another one changes something.
+    #[inline]
+    pub fn ends(&mut self) {
+        if self.has_any {
+            *self = Self::default();
+        }
+    }
+}
+
+#[inline]
+fn place(address: u64) -> usize {
+    // There are eight, and branches are rarely closer than two bytes.
+    (address >> 1) as usize % PLACES
+}
