@@ -128,6 +128,7 @@ impl Trying<'_> {
                 levels,
             }],
             workloads: vec![self.judged.spec.clone()],
+            published: Vec::new(),
         })
     }
 

@@ -82,22 +82,23 @@ fn counts(engine: &Engine, vcpu: usize) -> PmuCounts {
         node: small(home),
         phase: small(engine.gate.phase()),
         host_page_bytes: engine.host_page_bytes().unwrap_or(0),
+        longest_walk: engine.longest_walk(vcpu),
         ..PmuCounts::default()
     };
-    let mut cost_ps = 0;
+    let (mut cost_ps, mut translation_ps) = (0, 0);
     for figures in engine.counters.phases().map(|(_, vcpus)| &vcpus[vcpu]) {
         counts.instructions += figures.instructions.get();
         cost_ps += figures.cost_ps.get();
+        translation_ps += figures.translation_ps.get();
         counts.walks += figures.walks.get();
         counts.references += figures.references.get();
         for (target, node) in figures.nodes.iter().enumerate() {
             let remote = usize::from(target != home);
             counts.loads[remote] += node.accesses[0].get();
             counts.stores[remote] += node.accesses[1].get();
-            counts.misses[remote] += node.misses[0].get() + node.misses[1].get();
-            counts.nodes[target] += node.all();
+            counts.misses[target] += node.misses[0].get() + node.misses[1].get();
         }
     }
-    counts.cost_ns = cost_ps / 1000;
+    (counts.cost_ns, counts.translation_ns) = (cost_ps / 1000, translation_ps / 1000);
     counts
 }

@@ -17,6 +17,12 @@ pub struct Walks {
     pub references: u64,
     /// Loads and stores.
     pub accesses: u64,
+    /// Cost of address translation in ns.
+    pub translation_ns: u64,
+    /// The cpus' own time in ns.
+    pub time_ns: u64,
+    /// The most entries that one walk has read since the host's pages got their size.
+    pub longest: u64,
     /// Bytes of the host's pages, 0 without nested paging.
     pub host_page_bytes: u64,
 }
@@ -26,7 +32,10 @@ impl Walks {
         Self {
             walks: self.walks + counts.walks,
             references: self.references + counts.references,
-            accesses: self.accesses + counts.nodes.iter().sum::<u64>(),
+            accesses: self.accesses + counts.loads.iter().chain(&counts.stores).sum::<u64>(),
+            translation_ns: self.translation_ns + counts.translation_ns,
+            time_ns: self.time_ns + counts.time_ns,
+            longest: self.longest.max(counts.longest_walk),
             host_page_bytes: counts.host_page_bytes,
         }
     }
@@ -59,12 +68,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_of_cpus_add_up_and_pages_do_not() {
-        let mut counts = PmuCounts { walks: 2, references: 48, ..PmuCounts::default() };
-        counts.host_page_bytes = 4096;
-        counts.nodes[..2].copy_from_slice(&[5, 6]);
+    fn counts_of_cpus_add_up_and_sizes_do_not() {
+        let mut counts = PmuCounts {
+            walks: 2,
+            references: 48,
+            translation_ns: 30,
+            time_ns: 100,
+            longest_walk: 24,
+            host_page_bytes: 4096,
+            ..PmuCounts::default()
+        };
+        (counts.loads, counts.stores) = ([1, 2], [3, 5]);
         let sum = Walks::default().plus(&counts).plus(&counts);
-        let expected = Walks { walks: 4, references: 96, accesses: 22, host_page_bytes: 4096 };
+        let expected = Walks {
+            walks: 4,
+            references: 96,
+            accesses: 22,
+            translation_ns: 60,
+            time_ns: 200,
+            longest: 24,
+            host_page_bytes: 4096,
+        };
         assert_eq!(sum, expected);
     }
 }

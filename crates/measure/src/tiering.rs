@@ -32,8 +32,8 @@ const PAGE_BYTES: u64 = 4096;
 /// The placement of memory before it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierPlace {
-    /// On the slow tier.
-    Slow,
+    /// On this tier, counted from 0, the fastest.
+    Tier(usize),
     /// By first touch: on the fast tier while it has room.
     FirstTouch,
 }
@@ -143,8 +143,8 @@ impl TieringProbe {
         let start = mapping.address();
         let _pinned = pin(self.cpu).map_err(numalab_host::Error::from)?;
         let policy = |policy| set_process_policy(&policy).map_err(numalab_host::Error::from);
-        if let (TierPlace::Slow, Some(slow)) = (self.place, self.slow.first()) {
-            policy(MemoryPolicy::Preferred(NodeSet::from_iter([slow])))?;
+        if let Some(node) = self.placed_on() {
+            policy(MemoryPolicy::Preferred(NodeSet::from_iter([node])))?;
         }
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;
@@ -166,7 +166,7 @@ impl TieringProbe {
     }
 
     /// Returns the figures. Only an emulator counts accesses; from these and the firmware's
-    /// latencies or bandwidths the time is predicted, unless a tier has several nodes.
+    /// latencies or bandwidths the time is predicted.
     fn readings(
         &self,
         all: Stretch,
@@ -191,6 +191,14 @@ impl TieringProbe {
             (Quantity::lower("failed", "pages"), Some(failed)),
         ];
         figures.into_iter().filter_map(|(quantity, value)| Some(quantity.at(value?))).collect()
+    }
+
+    /// Returns the node that the memory is placed on; `None` if the kernel chooses.
+    fn placed_on(&self) -> Option<NodeId> {
+        match self.place {
+            TierPlace::Tier(tier) => self.tiers.get(tier)?.first(),
+            TierPlace::FirstTouch => None,
+        }
     }
 
     /// Returns the number of moves of the hot set after this time.
@@ -261,13 +269,17 @@ impl TieringProbe {
         let (Some(before), Some(after)) = (before, virtual_time::misses()) else {
             return Ok(stretch);
         };
-        let counted = [0, 1].map(|place| after[place].saturating_sub(before[place]));
-        let tiers = [&self.fast, &self.slow];
-        let Some(cost_ns) = self.access.cost_ns(&context.machine, tiers, counted) else {
+        let counted = |node: NodeId| {
+            let at = node.0 as usize;
+            after.get(at).zip(before.get(at)).map_or(0, |(after, before)| after - before)
+        };
+        let Some(cost_ns) = self.access.cost_ns(&context.machine, &self.tiers, counted) else {
             return Ok(stretch);
         };
         stretch.predicted_ns = cost_ns;
-        (stretch.fast, stretch.counted) = (counted[0], counted[0] + counted[1]);
+        let on = |nodes: &NodeSet| nodes.iter().map(counted).sum::<u64>();
+        stretch.fast = on(&self.fast);
+        stretch.counted = stretch.fast + on(&self.slow);
         Ok(stretch)
     }
 

@@ -9,14 +9,14 @@ pub const PMU_NODES: usize = 16;
 pub const PMU_BYTES: usize = 64 * 1024;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"NUMAPMU1");
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Size in bytes of the header before the first vCPU's block.
 pub const HEADER: usize = 64;
 /// Size in bytes of a vCPU's block, which consists of little-endian words of eight bytes.
 pub const STRIDE: usize = STRIDE_FIELD as usize;
 /// The same value as in the header.
 const STRIDE_FIELD: u32 = 256;
-/// Index of the block's word with the first node's accesses.
+/// Index of the block's word with the first node's misses.
 const BY_NODE: usize = 16;
 const _: () = assert!(STRIDE / 8 == BY_NODE + PMU_NODES);
 /// The number of attempts to read a block, which is written within microseconds.
@@ -80,20 +80,22 @@ pub struct PmuCounts {
     pub loads: [u64; 2],
     /// Stores to its own node's memory, and to others'.
     pub stores: [u64; 2],
-    /// Accesses that reached memory of its own node, and of others.
-    pub misses: [u64; 2],
     /// Walks of page tables.
     pub walks: u64,
     /// Entries of page tables that walks read, those of a host's tables included.
     pub references: u64,
     /// Size in bytes of the host's pages behind the guest's memory, 0 without nested paging.
     pub host_page_bytes: u64,
+    /// Cost of address translation in ns.
+    pub translation_ns: u64,
+    /// The most entries that one walk has read since the host's pages got their size.
+    pub longest_walk: u64,
     /// Index of its node.
     pub node: u32,
     /// The phase at the time of publication.
     pub phase: u32,
-    /// Accesses by index of the node.
-    pub nodes: [u64; PMU_NODES],
+    /// Accesses that reached memory, by index of the node.
+    pub misses: [u64; PMU_NODES],
 }
 
 impl PmuCounts {
@@ -104,10 +106,10 @@ impl PmuCounts {
         words[1..4].copy_from_slice(&[self.time_ns, self.instructions, self.cost_ns]);
         words[4..6].copy_from_slice(&self.loads);
         words[6..8].copy_from_slice(&self.stores);
-        words[8..10].copy_from_slice(&self.misses);
+        words[8..10].copy_from_slice(&[self.translation_ns, self.longest_walk]);
         words[10] = u64::from(self.node) | u64::from(self.phase) << 32;
         words[11..14].copy_from_slice(&[self.walks, self.references, self.host_page_bytes]);
-        words[BY_NODE..].copy_from_slice(&self.nodes);
+        words[BY_NODE..].copy_from_slice(&self.misses);
         let mut bytes = [0; STRIDE - 8];
         for (place, word) in bytes.chunks_exact_mut(8).zip(&words[1..]) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -183,8 +185,8 @@ impl<'a> Pmu<'a> {
 
     fn read(&self, block: usize) -> Option<PmuCounts> {
         let at = |place| self.long(block + place);
-        let mut nodes = [0; PMU_NODES];
-        for (node, count) in nodes.iter_mut().enumerate() {
+        let mut misses = [0; PMU_NODES];
+        for (node, count) in misses.iter_mut().enumerate() {
             *count = at(8 * (BY_NODE + node))?;
         }
         Some(PmuCounts {
@@ -193,13 +195,14 @@ impl<'a> Pmu<'a> {
             cost_ns: at(24)?,
             loads: [at(32)?, at(40)?],
             stores: [at(48)?, at(56)?],
-            misses: [at(64)?, at(72)?],
             walks: at(88)?,
             references: at(96)?,
             host_page_bytes: at(104)?,
+            translation_ns: at(64)?,
+            longest_walk: at(72)?,
             node: self.word(block + 80)?,
             phase: self.word(block + 84)?,
-            nodes,
+            misses,
         })
     }
 
@@ -256,15 +259,16 @@ mod tests {
             cost_ns: 3,
             loads: [4, 5],
             stores: [6, 7],
-            misses: [8, 9],
             walks: 27,
             references: 28,
             host_page_bytes: 4096,
+            translation_ns: 8,
+            longest_walk: 9,
             node: 1,
             phase: 3,
-            nodes: [0; PMU_NODES],
+            misses: [0; PMU_NODES],
         };
-        expected.nodes = core::array::from_fn(|node| 11 + node as u64);
+        expected.misses = core::array::from_fn(|node| 11 + node as u64);
         page[block].store(4_u64.to_le(), Relaxed);
         for (place, word) in page[block + 1..].iter().zip(expected.to_bytes().chunks_exact(8)) {
             place.store(u64::from_ne_bytes(word.try_into().unwrap()), Relaxed);

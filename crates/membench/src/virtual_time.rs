@@ -6,7 +6,7 @@
 
 use crate::arch;
 use crate::mark;
-use crate::pmu::{PMU_BYTES, Pmu, PmuMode};
+use crate::pmu::{PMU_BYTES, PMU_NODES, Pmu, PmuMode};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -49,10 +49,10 @@ pub fn align() {
     }
 }
 
-/// Returns the accesses of the calling thread's vCPU that reached memory of its own node, and of
-/// other nodes; `None` if no emulator counts them.
+/// Returns the accesses of the calling thread's vCPU that reached memory, by the index of its node;
+/// `None` if no emulator counts them.
 #[must_use]
-pub fn misses() -> Option<[u64; 2]> {
+pub fn misses() -> Option<[u64; PMU_NODES]> {
     let cpu = in_use().then(arch::cpu_number)?;
     Some(published()?.counts(cpu)?.misses)
 }
@@ -99,7 +99,7 @@ mod tests {
         let empty = page(PMU_BYTES / 8);
         assert!(!use_counters(empty), "no magic word");
         empty[0].store(u64::from_le_bytes(*b"NUMAPMU1"), Ordering::Relaxed);
-        empty[1].store(1 | 4 << 32, Ordering::Relaxed);
+        empty[1].store(2 | 4 << 32, Ordering::Relaxed);
         empty[2].store(256 << 32, Ordering::Relaxed);
         assert!(!use_counters(empty), "it only counts");
         assert!(!in_use());

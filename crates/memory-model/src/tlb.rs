@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::cache::Cache;
+use crate::counters::Figure;
 use crate::machine::{PAGE_BITS, Tlb, TlbPart, page_size};
 use crate::nested::{HOST_KEY, Nested, behind};
 use crate::page_tables::{LEVELS, number};
@@ -67,6 +68,8 @@ pub(crate) struct Tlbs {
     upper: Option<Cache>,
     /// The host's tables, if the guest's memory is on modelled host pages.
     nested: Option<Nested>,
+    /// The most entries that a walk has read since all translations were removed.
+    longest: Figure,
 }
 
 impl Tlbs {
@@ -93,7 +96,12 @@ impl Tlbs {
         let entries = tlb.upper_entries;
         let upper = (entries > 0).then(|| Cache::of_lines(u64::from(entries), entries, 0));
         let nested = tlb.host_page_bytes.and_then(page_size).map(Nested::new);
-        Self { levels: numbers.iter().map(level).collect(), upper, nested }
+        Self {
+            levels: numbers.iter().map(level).collect(),
+            upper,
+            nested,
+            longest: Figure::default(),
+        }
     }
 
     /// Checks that the nearest level still has a translation; if so, makes it the most recent one.
@@ -138,6 +146,17 @@ impl Tlbs {
         self.levels.iter().flat_map(|level| &level.parts).for_each(Cache::clear);
         self.upper.iter().for_each(Cache::clear);
         self.nested.iter().for_each(Nested::clear);
+        self.longest.set(0);
+    }
+
+    /// Records the number of entries that a walk has read.
+    pub(crate) fn walked(&self, entries: u64) {
+        self.longest.set(self.longest.get().max(entries));
+    }
+
+    /// Returns the most entries that a walk has read since all translations were removed.
+    pub(crate) fn longest_walk(&self) -> u64 {
+        self.longest.get()
     }
 
     /// Sets the size of the host's pages, if there is a host, and removes all translations.

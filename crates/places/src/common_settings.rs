@@ -83,7 +83,8 @@ pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
 pub(super) const COUNTERS: SettingSpec = SettingSpec {
     name: "counters",
     kind: SettingKind::List(
-        "names in /proc/vmstat, or emulated_walks, emulated_walk_references, emulated_accesses",
+        "names in /proc/vmstat, or emulated_walks, emulated_walk_references, \
+         emulated_longest_walk, emulated_translation_ns, emulated_time_ns, emulated_accesses",
     ),
     default: "",
     about: "counters of /proc/vmstat and of the memory emulator to show with each metric",

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use numalab_host::{Root, proc};
-use numalab_record::study::Evidence;
+use numalab_record::study::{Evidence, counter};
 use numalab_study::BackendError;
 use sha2::{Digest, Sha256};
 
@@ -19,14 +19,17 @@ pub(super) fn vmstat() -> BTreeMap<String, u64> {
     proc::counters(&text).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// Returns the increase of the wanted counters; those that this kernel lacks are left out.
+/// Returns the increase of the wanted counters, and a maximum as it is; those that this kernel
+/// lacks are left out.
 pub(super) fn grown(
     wanted: &[String],
     before: &BTreeMap<String, u64>,
     after: &BTreeMap<String, u64>,
 ) -> BTreeMap<String, f64> {
     let grown = |name: &String| {
-        let grown = after.get(name)?.saturating_sub(*before.get(name)?);
+        let (before, after) = (*before.get(name)?, *after.get(name)?);
+        let is_maximum = name == counter::LONGEST;
+        let grown = if is_maximum { after } else { after.saturating_sub(before) };
         Some((name.clone(), grown as f64))
     };
     wanted.iter().filter_map(grown).collect()

@@ -192,6 +192,10 @@ impl Prepared for PreparedGuests {
         }
     }
 
+    fn first_ready(&mut self, treatments: &[&Treatment]) -> usize {
+        self.pool.as_ref().map_or(0, |pool| pool.first_done(treatments))
+    }
+
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&host_side::knobs(&treatment.settings))?;
         self.outcome = match &self.pool {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use numalab_guest_agent::nested_paging;
-use numalab_record::study::{Evidence, Setting};
+use numalab_record::study::{Evidence, Setting, counter};
 use numalab_topology::Machine;
 
 use numalab_study::BackendError;
@@ -64,9 +64,12 @@ fn name(bytes: u64) -> &'static str {
 pub(super) fn counted(machine: &Machine) -> BTreeMap<String, u64> {
     let Some(walks) = nested_paging::walks(&machine.usable_cpus()) else { return BTreeMap::new() };
     let of = [
-        ("emulated_walks", walks.walks),
-        ("emulated_walk_references", walks.references),
-        ("emulated_accesses", walks.accesses),
+        (counter::WALKS, walks.walks),
+        (counter::REFERENCES, walks.references),
+        (counter::LONGEST, walks.longest),
+        (counter::TRANSLATION_NS, walks.translation_ns),
+        (counter::TIME_NS, walks.time_ns),
+        (counter::ACCESSES, walks.accesses),
     ];
     of.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }

@@ -4,6 +4,7 @@
 //! `journal.jsonl` one [`Entry`] per line, append-only. [`StudyDocument`] joins them.
 
 mod accelerator;
+pub mod counter;
 mod definition;
 mod disturbance;
 mod document;
@@ -11,6 +12,7 @@ mod journal;
 mod notice;
 mod plan;
 mod planned;
+mod published;
 mod quantity;
 mod setting;
 
@@ -27,5 +29,6 @@ pub use planned::{
     BackendSettings, Decision, Decisions, ListedSetting, ListedStudy, PlannedLevel, PlannedStudy,
     PlannedWorkload, SettingList, ShownStudy, StudyList, StudyTime,
 };
+pub use published::Published;
 pub use quantity::{Quantity, Reading};
 pub use setting::Setting;

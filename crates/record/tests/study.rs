@@ -22,6 +22,7 @@ fn run() -> StudyRun {
         workloads: Vec::new(),
         rules: Rules { warm_ups: 1, ..Rules::default() },
         treatments: (0..2).map(treatment).collect(),
+        published: Vec::new(),
     }
 }
 

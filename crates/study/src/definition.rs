@@ -4,7 +4,7 @@ mod reading;
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{FactorKind, Rules, Setting};
+use numalab_record::study::{FactorKind, Published, Rules, Setting};
 use numalab_workload::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,6 +33,9 @@ pub struct Study {
     /// replaced by the setting of that name.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
+    /// Published figures that it repeats, on another machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 impl Study {

@@ -1,6 +1,7 @@
 //! Parses a study, and rejects one that cannot be run.
 
 mod metrics;
+mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,6 +87,7 @@ pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, Pars
     let own = backends.kind(&study.backend.kind).map_or(&[][..], |kind| kind.own_metrics);
     let workloads: Vec<Workload> = resolved.collect::<Result<_, _>>()?;
     metrics::check(&study, &workloads, own).map_err(invalid)?;
+    published::check(&study).map_err(invalid)?;
     Ok(study)
 }
 

@@ -86,13 +86,14 @@ impl Plan {
     }
 
     /// Returns 16 hexadecimal digits of the SHA-256 over everything that decides the work in a
-    /// block. The number of blocks and the rule that ends the study are not included: a study may
-    /// be resumed with more blocks.
+    /// block. The number of blocks, the rule that ends the study and published figures are not
+    /// included: a study may be resumed with more blocks.
     pub fn hash(&self) -> String {
         let mut study = self.study.clone();
         study.rules.blocks = 0;
         study.rules.budget_s = None;
         study.rules.precision_percent = None;
+        study.published.clear();
         // A seed taken from the clock is part of the plan too, as orders follow from it.
         study.rules.seed = Some(self.seed);
         // Serialising plain data with string keys cannot fail.
@@ -122,6 +123,7 @@ impl Plan {
             workloads: self.workloads.iter().map(shown).collect(),
             rules: study.rules.clone(),
             treatments: self.treatments.clone(),
+            published: study.published.clone(),
         }
     }
 
@@ -157,7 +159,8 @@ fn factor(factor: &Factor) -> numalab_record::study::Factor {
     }
 }
 
-fn treatments(study: &Study) -> Vec<Treatment> {
+/// Returns every combination of levels, the baseline first.
+pub(crate) fn treatments(study: &Study) -> Vec<Treatment> {
     let mut combinations: Vec<Vec<usize>> = vec![Vec::new()];
     for factor in &study.factors {
         let longer = |combination: &Vec<usize>| {

@@ -270,21 +270,41 @@ impl Running<'_> {
         attempts: &mut Attempts,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
+        let is_done = |workload| attempts.is_done((block, visit.treatment, visit.arm, workload));
+        if self.plan.workload_order(block).into_iter().all(is_done) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        loop {
+            self.check_interrupt()?;
+            let out = self.journal.document().out();
+            let is_out = |cell: Cell| out.get(&cell.1).is_some_and(|from| *from <= cell.0);
+            let coming = upcoming(self.plan, block, |cell| attempts.is_done(cell) || is_out(cell));
+            let treatment = |(_, visit): &(usize, Visit)| &self.plan.treatments()[visit.treatment];
+            let treatments: Vec<&Treatment> = coming.iter().map(treatment).collect();
+            // Backends in virtual time boot upcoming treatments in parallel. What ends before the
+            // treatment that is due is stored at once, so that a kill loses none of it.
+            self.backend.expect(&treatments);
+            match self.backend.first_ready(&treatments) {
+                0 => break,
+                early => self.apply(coming[early], Instant::now(), attempts, observer)?,
+            }
+        }
+        self.apply((block, visit), begun, attempts, observer)
+    }
+
+    /// Applies a treatment and takes its samples that are missing.
+    fn apply(
+        &mut self,
+        (block, visit): (usize, Visit),
+        begun: Instant,
+        attempts: &mut Attempts,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
         let cell = |workload| (block, visit.treatment, visit.arm, workload);
         let mut todo = self.plan.workload_order(block);
         todo.retain(|workload| !attempts.is_done(cell(*workload)));
-        if todo.is_empty() {
-            return Ok(());
-        }
-        self.check_interrupt()?;
-        let treatment = &self.plan.treatments()[visit.treatment];
-        let begun = Instant::now();
-        let out = self.journal.document().out();
-        let is_out = |cell: Cell| out.get(&cell.1).is_some_and(|from| *from <= cell.0);
-        let is_done = |cell| attempts.is_done(cell) || is_out(cell);
-        // Backends in virtual time boot upcoming treatments in parallel.
-        self.backend.expect(&upcoming(self.plan, block, is_done));
-        let evidence = self.backend.apply(treatment)?;
+        let evidence = self.backend.apply(&self.plan.treatments()[visit.treatment])?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
         self.journal.append(Entry::Applied(Applied { block, treatment, arm, took_s, evidence }))?;
@@ -350,15 +370,15 @@ impl Running<'_> {
     }
 }
 
-/// Returns the treatments of visits from this block on that still lack a sample, in order.
-fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Treatment> {
+/// Returns the visits from this block on that still lack a sample, with their blocks, in order.
+fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<(usize, Visit)> {
     let visits = (from..plan.blocks())
         .flat_map(|block| plan.visits(block).into_iter().map(move |visit| (block, visit)));
     let lacking = visits.filter(|(block, Visit { treatment, arm })| {
         let mut workloads = 0..plan.workloads().len();
         workloads.any(|workload| !is_done((*block, *treatment, *arm, workload)))
     });
-    lacking.take(FORESEEN).map(|(_, visit)| &plan.treatments()[visit.treatment]).collect()
+    lacking.take(FORESEEN).collect()
 }
 
 #[cfg(test)]
@@ -383,8 +403,9 @@ mod tests {
         "#;
         let plan = Plan::new(parse(text, "s.toml", Backends::NONE).unwrap(), 5).unwrap();
         let names = |from, is_done: fn(Cell) -> bool| {
-            let treatments = upcoming(&plan, from, is_done);
-            treatments.iter().map(|treatment| treatment.name.clone()).collect::<Vec<_>>()
+            let visits = upcoming(&plan, from, is_done).into_iter();
+            let treatments = visits.map(|(_, visit)| &plan.treatments()[visit.treatment]);
+            treatments.map(|treatment| treatment.name.clone()).collect::<Vec<_>>()
         };
         let of_block = |block| {
             let visits = plan.visits(block).into_iter();

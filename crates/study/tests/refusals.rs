@@ -233,3 +233,29 @@ fn a_setting_that_only_some_levels_have_cannot_be_used() {
          level of a factor"
     );
 }
+
+#[test]
+fn published_figures_are_of_a_metric_and_of_treatments_of_the_study() {
+    let with = |metric: &str, values: &str| {
+        let published =
+            format!("[[published]]\nmetric = \"{metric}\"\nsource = \"a lab\"\nunit = \"s\"\n");
+        format!("{HEAD}{FACTOR}{WORKLOAD}{published}values = {{ {values} }}\n")
+    };
+    parse(&with("w.t", "\"pages=4k\" = 2, \"pages=2m\" = 1.5"), "s.toml", Backends::NONE).unwrap();
+    for (metric, values, message) in [
+        (
+            "w.u",
+            "\"pages=4k\" = 2",
+            "w.u: expected workload.metric, one of w.t; did you mean `w.t`?",
+        ),
+        (
+            "w.t",
+            "\"pages=4K\" = 2",
+            "pages=4K: expected a treatment, one of pages=4k, pages=2m; did you mean `pages=4k`?",
+        ),
+        ("w.t", "\"pages=4k\" = 0", "0 for pages=4k: expected more than 0"),
+    ] {
+        let found = refused(&with(metric, values));
+        assert_eq!(found, format!("s.toml, line 10, column 3: published: {message}"));
+    }
+}

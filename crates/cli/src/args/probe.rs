@@ -56,8 +56,10 @@ pub(crate) struct TieringArgs {
     ]))]
     pub access: TierAccess,
     /// Initial place of the memory
-    #[arg(long, default_value = "slow", value_parser = value::one_of([
-        (TierPlace::Slow, "slow", "On the slow tier"),
+    #[arg(long, default_value = "tier2", value_parser = value::one_of([
+        (TierPlace::Tier(0), "tier1", "On the fastest tier"),
+        (TierPlace::Tier(1), "tier2", "On the next one"),
+        (TierPlace::Tier(2), "tier3", "On the third"),
         (TierPlace::FirstTouch, "first-touch",
             "Where the kernel puts it on first touch, with the hottest part touched last"),
     ]))]

@@ -3,7 +3,7 @@
 use numalab_membench::{
     Access, Arrays, Chase, Cycle, Isa, Kernel, Line, LineSize, Pattern, Stream, Walk,
 };
-use numalab_topology::{Machine, NodeSet};
+use numalab_topology::{Machine, NodeId, NodeSet};
 
 use crate::error::MeasureError;
 
@@ -59,27 +59,30 @@ impl TierAccess {
         })
     }
 
-    /// Predicts the time of these accesses to the memory of each tier from the firmware's figures.
-    /// Dependent accesses take the sum of their latencies. Independent ones take as long as the
-    /// busier tier needs for its bandwidth, since both work at the same time.
+    /// Predicts the time of accesses to the memory of each tier, of which `counted` has those by
+    /// node, from the firmware's figures. Dependent accesses take the sum of their latencies.
+    /// Independent ones take as long as the busiest tier needs for its bandwidth, since all work at
+    /// the same time. `None` if the firmware lacks a figure that is needed.
     pub(super) fn cost_ns(
         self,
         machine: &Machine,
-        tiers: [&NodeSet; 2],
-        counted: [u64; 2],
+        tiers: &[NodeSet],
+        counted: impl Fn(NodeId) -> u64,
     ) -> Option<f64> {
-        let each = tiers.map(|tier| self.each_ns(machine, tier));
-        let [fast, slow] = [counted[0] as f64 * each[0]?, counted[1] as f64 * each[1]?];
+        let node_ns = |node: NodeId| match counted(node) {
+            0 => Some(0.0),
+            count => Some(count as f64 * self.each_ns(machine, node)?),
+        };
+        let tier_ns = |tier: &NodeSet| tier.iter().map(node_ns).sum::<Option<f64>>();
+        let each: Vec<f64> = tiers.iter().map(tier_ns).collect::<Option<_>>()?;
         Some(match self {
-            Self::Dependent => fast + slow,
-            Self::Independent => f64::max(fast, slow),
+            Self::Dependent => each.iter().sum(),
+            Self::Independent => each.iter().copied().fold(0.0, f64::max),
         })
     }
 
-    /// Returns the firmware's cost of a line of a tier with one node. The emulator counts accesses
-    /// to the cpu's own node and to others, which distinguishes tiers only then.
-    fn each_ns(self, machine: &Machine, tier: &NodeSet) -> Option<f64> {
-        let node = tier.first().filter(|_| tier.len() == 1)?;
+    /// Returns the firmware's cost of a line of a node.
+    fn each_ns(self, machine: &Machine, node: NodeId) -> Option<f64> {
         let (latency_ps, mb_per_s) = machine.best_read(node);
         match self {
             Self::Dependent => latency_ps.map(|ps| ps as f64 / 1000.0),
@@ -138,31 +141,32 @@ mod tests {
 
     use super::*;
 
-    fn machine() -> Machine {
-        let tier = |ns: u64, mb_per_s| EmulatedTier {
+    fn machine(tiers: &[(u64, u64)]) -> Machine {
+        let tier = |&(ns, mb_per_s): &(u64, u64)| EmulatedTier {
             memory_bytes: 1 << 30,
             latency_ps: ns * 1000,
             bandwidth_mb_per_s: Some(mb_per_s),
             side_cache_bytes: None,
         };
-        TierSpec { tiers: vec![tier(100, 2000), tier(300, 1000)] }.machine(1).unwrap()
+        TierSpec { tiers: tiers.iter().map(tier).collect() }.machine(1).unwrap()
     }
 
     #[test]
-    fn dependent_accesses_cost_latencies_and_others_the_time_of_the_busier_tier() {
-        let machine = machine();
-        let nodes: Vec<NodeSet> = ["0", "1"].map(|set| set.parse().unwrap()).into();
-        let cost = |access: TierAccess, counted| {
-            access.cost_ns(&machine, [&nodes[0], &nodes[1]], counted).unwrap()
+    fn dependent_accesses_cost_latencies_and_others_the_time_of_the_busiest_tier() {
+        let machine = machine(&[(100, 2000), (300, 1000), (800, 500)]);
+        let tiers: Vec<NodeSet> = ["0", "1", "2"].map(|set| set.parse().unwrap()).into();
+        let cost = |access: TierAccess, counted: [u64; 3]| {
+            access.cost_ns(&machine, &tiers, |node| counted[node.0 as usize]).unwrap()
         };
-        assert_eq!(cost(TierAccess::Dependent, [10, 5]), 2500.0);
-        // 64 bytes take 32 ns on the fast tier and 64 ns on the slow one.
-        assert_eq!(cost(TierAccess::Independent, [10, 5]), 320.0);
-        assert_eq!(cost(TierAccess::Independent, [10, 10]), 640.0);
-        assert_eq!(
-            TierAccess::Dependent.cost_ns(&machine, [&nodes[0], &NodeSet::default()], [1, 1]),
-            None
-        );
+        assert_eq!(cost(TierAccess::Dependent, [10, 5, 0]), 2500.0);
+        assert_eq!(cost(TierAccess::Dependent, [10, 5, 1]), 3300.0);
+        // 64 bytes take 32 ns on the fast tier, 64 on the next and 128 on the last.
+        assert_eq!(cost(TierAccess::Independent, [10, 5, 0]), 320.0);
+        assert_eq!(cost(TierAccess::Independent, [10, 10, 0]), 640.0);
+        assert_eq!(cost(TierAccess::Independent, [10, 10, 6]), 768.0);
+        let mut unknown = machine.clone();
+        unknown.access.clear();
+        assert_eq!(TierAccess::Dependent.cost_ns(&unknown, &tiers, |_| 1), None);
     }
 
     #[test]

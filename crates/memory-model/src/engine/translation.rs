@@ -33,8 +33,10 @@ impl Active<'_> {
 
     /// Returns the time of a walk of these levels.
     fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
+        let references = &self.figures.references;
+        let before = references.get();
         self.figures.walks.add(1);
-        self.figures.references.add(levels.len() as u64);
+        references.add(levels.len() as u64);
         // A walk begins only after the farthest TLB has missed.
         let asked_ps = self.engine.tlb_hit_ps.last().copied().unwrap_or(0) + self.engine.walk_ps;
         let of = access.virtual_address;
@@ -48,7 +50,10 @@ impl Active<'_> {
             };
             walked_ps + self.entry_ps(access, entry(of, level), time_ps + walked_ps)
         });
-        self.host_ps(access, access.address, tlbs.to_data(access.address), time_ps, walked_ps)
+        let to_data = tlbs.to_data(access.address);
+        let walked_ps = self.host_ps(access, access.address, to_data, time_ps, walked_ps);
+        tlbs.walked(references.get() - before);
+        walked_ps
     }
 
     /// Adds to the time of a walk the reads of these levels of the host's tables, for a
@@ -291,6 +296,15 @@ mod tests {
 
     #[test]
     fn walks_that_follow_find_the_upper_entries_and_the_guests_tables() {
+        let engine = engine("", small_tlb_in_a_guest(32));
+        let walk = |page: u64| {
+            engine.enter(0).access(load(MIB + page * PAGE, (MIB + (page + 1) * PAGE) | 1 << 40));
+            engine.longest_walk(0)
+        };
+        assert_eq!([0, 1, 2].map(walk), [24; 3], "the longest is the first");
+        engine.mark(0, Marker::HostPages(1));
+        assert_eq!(engine.longest_walk(0), 0);
+        assert_eq!(walk(3), 19);
         let (_, later) = references(small_tlb_in_a_guest(32), 12, 0);
         // The guest's last entry and the host's for the data.
         assert!((512..540).contains(&later), "{later} references of 256 walks");

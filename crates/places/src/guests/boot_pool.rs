@@ -77,13 +77,27 @@ impl BootPool {
         self.shared.changed.notify_all();
     }
 
+    /// Waits until a boot of one of the treatments is done, and returns the treatment's index: the
+    /// first one's if it is.
+    pub(super) fn first_done(&self, treatments: &[&Treatment]) -> usize {
+        let mut boots = self.shared.boots();
+        if let Some(first) = treatments.first() {
+            self.shared.start(&mut boots, first);
+        }
+        loop {
+            let is_done = |of: &&Treatment| boots.done.iter().any(|(name, _)| *name == of.name);
+            match treatments.iter().position(is_done) {
+                None if !treatments.is_empty() => {}
+                found => return found.unwrap_or(0),
+            }
+            boots = self.shared.changed.wait(boots).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Waits for a boot of the treatment and returns its outcome.
     pub(super) fn take(&self, treatment: &Treatment) -> Result<Outcome, BackendError> {
         let mut boots = self.shared.boots();
-        if !boots.known().contains_key(&treatment.name) {
-            boots.waiting.push_front(treatment.clone());
-            self.shared.changed.notify_all();
-        }
+        self.shared.start(&mut boots, treatment);
         loop {
             let found = boots.done.iter().position(|(name, _)| *name == treatment.name);
             if let Some(at) = found {
@@ -109,6 +123,14 @@ impl Drop for BootPool {
 impl Shared {
     fn boots(&self) -> MutexGuard<'_, Boots> {
         self.boots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Boots a treatment next, unless one of its boots is under way or done.
+    fn start(&self, boots: &mut Boots, treatment: &Treatment) {
+        if !boots.known().contains_key(&treatment.name) {
+            boots.waiting.push_front(treatment.clone());
+            self.changed.notify_all();
+        }
     }
 
     /// Boots queued treatments until told to stop.
@@ -209,6 +231,24 @@ mod tests {
         assert_eq!(count.load(Ordering::Relaxed), 3);
         // This treatment was not announced.
         assert_eq!(pool.take(&a), Ok(outcome("3")));
+    }
+
+    #[test]
+    fn a_boot_that_ends_before_the_one_that_is_due_is_named_first() {
+        let meet = Arc::new(Barrier::new(2));
+        let waiting = Arc::clone(&meet);
+        let pool = BootPool::new(2, move |treatment: &Treatment, _: &Interrupt| {
+            if treatment.name == "a" {
+                waiting.wait();
+            }
+            Ok(outcome(&treatment.name))
+        });
+        let (a, b) = (treatment("a"), treatment("b"));
+        pool.expect(&[&a, &b]);
+        assert_eq!(pool.first_done(&[&a, &b]), 1);
+        assert_eq!(pool.take(&b), Ok(outcome("b")));
+        meet.wait();
+        assert_eq!(pool.first_done(&[&a]), 0);
     }
 
     #[test]

@@ -28,6 +28,17 @@ fn several_values_are_levels_and_one_is_a_setting_in_place_of_the_factor() {
 }
 
 #[test]
+fn published_figures_of_treatments_that_are_left_are_kept() {
+    let fewer = changed("guests", "8,16,32").unwrap();
+    let names: Vec<&String> = fewer.published[0].values.keys().collect();
+    let expected =
+        ["numa=off guests=16", "numa=off guests=8", "numa=on guests=16", "numa=on guests=8"];
+    assert_eq!(names, expected);
+    assert_eq!(changed("workloads", "latency").unwrap().published, []);
+    assert_eq!(changed("guests", "6").unwrap().published, [], "no such treatment was published");
+}
+
+#[test]
 fn this_dom0_was_booted_with_or_without_nodes() {
     assert_eq!(factors(&changed("on-this-dom0", "true").unwrap()), ["guests"]);
     assert_eq!(factors(&changed("on-this-dom0", "false").unwrap()), ["numa", "guests"]);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::{Factor, Rules, Workload};
 use super::journal::{Entry, SampleEntry};
 use super::plan::{Arm, Treatment};
+use super::published::Published;
 use crate::kind::{Kind, KindError, file};
 
 /// A study's run, as known before the first sample.
@@ -43,6 +44,9 @@ pub struct StudyRun {
     pub rules: Rules,
     /// Every combination of levels, the baseline first.
     pub treatments: Vec<Treatment>,
+    /// Published figures that the study repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 /// A study's run with its journal.

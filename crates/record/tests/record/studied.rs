@@ -29,6 +29,7 @@ fn run(treatments: usize, aa: bool, warm_ups: usize) -> StudyRun {
         workloads: Vec::new(),
         rules: Rules { aa, warm_ups, ..Rules::default() },
         treatments: (0..treatments).map(treatment).collect(),
+        published: Vec::new(),
     }
 }
 

@@ -20,7 +20,9 @@ mod contrasts;
 mod finding;
 mod guests;
 mod pair;
+mod published;
 mod shapes;
+mod walks;
 mod without_effect;
 mod worse;
 
@@ -35,6 +37,8 @@ pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
 pub use finding::{CostBound, EffectOf, OwnDifference, StudyFinding, StudyObservation};
 pub use guests::GuestMap;
 pub use pair::{PairRow, StudyPair};
+pub use published::{PublishedChange, PublishedMetric};
+pub use walks::{PageWalks, TreatmentWalks};
 
 /// Number of random sign patterns where an exact permutation test would be too large, and of
 /// bootstrap resamples. With the observed one that makes 10,000, so p-values are multiples of

@@ -10,9 +10,11 @@ mod opening;
 mod pair;
 mod placeholder;
 mod places;
+mod published;
 mod rows;
 mod tables;
 mod tiers;
+mod walks;
 pub(in crate::study) mod words;
 
 pub use notices::{accelerator_reason, notice as notice_words};
@@ -52,9 +54,12 @@ impl Report for StudySummary<'_> {
             lead: opening::lead(self),
             picture: opening::picture(self),
             note: run.note.clone(),
-            parts: opening::answers(self)
-                .and_then(|panel| Part::of("Every metric", vec![panel]))
+            parts: opening::from_first_cell(self)
+                .and_then(|panel| Part::of("Each change", vec![panel]))
                 .into_iter()
+                .chain(walks::part(self))
+                .chain(opening::answers(self).and_then(|of| Part::of("Every metric", vec![of])))
+                .chain(published::panel(self).and_then(|of| Part::of("Published", vec![of])))
                 .chain(facts)
                 .chain(workloads)
                 .chain(grounds(self))
@@ -99,8 +104,11 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
 }
 
 fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
+    let cells = cells::table(summary, subject);
+    // Those of the metric that answers the question are the page's picture.
+    let is_asked = summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject));
     let mut panels: Vec<Panel> =
-        cells::table(summary, subject).map(Panel::table).into_iter().collect();
+        cells.filter(|_| !is_asked).map(Panel::table).into_iter().collect();
     panels.push(Panel::table(tables::treatments(summary, subject)).folded());
     if summary.subjects.len() > DRAWN_SUBJECTS {
         return panels;

@@ -5,6 +5,7 @@ use numalab_page::rows::Rows;
 use numalab_page::{Chart, Lead, Mood, Page, Panel, Part, Series, Table};
 use numalab_record::Kind;
 use numalab_record::tiering::{TierLook, TieringProbed};
+use numalab_topology::NodeSet;
 
 use crate::document::document;
 use crate::over_time::{curves, rows, seconds};
@@ -25,18 +26,18 @@ impl Report for TieringProbed {
             .rows(rows);
         let parts = [
             Part::of("Figures", vec![Panel::table(figures)]),
+            Part::of("Tiers", vec![Panel::table(by_tier(self))]),
             Part::of("Over time", vec![pages(self), latency(&self.looks)]),
         ];
         Page {
             brand: "numalab study probe tiering".to_owned(),
             title: "Does hot memory come to the fast tier?".to_owned(),
             meta: format!(
-                "{}, {}; {}; fast tier: nodes {}, slower: nodes {}",
+                "{}, {}; {}; {}",
                 size(self.size_bytes),
                 self.placed,
                 self.heat,
-                self.fast,
-                self.slow
+                tiers(&self.tiers)
             ),
             lead: std::iter::once(answer(self)).chain(contradictions(self)).collect(),
             parts: parts.into_iter().flatten().collect(),
@@ -76,6 +77,30 @@ fn answer(probed: &TieringProbed) -> Lead {
     };
     let sentence = format!("at the end {hot}, an access takes {end:.1} ns");
     Lead::new("Answer", sentence, Mood::Plain)
+}
+
+/// Names the nodes of each tier: `tier 1: nodes 0, tier 2: nodes 1-2`.
+pub fn tiers(tiers: &[NodeSet]) -> String {
+    let named = tiers.iter().zip(1..).map(|(nodes, tier)| format!("tier {tier}: nodes {nodes}"));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a row per tier with its pages at the first and the last look.
+fn by_tier(of: &TieringProbed) -> Table {
+    let pages = |look: Option<&TierLook>, tier: usize| {
+        let pages = look.and_then(|look| look.tier_pages.get(tier));
+        pages.map_or_else(|| "–".to_owned(), ToString::to_string)
+    };
+    let row = |(tier, nodes): (usize, &NodeSet)| {
+        let [first, last] = [of.looks.first(), of.looks.last()].map(|look| pages(look, tier));
+        vec![(tier + 1).to_string(), nodes.to_string(), first, last]
+    };
+    Table::new("pages on each tier, fastest first")
+        .words("tier")
+        .words("nodes")
+        .figures("at the first reading")
+        .figures("at the end")
+        .rows(of.tiers.iter().enumerate().map(row))
 }
 
 /// Describes the contradictions.
@@ -186,6 +211,8 @@ mod tests {
         let text = probed([&[10, 20, 70], &[30, 60, 10]], &[]).page().markdown();
         let heading = "| s | tier of node 0 | tier of node 1 | tier of node 2 | marked |";
         assert!(text.contains(heading) && text.contains("| 30 | 60 | 10 | 0 |"), "{text}");
+        assert!(text.contains("tier 1: nodes 0, tier 2: nodes 1, tier 3: nodes 2"), "{text}");
+        assert!(text.contains("| 2 | 1 | 20 | 60 |"), "a row per tier: {text}");
         let older = probed([&[], &[]], &[]).page().markdown();
         assert!(older.contains("| s | fast tier | slower | marked |"), "{older}");
         assert!(older.contains("| 30 | 70 | 0 |"), "{older}");

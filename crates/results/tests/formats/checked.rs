@@ -237,7 +237,7 @@ fn a_probe_of_tiers_is_as_it_was_in_every_format() {
         tiers: vec![nodes(&[0, 1]), nodes(&[2])],
         size_bytes: 1 << 30,
         heat: "a tenth is hot".to_owned(),
-        placed: "placed on the slow tier".to_owned(),
+        placed: "placed on tier 2 of 2".to_owned(),
         readings: vec![
             Quantity::higher("hot-fast", "%").at(96.5),
             Quantity::lower("latency-end", "ns").at(122.25),

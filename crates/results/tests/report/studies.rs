@@ -126,6 +126,7 @@ impl Made {
             workloads: self.metrics.iter().map(workload).collect(),
             rules: Rules { blocks: self.blocks, warm_ups: 0, aa: self.aa, ..Rules::default() },
             treatments: treatments(&self.factors),
+            published: Vec::new(),
         }
     }
 }

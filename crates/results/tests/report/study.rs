@@ -2,7 +2,8 @@
 
 use numalab_page::Style;
 use numalab_record::study::{
-    CachedFile, Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
+    CachedFile, Counted, EndReason, Entry, GuestPlace, Published, Quantity, Setting, StudyDocument,
+    counter,
 };
 use numalab_record::tiering::TierLook;
 use numalab_results::study::{Effect, EffectKind, StudySummary};
@@ -62,6 +63,95 @@ fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
     assert!((change.parse::<f64>().expect("a number") + 28.0).abs() < 1.0, "{both}");
     let numbers = studies::scaling();
     assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
+}
+
+/// Returns a study of two factors with published figures for the metric that answers it.
+fn repeated(published: [f64; 4]) -> StudyDocument {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let names = document.run.treatments.iter().map(|of| of.name.clone());
+    document.run.published = vec![Published {
+        metric: "chase.latency".to_owned(),
+        source: "a lab".to_owned(),
+        unit: "us".to_owned(),
+        values: names.zip(published).collect(),
+    }];
+    document
+}
+
+#[test]
+fn published_figures_are_next_to_the_studys_own_with_their_order() {
+    let document = repeated([200.0, 150.0, 190.0, 100.0]);
+    let text = StudySummary::of(&document).page().markdown();
+    let lead = "chase latency: host=off guest=on -25.0 %, host=on guest=off -5.00 %, host=on guest=on \
+                -50.0 % (a lab); the treatments have the same order here.";
+    assert!(text.contains(lead), "{text}");
+    let (top, rest) = text.split_once("## Each change").expect("a part");
+    assert!(
+        top.contains(
+            "| host | guest off | guest on | published: guest off | published: guest on |"
+        )
+    );
+    let both = top.lines().find(|line| line.starts_with("| host on |")).expect("a row");
+    assert!(both.ends_with("| 190, -5.00 % | 100, -50.0 % |"), "{both}");
+    assert!(!rest.contains("published: guest on"), "the table is the picture");
+    let html = StudySummary::of(&document).page().html();
+    assert_eq!(html.matches("as published").count() % 3, 0, "below each change");
+    let other = repeated([200.0, 190.0, 150.0, 100.0]);
+    let text = StudySummary::of(&other).page().markdown();
+    assert!(text.contains("(a lab); the treatments have another order here."), "{text}");
+}
+
+#[test]
+fn a_change_over_a_number_has_the_published_one_at_the_same_number() {
+    let mut document = studies::scaling();
+    let values = [("numa=off guests=16", 1450.0), ("numa=on guests=16", 2175.0)];
+    document.run.published = vec![Published {
+        metric: "dbench.throughput".to_owned(),
+        source: "an evaluation".to_owned(),
+        unit: "MB/s".to_owned(),
+        values: values.map(|(name, value)| (name.to_owned(), value)).into(),
+    }];
+    let text = StudySummary::of(&document).page().markdown();
+    assert!(
+        text.contains("dbench throughput: numa=on guests=16 +50.0 % (an evaluation)."),
+        "{text}"
+    );
+    assert!(text.contains("| dbench throughput | numa=off guests=16 | "), "{text}");
+}
+
+#[test]
+fn page_walks_are_explained_by_their_counts() {
+    let mut document = studies::without_variance();
+    let counted = [
+        (counter::WALKS, 1000.0),
+        (counter::REFERENCES, 2500.0),
+        (counter::LONGEST, 24.0),
+        (counter::TRANSLATION_NS, 30_000.0),
+        (counter::TIME_NS, 300_000.0),
+    ];
+    for sample in document.journal.iter_mut().filter_map(|entry| match entry {
+        Entry::Sample(sample) => Some(sample),
+        _ => None,
+    }) {
+        sample.observation.counters =
+            counted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    }
+    let text = StudySummary::of(&document).page().markdown();
+    let lead = "of the time of chase 10.0 % under numa_balancing=0, 10.0 % under numa_balancing=1.";
+    assert!(text.replace('\\', "").contains(lead), "{text}");
+    let part = text.split("## Page walks").nth(1).expect("a part");
+    for row in [
+        "| page walks | 1000 | 1000 |",
+        "| entries of tables that the longest walk read | 24 | 24 |",
+        "| entries that a walk read, mean | 2.50 | 2.50 |",
+        "| time of a walk in ns, mean | 30.0 | 30.0 |",
+        "| share of the cpu's time | 10.0 % | 10.0 % |",
+    ] {
+        assert!(part.contains(row), "{row}: {part}");
+    }
+    let without = studies::without_variance();
+    assert!(!StudySummary::of(&without).page().markdown().contains("Page walks"));
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub fn run(factors: Vec<Factor>, blocks: usize) -> StudyRun {
         workloads: vec![Workload { name: "w".to_owned(), command: Vec::new() }],
         rules: Rules { blocks, warm_ups: 0, aa: false, ..Rules::default() },
         treatments,
+        published: Vec::new(),
     }
 }
 

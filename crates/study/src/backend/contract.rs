@@ -96,6 +96,13 @@ pub trait Prepared {
     /// that cannot disturb each other may start them.
     fn expect(&mut self, _treatments: &[&Treatment]) {}
 
+    /// Waits until one of the announced treatments can be applied and sampled at once, and returns
+    /// its index, so that its samples are stored before those of the first one are ready. A backend
+    /// that starts nothing ahead of time returns the first.
+    fn first_ready(&mut self, _treatments: &[&Treatment]) -> usize {
+        0
+    }
+
     /// Applies a treatment. Returns every setting as read back, and evidence of its effect.
     ///
     /// # Errors

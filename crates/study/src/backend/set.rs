@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::contract::BackendError;
 use super::setting_spec::{BackendKind, nearest_setting};
 use crate::definition::{Factor, Level, NamedLevel, Study};
+use crate::plan::treatments;
 use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
@@ -50,6 +51,12 @@ impl BackendKind {
     /// # Errors
     /// [`BackendError::BadInput`] names what may be set.
     pub fn set(&self, study: &mut Study, key: &str, value: &str) -> Result<(), BackendError> {
+        self.change(study, key, value)?;
+        keep_published(study);
+        Ok(())
+    }
+
+    fn change(&self, study: &mut Study, key: &str, value: &str) -> Result<(), BackendError> {
         if key == WORKLOADS {
             return keep_workloads(study, value);
         }
@@ -178,6 +185,15 @@ fn hold(study: &mut Study, at: usize, held: &Level) {
     }
 }
 
+/// Keeps the published figures of treatments that the study still has.
+fn keep_published(study: &mut Study) {
+    let names: Vec<String> = treatments(study).into_iter().map(|of| of.name).collect();
+    for published in &mut study.published {
+        published.values.retain(|name, _| names.contains(name));
+    }
+    study.published.retain(|published| !published.values.is_empty());
+}
+
 /// Keeps these workloads, and the parts of rules and levels that concern them.
 fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
@@ -200,6 +216,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     rules.primary = rules.primary.take().filter(|primary| is_of(primary, &kept));
     rules.facts.retain(|fact| is_of(fact, &kept));
     rules.margins.retain(|metric, _| is_of(metric, &kept));
+    study.published.retain(|published| is_of(&published.metric, &kept));
     // A setting used only by removed commands would be used by nothing.
     let is_used = |name: &str, workloads: &[WorkloadSpec]| {
         let place = format!("{{{name}}}");

@@ -1,4 +1,5 @@
-//! Checks metrics named by a study's rules: its workloads or its backend must measure them.
+//! Checks metrics named by a study's rules and published figures: its workloads or its backend must
+//! measure them.
 
 use numalab_workload::{Reader, Workload};
 
@@ -7,7 +8,7 @@ use crate::definition::Study;
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
-/// Rejects rules about metrics that cannot exist.
+/// Rejects metrics that cannot exist.
 ///
 /// `of_backend` are the metrics that the study's backend adds to those of each workload.
 pub(super) fn check(
@@ -30,6 +31,9 @@ pub(super) fn check(
         let place = StudyPlace::keys(["rules", "margins", name]);
         known.check(&place, name)?;
         require((0.0..=1000.0).contains(margin), &place, margin, "0 to 1000 percent")?;
+    }
+    for published in &study.published {
+        known.check(&StudyPlace::keys(["published"]), &published.metric)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 use numalab_host::Interrupt;
@@ -145,26 +146,45 @@ impl Lab {
         backend: &Scripted,
         judge: Judge,
     ) -> Result<EndReason, SessionError> {
+        let journal = self.created(self.directory.path(), backend);
+        self.session(Box::new(backend.clone()), journal, judge)
+    }
+
+    /// Runs the plan in another directory, in any backend.
+    pub(crate) fn run_in(
+        &self,
+        directory: &Path,
+        backend: Box<dyn Backend>,
+    ) -> Result<EndReason, SessionError> {
+        let journal = self.created(directory, backend.as_ref());
+        self.session(backend, journal, Judge::default())
+    }
+
+    fn created(
+        &self,
+        directory: &Path,
+        backend: &dyn Backend,
+    ) -> impl FnOnce() -> Result<Journal, JournalError> + use<> {
         let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
         let run = self.plan.run(backend.describe(), started);
-        let journal = || Journal::create(self.directory.path(), run, STUDY);
-        self.session(backend, journal, judge)
+        let directory = directory.to_owned();
+        move || Journal::create(&directory, run, STUDY)
     }
 
     pub(crate) fn resume(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
         let journal = || Journal::resume(&self.results().unwrap());
-        self.session(backend, journal, Judge::default())
+        self.session(Box::new(backend.clone()), journal, Judge::default())
     }
 
     pub(crate) fn session(
         &self,
-        backend: &Scripted,
+        backend: Box<dyn Backend>,
         journal: impl FnOnce() -> Result<Journal, JournalError>,
         mut judge: Judge,
     ) -> Result<EndReason, SessionError> {
         let interrupt = Interrupt::never();
         let session = Session::new(&self.plan, &interrupt);
-        session.run(Box::new(backend.clone()), journal, &mut judge).map(|(_, end)| end)
+        session.run(backend, journal, &mut judge).map(|(_, end)| end)
     }
 
     pub(crate) fn results(&self) -> Option<std::path::PathBuf> {

@@ -1,6 +1,7 @@
 //! Sessions in a backend with scripted failures: finished samples are kept, the former state is
 //! restored, and the error is named.
 
+mod early;
 mod ends;
 mod journal;
 mod lab;
@@ -132,7 +133,10 @@ fn a_backend_is_restored_if_the_journal_cannot_be_created() {
     let lab = Lab::open();
     let backend = Scripted::new(None, true);
     let none = || Journal::resume(&lab.directory.path().join("none"));
-    assert!(matches!(lab.session(&backend, none, Judge::default()), Err(SessionError::Journal(_))));
+    assert!(matches!(
+        lab.session(Box::new(backend.clone()), none, Judge::default()),
+        Err(SessionError::Journal(_))
+    ));
     assert_eq!(*backend.calls.borrow(), ["prepare", "restore"]);
 }
 

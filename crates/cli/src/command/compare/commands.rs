@@ -72,5 +72,6 @@ fn study(args: &CompareArgs, words: &[String]) -> Study {
             metric: vec![metric],
             ..WorkloadSpec::default()
         }],
+        published: Vec::new(),
     }
 }

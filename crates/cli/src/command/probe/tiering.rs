@@ -22,14 +22,13 @@ pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
     let probe = plan(args, &machine)?;
     if args.dry_run {
         return output::print(&format!(
-            "{} ({}), {}, accessed by cpu {} for {} s; fast tier: nodes {}, slower: nodes {}\n",
+            "{} ({}), {}, accessed by cpu {} for {} s; {}\n",
             format_rounded(probe.size_bytes),
             placed(&probe),
             heat(&probe),
             probe.cpu,
             probe.time.as_secs_f64(),
-            probe.fast,
-            probe.slow,
+            numalab_results::tiering::page::tiers(&probe.tiers),
         ));
     }
     let interrupt = Interrupt::install()?;
@@ -37,7 +36,7 @@ pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
         Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
     let context = MeasureContext::new(machine, settings, interrupt)?;
     let (readings, looks) = probe.run(&context)?;
-    let (heat, placed) = (heat(&probe), placed(&probe).to_owned());
+    let (heat, placed) = (heat(&probe), placed(&probe));
     let TieringProbe { fast, slow, tiers, size_bytes, .. } = probe;
     let probed = TieringProbed { fast, slow, tiers, size_bytes, heat, placed, readings, looks };
     output::show(&probed, args.format)
@@ -59,6 +58,16 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
              --emulate-tiers 512M@100ns,1G@300ns -- numalab study probe tiering has two",
         ));
     };
+    let tiers = each_tier(machine);
+    if let TierPlace::Tier(tier) = args.place
+        && tier >= tiers.len()
+    {
+        return Err(Failure::bad_input(format!(
+            "--place tier{}: expected one of the {} tiers of this machine",
+            tier + 1,
+            tiers.len()
+        )));
+    }
     let on_fast = |cpu: &&numalab_topology::Cpu| {
         cpu.online && cpu.node.is_some_and(|node| fast.contains(node))
     };
@@ -77,7 +86,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
         cpu,
         fast,
         slow,
-        tiers: each_tier(machine),
+        tiers,
     })
 }
 
@@ -100,9 +109,9 @@ fn heat(probe: &TieringProbe) -> String {
     }
 }
 
-fn placed(probe: &TieringProbe) -> &'static str {
+fn placed(probe: &TieringProbe) -> String {
     match probe.place {
-        TierPlace::Slow => "placed on the slow tier",
-        TierPlace::FirstTouch => "placed by the kernel, the hottest part touched last",
+        TierPlace::Tier(tier) => format!("placed on tier {} of {}", tier + 1, probe.tiers.len()),
+        TierPlace::FirstTouch => "placed by the kernel, the hottest part touched last".to_owned(),
     }
 }

@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::aa::AaArm;
 use super::best::BestTreatment;
+use super::published::PublishedMetric;
+use super::walks::PageWalks;
 use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
 use crate::shape::{Tail, TwoModes};
@@ -59,6 +61,10 @@ pub enum StudyObservation {
     },
     /// The best of several treatments by the metric that answers the question.
     Best(BestTreatment),
+    /// Figures were published for a metric, on another machine.
+    Published(PublishedMetric),
+    /// The memory emulator counted page walks.
+    PageWalks(PageWalks),
     /// The tails of the two sides of an answer differ; the evidence is that answer.
     Tails {
         /// The percentile and the size of the difference.
@@ -176,7 +182,10 @@ impl StudySummary<'_> {
     /// Returns all findings about the study as a whole, in the order of its report.
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
+        let published = self.published().into_iter().map(StudyObservation::Published);
         let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();
+        let walks = self.page_walks().into_iter().map(StudyObservation::PageWalks);
+        let first = first.chain(published.chain(walks).map(Finding::new));
         let shapes = self.tails().chain(self.modes()).chain(self.incomplete());
         let samples = [self.disturbances()].into_iter().chain(self.files());
         first.chain(shapes).chain(samples).chain(self.against_itself()).collect()

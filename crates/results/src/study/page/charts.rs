@@ -5,12 +5,15 @@ use numalab_page::{BlockChanges, Dot, IntervalRow, RunOrder};
 use numalab_record::study::{Arm, SampleEntry};
 use numalab_stats::{Scale, percent_change};
 
-use super::{notices, words};
+use super::{notices, published, words};
 use crate::label;
 use crate::study::{Effect, StudySummary, Subject};
 
-/// Returns one interval per answer.
-pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
+/// Returns one interval per answer, with the published change below it.
+pub(super) fn intervals(
+    summary: &StudySummary<'_>,
+    answers: &[(&Subject, &Effect)],
+) -> Vec<IntervalRow> {
     let several = answers.iter().any(|(_, effect)| effect.change != answers[0].1.change);
     let row = |(subject, effect): &(&Subject, &Effect)| {
         let verdict = words::verdict(&effect.found, subject.margin_percent);
@@ -34,7 +37,10 @@ pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
             ),
         }
     };
-    answers.iter().map(row).collect()
+    let rows = answers
+        .iter()
+        .flat_map(|of| std::iter::once(row(of)).chain(published::row(summary, of.0, of.1)));
+    rows.collect()
 }
 
 /// Returns the change in each block.

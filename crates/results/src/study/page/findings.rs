@@ -6,7 +6,7 @@ use numalab_page::{Lead, Mood};
 use numalab_record::study::{EndReason, Notice};
 use numalab_stats::Interval;
 
-use super::words;
+use super::{published, walks, words};
 use crate::label::{self, change_words};
 use crate::shape::Tail;
 use crate::study::{
@@ -39,6 +39,8 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             odd("Answer", cannot_show(factor, cost.as_ref(), summary))
         }
         StudyObservation::Best(found) => best(found),
+        StudyObservation::Published(found) => published::lead(found),
+        StudyObservation::PageWalks(found) => walks::lead(found),
         StudyObservation::Tails { tail, unit } => tails(finding, tail, unit),
         StudyObservation::TwoModes { workload, metric, unit, treatment, modes } => {
             let modes = label::two_modes(modes, unit, figure);

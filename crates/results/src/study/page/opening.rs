@@ -1,10 +1,9 @@
 //! The opening of a study's page: the answer, its chart, and the explanation.
 
-use numalab_page::{Chart, Lead, Panel, Terminal};
+use numalab_page::{Chart, Lead, Panel, Table, Terminal};
 
-use super::{charts, findings, levels, tables, words};
-use crate::study::Subject;
-use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary};
+use super::{cells, charts, findings, levels, published, tables, words};
+use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
 /// Returns the answer and its explanation, then what puts it in doubt.
 pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
@@ -26,6 +25,8 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let answer = levels::answer(summary).or_else(|| words::answer(summary));
     // An effect of a factor that should have none must not be hidden.
     let answer = answer.filter(|_| !cannot || pictured(summary).iter().any(words::is_decided));
+    let published = published::leads(summary, &found);
+    let walks = said(|what| matches!(what, StudyObservation::PageWalks(_)));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
     let explained = words::explained(summary, cannot);
@@ -40,6 +41,8 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .chain(answer)
         .chain(words::undecidable(summary).filter(|_| !cannot))
         .chain(levels::trends(summary))
+        .chain(walks)
+        .chain(published)
         .chain(best)
         .chain(explained)
         .chain(shapes)
@@ -70,17 +73,35 @@ fn pictured<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)>
     summary.answers().filter(|(subject, _)| is_asked(subject)).collect()
 }
 
-/// Returns the chart of the answer.
+/// Returns the picture of the answer: the cells of two factors, else a chart of the effects.
 pub(super) fn picture(summary: &StudySummary<'_>) -> Option<Panel> {
     let shown = pictured(summary);
-    let panel =
-        Panel::drawn(Chart::Intervals(charts::intervals(&shown)), tables::answers(summary, &shown));
+    if shown.is_empty() {
+        return None;
+    }
+    if let Some(cells) = asked_cells(summary) {
+        return Some(Panel::table(cells.clone()).on_terminal(Terminal::Instead(vec![cells])));
+    }
+    let chart = Chart::Intervals(charts::intervals(summary, &shown));
     let short = match levels::effects(summary).is_empty() {
         true => tables::short(shown.iter().copied()),
         false => tables::by_change(&shown),
     };
-    let short = Terminal::Instead(short);
-    (!shown.is_empty()).then(|| panel.on_terminal(short).folded())
+    let panel = Panel::drawn(chart, tables::answers(summary, &shown));
+    Some(panel.on_terminal(Terminal::Instead(short)).folded())
+}
+
+/// Returns the cells of two factors on the metric that answers the question.
+fn asked_cells(summary: &StudySummary<'_>) -> Option<Table> {
+    summary.asked().and_then(|subject| cells::table(summary, subject))
+}
+
+/// Returns a chart of the changes from the first cell, for a study of two factors.
+pub(super) fn from_first_cell(summary: &StudySummary<'_>) -> Option<Panel> {
+    let effects = cells::effects(summary, summary.asked()?);
+    let chart = Chart::Intervals(charts::intervals(summary, &effects));
+    let panel = Panel::drawn(chart, tables::answers(summary, &effects));
+    (!effects.is_empty()).then(|| panel.on_terminal(Terminal::Nothing))
 }
 
 /// Returns a table of all metrics, if the chart lacks some.
@@ -91,13 +112,14 @@ pub(super) fn answers(summary: &StudySummary<'_>) -> Option<Panel> {
     let further = further.into_iter().filter(|kind| Some(*kind) != answered);
     let effects: Vec<(&Subject, &Effect)> =
         all.iter().copied().chain(further.flat_map(|kind| summary.effects(kind))).collect();
+    let pictured = if asked_cells(summary).is_some() { Vec::new() } else { pictured(summary) };
     let is_new = |(_, effect): &(&Subject, &Effect)| {
-        !pictured(summary).iter().any(|(_, shown)| std::ptr::eq(*shown, *effect))
+        !pictured.iter().any(|(_, shown)| std::ptr::eq(*shown, *effect))
     };
     if !effects.iter().any(is_new) {
         return None;
     }
     let short = Terminal::Instead(tables::short(effects.iter().copied()));
-    let chart = Chart::Intervals(charts::intervals(&all));
+    let chart = Chart::Intervals(charts::intervals(summary, &all));
     Some(Panel::drawn(chart, tables::answers(summary, &all)).on_terminal(short).folded())
 }
