@@ -6,11 +6,13 @@ use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
+use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, read_environment};
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
 use numalab_topology::{Cpu, Machine};
 
 use crate::model::{Target, costs};
+use crate::settings::HUGE_PAGES;
 
 /// Hit latencies of the cache levels in ns, where unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
@@ -30,7 +32,6 @@ pub fn target_here(
     here: &Machine,
     (file, known): (Option<MachineFile>, &CostsKnown),
     given: GivenCosts,
-    kernel: KernelNow,
     place: TrialPlace,
 ) -> Result<Target, WriteError> {
     let usable = here.usable_part();
@@ -44,8 +45,20 @@ pub fn target_here(
         emulated.id = node.id.0;
     }
     let mut costs = costs(&machine, known.clone(), cpu_places(&usable));
-    costs.kernel = kernel;
+    costs.kernel = kernel_now(&Root::live());
     Ok(Target { machine, costs, place, guest: None })
+}
+
+/// Returns the kernel's current settings for automatic placement.
+fn kernel_now(root: &Root) -> KernelNow {
+    let value = |name: &str| match Knob::find(root, name).ok()?.state(root) {
+        FileState::Value(value) => Some(value),
+        _ => None,
+    };
+    KernelNow {
+        balancing: value("numa_balancing").and_then(|value| value.trim().parse().ok()),
+        huge_always: value(HUGE_PAGES).is_some_and(|value| value == "always"),
+    }
 }
 
 /// Returns true if a machine has the same nodes and cpus as this one.

@@ -4,7 +4,7 @@ use std::fs;
 
 use numalab_explore::{ExploreError, read_heap};
 use numalab_frames::*;
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_page::Style;
 use numalab_record::explore::View;
 use numalab_results::Report;

@@ -14,6 +14,7 @@ use crate::cache::{Cache, CacheError, EntryKind, altered};
 use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
 use numalab_host::bounded::read_file;
+use numalab_host::{Classed, ErrorClass};
 
 /// Packages of kernels for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
@@ -104,6 +105,27 @@ pub enum KernelError {
              later"
     )]
     NoTiers { release: String },
+}
+
+impl Classed for KernelError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Package(error) => error.class(),
+            Self::Module(error) => error.class(),
+            Self::OtherProcessor { .. } => ErrorClass::BadInput,
+            Self::NoTiers { .. } => ErrorClass::Lacking,
+            _ => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Package(error) => error.remedy(),
+            Self::Module(error) => error.remedy(),
+            Self::NoTiers { .. } => Some("--kernel backports".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 impl Kernel {

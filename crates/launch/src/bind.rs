@@ -1,7 +1,9 @@
 //! Chooses the node from which each rank allocates, as the wrapper of the benchmark suite does.
 
 mod seats;
+mod weights;
 
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::shell::command_line;
 use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement};
 
@@ -9,6 +11,7 @@ use crate::identity::Task;
 use crate::near::nearest;
 use seats::local_rank;
 pub use seats::{SeatError, Seats};
+pub use weights::{Weights, WeightsError, without_weights};
 
 /// The argument of `--numa`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +123,12 @@ pub enum BindError {
         /// Nodes with memory.
         present: NodeSet,
     },
+}
+
+impl Classed for BindError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::BadInput
+    }
 }
 
 /// The binding of one rank.

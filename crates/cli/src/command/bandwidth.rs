@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use numalab_launch::session::Work;
-use numalab_measure::StreamRules;
 use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells, bandwidth_matrix};
-use numalab_measure::{all_workers, isa_name};
+use numalab_measure::{StreamRules, Target, all_workers, isa_name};
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
-use super::measuring::{Target, run_cells};
+use super::measuring::{run_cells, survey};
 use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
@@ -57,7 +56,7 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
             return Err(Failure::bad_input(message));
         }
     };
-    let target = Target::survey(&args.given.selection)?;
+    let target = survey(&args.given.selection)?;
     let cells = plan(args, &target, size_bytes);
     run_cells("bandwidth", &target, &args.given, &cells)
 }

@@ -1,7 +1,5 @@
 //! `numalab bind`.
 
-mod weights;
-
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
@@ -9,7 +7,7 @@ use numalab_host::{
     Root, generic_initiators, read_machine, read_machine_and_devices, set_process_policy,
     users_program,
 };
-use numalab_launch::bind::{Binding, NodeChoice, PolicyKind, Seats};
+use numalab_launch::bind::{Binding, NodeChoice, PolicyKind, Seats, Weights, without_weights};
 use numalab_launch::identity::{self, Launcher, Task, detect_own};
 use numalab_launch::near::{Near, device_memory};
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
@@ -23,7 +21,7 @@ use crate::output;
 /// of itself.
 pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
-        return weights::run(args, weights);
+        return with_weights(args, weights);
     }
     let task = detect_own()?;
     let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
@@ -49,6 +47,23 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Becomes `numalab knobs run` with the weights, which then runs this command without `--weights`
+/// and restores the old ones.
+fn with_weights(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failure> {
+    if args.policy != PolicyKind::Weighted {
+        return Err(Failure::bad_input("--weights: expected --policy weighted as well"));
+    }
+    let settings = weights.settings(&read_machine(&Root::live())?.machine)?;
+    let own = own::own_word()?;
+    let mut command = vec![own.clone(), "knobs".to_owned(), "run".to_owned()];
+    command.extend(settings.into_iter().chain(["--".to_owned(), own]));
+    command.extend(without_weights(std::env::args().skip(1)));
+    if args.dry_run {
+        return output::print(&format!("{}\n", command.join(" "))).map(|()| ExitCode::SUCCESS);
+    }
+    become_command(&command)
 }
 
 /// A rank that is ready to become its command.

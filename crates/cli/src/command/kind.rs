@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
 use numalab_measure::kind::loaded::{load_workers, loaded_cells, loaded_surface};
-use numalab_measure::{MeasureError, Scope};
+use numalab_measure::{MeasureError, Scope, Target};
 use numalab_record::{Cell, LoadedCell, StreamKernel, WorkerPlan};
 use numalab_topology::{NodeId, NodeSet};
 
-use super::measuring::{Target, run_cells, too_few};
+use super::measuring::{run_cells, survey, too_few};
 use crate::args::{Measuring, value};
 use crate::failure::Failure;
 
@@ -32,7 +32,7 @@ fn measure(
     given: &Measuring,
     cells: impl FnOnce(&Target) -> Result<Vec<Cell>, Failure>,
 ) -> Result<(), Failure> {
-    let target = Target::survey(&given.selection)?;
+    let target = survey(&given.selection)?;
     run_cells(name, &target, given, &cells(&target)?)
 }
 

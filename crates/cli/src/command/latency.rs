@@ -1,14 +1,13 @@
 //! `numalab latency`.
 
 use numalab_launch::session::{ChaseRules, Work};
-use numalab_measure::beyond_caches;
 use numalab_measure::kind::latency::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
-use numalab_measure::matrix_workers;
-use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
+use numalab_measure::{Target, beyond_caches, matrix_workers, usual_budget};
+use numalab_record::{Cell, Team, WorkerPlan};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
+use super::measuring::{deliver, print_plan, run_plan, survey};
 use super::ranks::{self, Role, Task};
-use crate::args::{Chain, Format, LatencyArgs};
+use crate::args::{Format, LatencyArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -22,8 +21,7 @@ const RANK_BYTES: u64 = 512 << 20;
 
 /// Measures latency and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
-    let wants_ranks = args.ranks.csv.is_some() || args.chase.chain == Chain::FisherYates;
-    match ranks::role(&args.ranks, wants_ranks)? {
+    match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
         Role::NoRanks => run_here(args),
         Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
         Role::Rank(identity) => ranks::run(task(args), &identity),
@@ -32,12 +30,8 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
 
 /// Returns the work of each rank.
 fn task(args: &LatencyArgs) -> Task<'_> {
-    let pattern = match args.chase.chain {
-        Chain::FisherYates => AccessPattern::FisherYates,
-        Chain::Cycle => {
-            args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.given.selection)))
-        }
-    };
+    let usual = || plain_pattern(ranks::pages(&args.given.selection));
+    let pattern = args.pattern.unwrap_or_else(usual);
     let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
     Task {
         name: "latency",
@@ -51,7 +45,7 @@ fn task(args: &LatencyArgs) -> Task<'_> {
 
 /// Measures latency with this process's threads.
 fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
-    let target = Target::survey(&args.given.selection)?;
+    let target = survey(&args.given.selection)?;
     let first = match &args.size {
         Some(sizes) => matrix(args, &target, &sizes.0),
         None => curve(args, &target),

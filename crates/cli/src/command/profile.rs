@@ -10,7 +10,7 @@ use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
 use numalab_results::profile::page::hindrance_words;
 
 use crate::args::ProfileArgs;
-use crate::failure::{Code, Failure, code_of};
+use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Profiles a command, or a running process.
@@ -44,7 +44,12 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
                 Some(process) => Watched::Process(process),
                 None => Watched::Command(&args.command),
             };
-            watch(&machine, watched, choice, args.for_, &interrupt)?
+            watch(&machine, watched, choice, args.for_, &interrupt).map_err(
+                |error| match error {
+                    ProfileError::Hindered { source_name, why } => hindered(source_name, &why),
+                    error => error.into(),
+                },
+            )?
         }
     };
     name_code(&mut profile);
@@ -114,15 +119,5 @@ fn exit_code(ended: Ended) -> ExitCode {
             ExitCode::from(u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX))
         }
         Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => ExitCode::SUCCESS,
-    }
-}
-
-impl From<ProfileError> for Failure {
-    fn from(error: ProfileError) -> Self {
-        match &error {
-            ProfileError::NotStarted { program, source } => Self::not_started(program, source),
-            ProfileError::Hindered { source_name, why } => hindered(*source_name, why),
-            _ => Self::new(code_of(error.class()), error),
-        }
     }
 }

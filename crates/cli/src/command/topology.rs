@@ -7,17 +7,17 @@ use numalab_formats::{
     svg, xen,
 };
 use numalab_host::note;
+use numalab_places::machine::Described;
 use numalab_record::system;
 use numalab_topology::{EmulationSpec, Machine};
 
 use crate::args::{Format, TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
-use crate::source::{Described, describe};
 
 /// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
-    let described = describe(&args.machine)?;
+    let described = args.machine.request().describe()?;
     if !is_of_results(args.format) {
         described.findings.iter().for_each(note);
     }
