@@ -7,23 +7,14 @@ use numalab_host::{
     Interrupt, Root, UtcTime, base_pages, read_environment, transparent_huge_page_mode,
 };
 use numalab_record::{Cell, Document, Environment, Kind, Pages, Run};
-use numalab_topology::Machine;
 
 use crate::context::{MeasureContext, Settings};
 use crate::error::MeasureError;
 use crate::memory_modules;
 use crate::recorder::RunRecorder;
-use crate::scope::Scope;
 use crate::session::{Observer, Session, Tally};
 use crate::store::StoreError;
-
-/// A machine and the part of it that a command measures.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub machine: Machine,
-    pub scope: Scope,
-    pub pages: Pages,
-}
+use crate::target::Target;
 
 /// The rules of a run as a command gives them.
 #[derive(Clone, Copy, Debug)]

@@ -8,13 +8,13 @@ use std::time::Duration;
 use numalab_guest::GuestError;
 use numalab_host::knobs::{ChangedSettings, KnobError};
 use numalab_host::{Classed, ErrorClass, Interrupt, Root, SignalError, base_pages};
-use numalab_measure::kind::latency::{LatencySpec, latency_cells, plain_pattern};
+use numalab_measure::kind::latency::{latency_matrix, plain_pattern};
 use numalab_measure::{
     BalancingFound, BalancingProbe, LiveRun, MatrixShape, MeasureContext, MeasureError, Observe,
-    RunRules, Target, facts_now, matrix_workers, self_test, usual_budget,
+    RunRules, Target, facts_now, self_test, usual_budget,
 };
+use numalab_record::Pages;
 use numalab_record::self_test::{Check, CheckFound, CheckOutcome, Checked, SelfTest};
-use numalab_record::{Pages, Team};
 use numalab_results::run::Summary;
 use numalab_results::self_test::{judge, pairs};
 use numalab_topology::{CpuId, NodeId};
@@ -227,14 +227,12 @@ impl RealNodes<'_> {
 
     fn matrix(&self, observe: Observe<'_>) -> Result<CheckFound, SelfTestError> {
         self.two_nodes()?;
-        let Target { machine, scope, pages } = self.target;
+        let machine = &self.target.machine;
         if !machine.distances.is_complete() {
             return Err(SelfTestError::NoDistances);
         }
-        let workers = matrix_workers(machine, scope, MatrixShape::PerNode);
-        let pattern = plain_pattern(*pages);
-        let spec = LatencySpec { pattern, pages: *pages, team: Team::Serial };
-        let cells = latency_cells(&workers, &[self.size_bytes], spec);
+        let (sizes, pattern) = ([self.size_bytes], plain_pattern(self.target.pages));
+        let cells = latency_matrix(self.target, MatrixShape::PerNode, &sizes, pattern);
         let rules = RunRules { precision: PRECISION, budget: usual_budget(&cells), seed: None };
         let run = self.target.run("selftest", None, rules, self.version);
         let mut live = LiveRun::begin(run, self.results)?;

@@ -1,9 +1,11 @@
 //! `numalab latency`.
 
 use numalab_launch::session::{ChaseRules, Work};
-use numalab_measure::kind::latency::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
-use numalab_measure::{Target, beyond_caches, matrix_workers, usual_budget};
-use numalab_record::{Cell, Team, WorkerPlan};
+use numalab_measure::kind::latency::{
+    curve_sizes, latency_at_once, latency_curve, latency_matrix, plain_pattern,
+};
+use numalab_measure::{Target, beyond_caches, usual_budget};
+use numalab_record::{AccessPattern, Cell, Pages};
 
 use super::measuring::{deliver, print_plan, run_plan, survey};
 use super::ranks::{self, Role, Task};
@@ -30,8 +32,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
 
 /// Returns the work of each rank.
 fn task(args: &LatencyArgs) -> Task<'_> {
-    let usual = || plain_pattern(ranks::pages(&args.given.selection));
-    let pattern = args.pattern.unwrap_or_else(usual);
+    let pattern = pattern(args, ranks::pages(&args.given.selection));
     let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
     Task {
         name: "latency",
@@ -48,7 +49,10 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     let target = survey(&args.given.selection)?;
     let first = match &args.size {
         Some(sizes) => matrix(args, &target, &sizes.0),
-        None => curve(args, &target),
+        None => {
+            let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
+            latency_curve(&target, &sizes, pattern(args, target.pages))
+        }
     };
     let second = |size_bytes| match &args.size {
         Some(_) => Vec::new(),
@@ -68,26 +72,14 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     deliver(&document, directory.as_deref(), &args.given.output)
 }
 
-/// Plans the first cpu over all sizes.
-fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
-    let cpu = target.scope.cpus.first().copied().unwrap_or_default();
-    let worker = WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-    let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
-    latency_cells(&[worker], &sizes, spec(args, target, Team::Serial))
-}
-
 /// Plans the chosen cpus and nodes at these sizes: one after the other, or all at once.
 fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
-    if !args.concurrent {
-        let workers = matrix_workers(&target.machine, &target.scope, args.per);
-        return latency_cells(&workers, sizes, spec(args, target, Team::Serial));
+    match args.concurrent {
+        true => latency_at_once(target, sizes, pattern(args, target.pages)),
+        false => latency_matrix(target, args.per, sizes, pattern(args, target.pages)),
     }
-    let nearest = |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-    let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
-    latency_cells(&workers, sizes, spec(args, target, Team::Concurrent))
 }
 
-fn spec(args: &LatencyArgs, target: &Target, team: Team) -> LatencySpec {
-    let pattern = args.pattern.unwrap_or_else(|| plain_pattern(target.pages));
-    LatencySpec { pattern, pages: target.pages, team }
+fn pattern(args: &LatencyArgs, pages: Pages) -> AccessPattern {
+    args.pattern.unwrap_or_else(|| plain_pattern(pages))
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use numalab_host::{Interrupt, Root, SourceLines, note, read_machine};
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
-use numalab_results::profile::page::hindrance_words;
+use numalab_results::profile::page::{hindrance_words, remarks};
 
 use crate::args::ProfileArgs;
 use crate::failure::{Code, Failure};
@@ -53,7 +53,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
         }
     };
     name_code(&mut profile);
-    notes(&profile);
+    remarks(&profile).iter().for_each(note);
     // The report about a command is apart from its own output.
     let print = if args.pid.is_some() { output::print } else { output::print_apart };
     args.report.deliver(&profile, print)?;
@@ -87,28 +87,6 @@ fn hindered(source: SourceName, why: &Hindrance) -> Failure {
 fn name_code(profile: &mut Profile) {
     let mut lines = SourceLines::default();
     profile.program.name_code(|place| lines.frames(place));
-}
-
-/// Prints remarks that the user needs in every format.
-fn notes(profile: &Profile) {
-    if !profile.left.is_empty() {
-        let left = profile.left.join(", ");
-        note(format!(
-            "the command left {left} running, now terminated: profile a daemon in the foreground, \
-             or by --pid"
-        ));
-    }
-    let what = match profile.ended {
-        Ended::Interrupted => "interrupted",
-        Ended::TimeOver
-            if matches!(profile.target, numalab_record::profile::Target::Command(_)) =>
-        {
-            "the time limit was reached, and the command was terminated"
-        }
-        Ended::ProcessEnded => "the process has ended",
-        _ => return,
-    };
-    note(format!("{what}; the report covers the time until then"));
 }
 
 /// Returns the command's exit code as a shell would.

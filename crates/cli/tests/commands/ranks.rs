@@ -299,7 +299,10 @@ fn a_size_that_no_memory_is_left_for_is_named_and_the_others_are_measured() {
 fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     let place = tempfile::tempdir().expect("made");
     let parent = place.path().to_str().expect("UTF-8");
-    let chain = ["latency", "--pattern", "fisher-yates", "--iterations", "2000", "--csv", "c.csv"];
+    let suite = tempfile::tempdir().expect("made");
+    let csv = suite.path().join("c.csv");
+    let csv = csv.to_str().expect("UTF-8");
+    let chain = ["latency", "--pattern", "fisher-yates", "--iterations", "2000", "--csv", csv];
     ends(&mut numalab(&[&chain[..], &["--size", "64K", "-o", parent, "-q"]].concat()), 0);
     let found = document(&only(place.path()));
     let cell = &found["cells"][0];

@@ -14,8 +14,8 @@ use crate::args::BootArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Passes a guest's output on as it arrives, and ends the guest when nobody reads it any more or a
-/// signal arrives.
+/// Passes a guest's output on as it arrives, and ends the guest when its reader is gone or a signal
+/// arrives.
 pub(super) struct Relay {
     interrupt: Interrupt,
     unread: Cell<bool>,
