@@ -2,10 +2,7 @@
 
 mod entries;
 
-pub use entries::{
-    Entry, FixedMemoryWindow, HostBridge, WindowRestrictions, interleave_granularity_bytes,
-    interleave_ways,
-};
+pub use entries::{Entry, FixedMemoryWindow, HostBridge, WindowRestrictions, interleave_ways};
 
 pub(crate) use entries::expected_size;
 

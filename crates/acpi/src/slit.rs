@@ -11,8 +11,6 @@ use crate::writer::{BuildError, Writer};
 
 /// Distance of a locality to itself.
 pub const LOCAL_DISTANCE: u8 = 10;
-/// Distance that means "cannot be reached".
-pub const UNREACHABLE: u8 = 255;
 
 /// A System Locality Information Table; row and column are proximity domains.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::io;
 
 use numalab_guest::GuestError;
 use numalab_guest::program::{FollowedError, ProgramError};
-use numalab_host::{CommandError, ErrorClass};
+use numalab_host::{Classed, CommandError, ErrorClass};
 use numalab_results::advice::Untried;
 use numalab_study::{BackendError, SessionError};
 use numalab_workload::{OutputError, SpecError};
@@ -85,19 +85,25 @@ pub enum AdviseError {
     Trials(#[from] SessionError),
 }
 
-impl AdviseError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for AdviseError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NothingToRun | Self::Workload(_) | Self::Ranks(_) | Self::Study(_) => {
                 ErrorClass::BadInput
             }
-            Self::Program(ProgramError::NoQemu { .. })
-            | Self::Emulator(_)
-            | Self::MostNotFollowed(_) => ErrorClass::Lacking,
+            Self::MostNotFollowed(_) => ErrorClass::Lacking,
+            Self::NotFound(_) => ErrorClass::NotFound,
+            Self::Command(CommandError::NotRun { .. }) => ErrorClass::NotRunnable,
+            Self::Program(error) => error.class(),
+            Self::Emulator(error) => error.class(),
             Self::Place(error) => error.class(),
             Self::Trials(error) => error.class(),
             _ => ErrorClass::Failed,
         }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let Self::Emulator(error) = self else { return None };
+        error.remedy()
     }
 }

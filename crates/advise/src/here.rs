@@ -6,12 +6,14 @@ use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
+use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, node_rooms, read_environment};
 use numalab_record::explore::RoomByNode;
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
 use numalab_topology::{Cpu, Machine, NodeId};
 
 use crate::model::{Target, costs};
+use crate::settings::HUGE_PAGES;
 
 /// Hit latencies of the cache levels in ns, where unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
@@ -31,7 +33,6 @@ pub fn target_here(
     here: &Machine,
     (file, known): (Option<MachineFile>, &CostsKnown),
     given: GivenCosts,
-    kernel: KernelNow,
     place: TrialPlace,
 ) -> Result<Target, WriteError> {
     let usable = here.usable_part();
@@ -45,7 +46,7 @@ pub fn target_here(
         emulated.id = node.id.0;
     }
     let mut costs = costs(&machine, known.clone(), cpu_places(&usable));
-    costs.kernel = kernel;
+    costs.kernel = kernel_now(&Root::live());
     costs.left_bytes = left_bytes(&node_rooms(&Root::live()), &costs.nodes);
     Ok(Target { machine, costs, place, guest: None })
 }
@@ -54,6 +55,18 @@ pub fn target_here(
 fn left_bytes(rooms: &RoomByNode, nodes: &[u32]) -> Vec<u64> {
     let left = |node: &u32| rooms.get(&NodeId(*node)).map(|room| room.left_bytes());
     nodes.iter().map(left).collect::<Option<Vec<u64>>>().unwrap_or_default()
+}
+
+/// Returns the kernel's current settings for automatic placement.
+fn kernel_now(root: &Root) -> KernelNow {
+    let value = |name: &str| match Knob::find(root, name).ok()?.state(root) {
+        FileState::Value(value) => Some(value),
+        _ => None,
+    };
+    KernelNow {
+        balancing: value("numa_balancing").and_then(|value| value.trim().parse().ok()),
+        huge_always: value(HUGE_PAGES).is_some_and(|value| value == "always"),
+    }
 }
 
 /// Returns true if a machine has the same nodes and cpus as this one.

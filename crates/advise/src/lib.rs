@@ -30,6 +30,6 @@ pub use asked::{Asked, Tries};
 pub use error::AdviseError;
 pub use here::{is_like, target_here};
 pub use input::redirected;
-pub use model::{Target, costs, places};
+pub use model::Target;
 pub use ranks::RanksError;
 pub use watch::{Remark, Watch};

@@ -17,8 +17,27 @@ pub struct Target {
     pub guest: Option<BackendSpec>,
 }
 
+impl Target {
+    /// Returns a machine other than this one, with a guest for the trials if they need one.
+    pub fn described(
+        machine: EmulatedMachine,
+        place: TrialPlace,
+        guest: Option<BackendSpec>,
+    ) -> Self {
+        // Linux enables NUMA balancing by default on several nodes.
+        let balancing = guest.is_some().then_some(1);
+        let mut costs = costs(&machine, CostsKnown::Described, places(&machine));
+        costs.kernel = KernelNow { balancing, huge_always: false };
+        Self { machine, costs, place, guest }
+    }
+}
+
 /// Returns the costs of an emulated machine.
-pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>) -> MachineCosts {
+pub(crate) fn costs(
+    machine: &EmulatedMachine,
+    known: CostsKnown,
+    places: Vec<CpuPlace>,
+) -> MachineCosts {
     let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
     let levels = machine.caches.iter().filter(|level| level.scope == CacheScope::Group);
     let shared = levels.max_by_key(|level| level.level);
@@ -42,7 +61,7 @@ pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>
 }
 
 /// Returns the CPUs of an emulated machine, each as a separate core.
-pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
+fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
     let groups = machine.l3_groups.as_ref();
     let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
     let place = |(cpu, (at, node)): (u32, (usize, &usize))| {

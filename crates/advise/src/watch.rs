@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use numalab_formats::size::format_bytes;
 use numalab_results::advice::Candidate;
+use numalab_results::advice::page::what;
 use numalab_study::Observer;
 
 /// Receives the progress of trials, and remarks for the user.
@@ -129,7 +130,7 @@ impl fmt::Display for Remark {
                 took.as_micros()
             ),
             Self::Trying { candidates, blocks, about } => {
-                let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>().join(", ");
+                let names = candidates.iter().map(what).collect::<Vec<_>>().join(", ");
                 let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
                 write!(f, "trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
             }

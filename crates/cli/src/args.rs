@@ -51,19 +51,18 @@ pub(crate) use measuring::{Measuring, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use profile::ProfileArgs;
-pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
+pub(crate) use ranks::{ChaseArgs, RankArgs};
 pub(crate) use report_to::ReportTo;
 pub(crate) use scale::ScaleArgs;
 pub(crate) use self_test::SelfTestArgs;
 pub(crate) use study::{
-    Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
-    ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
+    NewArgs as StudyNewArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, EmulatedArgs, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::{SizeList, Weights};
+pub(crate) use value::SizeList;
 
 pub(crate) use numalab_page::Format;
 
@@ -201,6 +200,7 @@ pub(crate) struct BandwidthArgs {
 Examples:
   numalab report results/measure-20261121-024500           regenerate report.md and report.html
   numalab report results/measure-20261121-024500 --format json
+  numalab report results/noise-20261121-024500 --fail-if worse   a study, judged again
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
   numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
@@ -214,4 +214,7 @@ pub(crate) struct ReportArgs {
     /// Print the report instead of writing report.md and report.html
     #[arg(long, value_parser = value::format())]
     pub format: Option<Format>,
+    /// Of a study: exit 4 if anything is worse by more than the margin
+    #[arg(long, value_name = "WHAT")]
+    pub fail_if: Option<FailIf>,
 }

@@ -2,28 +2,11 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use numalab_explore::ExploreError;
-use numalab_formats::WriteError;
-use numalab_guest::program::FollowedError;
-use numalab_guest::qmp::PinError;
-use numalab_guest::{AcceleratorError, GuestError, HostMemoryError, QemuError, RuntimeError};
-use numalab_host::knobs::KnobError;
-use numalab_host::{AffinityError, ErrorClass, PolicyError, SignalError, SysfsError, note};
-use numalab_image::{
-    CacheError, CompanionError, ContentsError, ImageError, KernelError, ModuleError,
-};
-use numalab_launch::bind::BindError;
-use numalab_launch::identity::IdentityError;
-use numalab_launch::local::StartError;
-use numalab_launch::near::NearError;
-use numalab_launch::scale::{DirectoryError, LaunchError, ResultsError, RunError};
-use numalab_measure::{MeasureError, StoreError};
-use numalab_study::bisect::BisectError;
-use numalab_study::{BackendError, JournalError, ReadyError, SessionError};
+use numalab_host::{Classed, ErrorClass, note};
 
 use crate::command::wrapper;
 
@@ -87,12 +70,8 @@ pub(crate) struct Failure {
 impl Failure {
     /// Returns a failure with this code; `message` names the input, the place and the expected
     /// form.
-    pub fn new(code: Code, message: impl Display) -> Self {
-        Self { code, message: message.to_string() }
-    }
-
-    pub const fn code(&self) -> Code {
-        self.code
+    pub fn new(code: impl Into<Code>, message: impl Display) -> Self {
+        Self { code: code.into(), message: message.to_string() }
     }
 
     pub fn message(&self) -> &str {
@@ -111,11 +90,7 @@ impl Failure {
 
     /// Reports that a command could not be started.
     pub fn not_started(program: &str, error: &io::Error) -> Self {
-        let code = match error.kind() {
-            ErrorKind::NotFound => Code::NotFound,
-            _ => Code::NotRunnable,
-        };
-        Self::new(code, format!("cannot run `{program}`: {error}"))
+        Self::new(ErrorClass::of_start(error), format!("cannot run `{program}`: {error}"))
     }
 
     /// Returns the same failure for a command that passes on the exit code of another, with a code
@@ -147,110 +122,22 @@ impl Failure {
     }
 }
 
-/// Returns the exit code of an error class.
-pub(crate) fn code_of(class: ErrorClass) -> Code {
-    match class {
-        ErrorClass::Failed => Code::Failed,
-        ErrorClass::BadInput => Code::BadInput,
-        ErrorClass::Lacking => Code::Lacking,
-    }
-}
-
-/// Converts errors to failures with the code of their class.
-macro_rules! by_class {
-    ($($error:ty),* $(,)?) => {
-        $(impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Self::new(code_of(error.class()), error)
-            }
-        })*
-    };
-}
-
-by_class! {
-    MeasureError, SysfsError, AffinityError, PolicyError, SignalError, KnobError, JournalError,
-    SessionError, BackendError, ReadyError, RunError, BisectError, ExploreError, NearError, ResultsError,
-}
-
-/// Converts errors to failures with a fixed code.
-macro_rules! by_code {
-    ($($error:ty => $code:ident),* $(,)?) => {
-        $(impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Self::new(Code::$code, error)
-            }
-        })*
-    };
-}
-
-by_code! {
-    IdentityError => BadInput, BindError => BadInput, LaunchError => Lacking,
-    FollowedError => Failed,
-}
-
-/// Converts errors that are part of another one, which has the code.
-macro_rules! part_of {
-    ($($part:ty => $whole:ty),* $(,)?) => {
-        $(impl From<$part> for Failure {
-            fn from(error: $part) -> Self {
-                <$whole>::from(error).into()
-            }
-        })*
-    };
-}
-
-part_of! {
-    StoreError => MeasureError,
-    WriteError => GuestError, HostMemoryError => GuestError, RuntimeError => GuestError,
-    QemuError => GuestError, AcceleratorError => GuestError, CompanionError => GuestError,
-    KernelError => GuestError, ImageError => GuestError, ContentsError => GuestError,
-    CacheError => GuestError, PinError => GuestError,
-}
-
-impl From<DirectoryError> for Failure {
-    fn from(error: DirectoryError) -> Self {
-        let code = match error {
-            DirectoryError::Write { .. } | DirectoryError::InUse(_) => Code::Failed,
-            DirectoryError::Exists { .. } | DirectoryError::NoRun { .. } => Code::BadInput,
-        };
-        Self::new(code, error)
-    }
-}
-
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Self {
-        let absent = error.error.kind() == ErrorKind::NotFound;
-        Self::new(if absent { Code::Lacking } else { Code::Failed }, error)
-    }
-}
-
-impl From<GuestError> for Failure {
-    /// Adds the remedy if this machine has one.
-    fn from(error: GuestError) -> Self {
-        match error.remedy() {
-            Some(remedy) => Self::new(Code::Lacking, format!("{error}; {remedy}")),
-            None => Self::new(guest_code(&error), error),
+impl From<ErrorClass> for Code {
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::Failed => Self::Failed,
+            ErrorClass::BadInput => Self::BadInput,
+            ErrorClass::Lacking => Self::Lacking,
+            ErrorClass::CheckFailed => Self::CheckFailed,
+            ErrorClass::NotRunnable => Self::NotRunnable,
+            ErrorClass::NotFound => Self::NotFound,
         }
     }
 }
 
-fn guest_code(error: &GuestError) -> Code {
-    match error {
-        GuestError::Machine(_)
-        | GuestError::Board(_)
-        | GuestError::Contents(_)
-        | GuestError::EmulatorNeedsTcg { .. }
-        | GuestError::Kernel(KernelError::OtherProcessor { .. })
-        | GuestError::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
-            ..
-        })))
-        | GuestError::HostMemory(
-            HostMemoryError::NoNode { .. }
-            | HostMemoryError::TooSmall { .. }
-            | HostMemoryError::TooLarge { .. },
-        )
-        | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
-        GuestError::HostMemory(_) => Code::Lacking,
-        _ => Code::Failed,
+impl<E: Classed> From<E> for Failure {
+    /// Adds the remedy if this machine has one.
+    fn from(error: E) -> Self {
+        Self::new(error.class(), error.explained())
     }
 }

@@ -4,12 +4,9 @@
 mod args;
 mod command;
 mod failure;
-mod input;
 mod moved;
 mod output;
 mod progress;
-mod source;
-mod tables;
 
 use std::env;
 use std::io::ErrorKind;

@@ -1,21 +1,40 @@
-//! Top-level commands of earlier versions that are now subcommands.
+//! Commands and options of earlier versions that have another name now.
+
+use std::env;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-const MOVED: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("acpi", "machine acpi"),
     ("bisect", "study bisect"),
     ("health", "fleet health"),
     ("probe", "study probe"),
     ("selftest", "machine selftest"),
+    ("study plan", "study run --dry-run"),
+    ("study report", "report"),
 ];
 
-/// Returns the present place of the command in this usage error, if it was moved.
+const OPTIONS: [(&str, &str); 2] = [("--chain", "--pattern"), ("--node-cpus", "--map")];
+
+/// Returns the present name of the command or option in this usage error, if it had another.
 pub(crate) fn moved(usage: &clap::Error) -> Option<String> {
-    let word = match usage.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(word)) if usage.kind() == ErrorKind::InvalidSubcommand => word,
-        _ => return None,
+    let named = |kind| match usage.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        _ => None,
     };
-    let (old, new) = MOVED.iter().find(|(old, _)| old == word)?;
-    Some(format!("`numalab {old}` is now `numalab {new}`"))
+    match usage.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = named(ContextKind::InvalidSubcommand)?;
+            let is_given = |part: &str| env::args().skip(1).any(|word| word == part);
+            let is_this = |old: &str| old.ends_with(&word) && old.split(' ').all(is_given);
+            let (old, new) = COMMANDS.iter().find(|(old, _)| is_this(old))?;
+            Some(format!("`numalab {old}` is now `numalab {new}`"))
+        }
+        ErrorKind::UnknownArgument => {
+            let word = named(ContextKind::InvalidArg)?;
+            let (old, new) = OPTIONS.iter().find(|(old, _)| *old == word)?;
+            Some(format!("`{old}` is now `{new}`"))
+        }
+        _ => None,
+    }
 }

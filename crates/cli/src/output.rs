@@ -1,13 +1,14 @@
 //! Formats and prints results.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use numalab_host::files::write_atomically;
-use numalab_host::{print_error, visible};
+use numalab_host::{note, print_error, visible};
 use numalab_page::{Format, Page, Private, Style};
 use numalab_places::BACKENDS;
 use numalab_record::file;
@@ -63,6 +64,13 @@ pub(crate) fn set_quiet() {
 /// Returns true if only the result is wanted, without progress and hints.
 pub(crate) fn quiet() -> bool {
     QUIET.get().is_some()
+}
+
+/// Prints a hint on standard error, unless quiet.
+pub(crate) fn hint(text: impl Display) {
+    if !quiet() {
+        note(text);
+    }
 }
 
 /// Returns the page for a file that may be shared: redacted unless the user asks otherwise.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use numalab_frames::DumpError;
-use numalab_host::{CommandError, ErrorClass, PageNodesError, SysfsError};
+use numalab_host::{Classed, CommandError, ErrorClass, PageNodesError, SysfsError};
 
 /// Reasons why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
@@ -71,9 +71,8 @@ pub enum ExploreError {
     Terminal(io::Error),
 }
 
-impl ExploreError {
-    /// Returns the class of the error.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for ExploreError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NoProcess { .. } | Self::Dump { .. } | Self::NoHeap { .. } => {
                 ErrorClass::BadInput

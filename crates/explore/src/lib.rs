@@ -4,6 +4,7 @@
 mod error;
 pub mod guests;
 pub mod heap;
+mod looker;
 pub mod nodes;
 pub mod process;
 pub mod ranks;
@@ -12,6 +13,7 @@ mod watch;
 pub use error::ExploreError;
 pub use guests::read_guests;
 pub use heap::read_heap;
+pub use looker::{Looker, Subject};
 pub use nodes::{read_nodes, read_nodes_since};
 pub use process::{read_process, read_process_on};
 pub use ranks::read_ranks;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_explore::{ExploreError, read_guests, read_nodes, read_process};
-use numalab_host::{ErrorClass, Root};
+use numalab_host::{Classed, ErrorClass, Root};
 use numalab_page::{Lead, Style};
 use numalab_record::explore::{MappingKind, Unseen, View};
 use numalab_results::Report;

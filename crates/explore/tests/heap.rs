@@ -4,7 +4,7 @@ use std::fs;
 
 use numalab_explore::{ExploreError, read_heap};
 use numalab_frames::*;
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_page::Style;
 use numalab_record::explore::View;
 use numalab_results::Report;
@@ -24,7 +24,6 @@ fn dump() -> Vec<u8> {
         zone_limits: &PC_ZONE_LIMITS,
         cpus: &[NodeIndex(0), NodeIndex(1)],
         fallback: &[&[NodeIndex(0), NodeIndex(1)], &[NodeIndex(1), NodeIndex(0)]],
-        distances: &[],
     };
     let mut metadata: Vec<Word> =
         (0..machine.metadata_words().unwrap()).map(|_| Word::new(0)).collect();

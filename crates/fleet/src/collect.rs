@@ -15,6 +15,7 @@ use numalab_record::{Document, Kind, KindError, file};
 
 use crate::error::FleetError;
 use crate::store::{Digest, Store, Writing};
+use crate::submit::HOSTS;
 
 /// Digests that may wait for the store.
 const WAITING: usize = 64;
@@ -46,11 +47,13 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Finds the runs `directory/HOST/RUN/`.
+    /// Finds the runs `directory/hosts/HOST/RUN/`, or without `hosts`.
     ///
     /// # Errors
     /// [`FleetError::Io`], and [`FleetError::Empty`] or [`FleetError::NoFleet`] if there is none.
     pub fn find(directory: &Path) -> Result<Self, FleetError> {
+        let hosts = directory.join(HOSTS);
+        let directory = if hosts.is_dir() { &hosts } else { directory };
         let found = scan(directory)?;
         match (found.is_empty(), held(directory)) {
             (true, Some(held)) => Err(FleetError::NoFleet { path: directory.to_owned(), held }),

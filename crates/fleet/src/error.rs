@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::{Kind, file};
 
 /// Reason why a fleet could not be collected or analysed.
@@ -42,6 +43,15 @@ pub enum FleetError {
     /// The store is empty.
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]
     NothingCollected { path: PathBuf },
+}
+
+impl Classed for FleetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store { .. } | Self::Line { .. } => ErrorClass::Failed,
+            _ => ErrorClass::BadInput,
+        }
+    }
 }
 
 impl FleetError {

@@ -3,6 +3,7 @@
 mod file;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use numalab_record::Metric;
 use numalab_results::fleet::{Family, FigureKey, HostRun};
@@ -58,7 +59,23 @@ struct KeptRun {
     medians: Vec<(usize, f64)>,
 }
 
+/// Name of the store in the fleet's directory.
+const STORE: &str = "fleet.jsonl";
+/// Name of the store in earlier versions.
+const EARLIER: &str = "fleet.sqlite";
+
 impl Store {
+    /// Returns the file in a fleet's directory.
+    pub fn path_in(directory: &Path) -> PathBuf {
+        directory.join(STORE)
+    }
+
+    /// Returns the store of an earlier version if the directory has no other.
+    pub fn earlier_in(directory: &Path) -> Option<PathBuf> {
+        let earlier = directory.join(EARLIER);
+        (!Self::path_in(directory).exists() && earlier.exists()).then_some(earlier)
+    }
+
     /// Returns the fingerprint of a run's files when it was read.
     pub(crate) fn fingerprint(&self, run: &str) -> Option<&str> {
         Some(&self.runs.get(run)?.fingerprint)

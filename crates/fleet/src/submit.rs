@@ -3,8 +3,15 @@
 pub mod slurm;
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::shell::{command_line, quoted};
+
+/// Names in the fleet's directory: the results of hosts, the logs of tasks, the script.
+pub(crate) const HOSTS: &str = "hosts";
+const LOG: &str = "log";
+const SCRIPT: &str = "fleet.sh";
 
 /// A submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +45,25 @@ pub enum SubmitError {
         /// Its error message.
         said: String,
     },
+    /// A job was submitted, but its tasks are not bound to hosts.
+    #[error("{error}; job {job} is held: scancel {job}")]
+    Held { job: String, error: Box<Self> },
+    /// A file or a directory cannot be written.
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
     /// The partition has no hosts.
     #[error("partition {partition:?} has no hosts; `sinfo` lists the partitions")]
     NoHosts { partition: String },
+}
+
+impl Classed for SubmitError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Absent { .. } | Self::NoCluster { .. } => ErrorClass::Lacking,
+            Self::Failed { .. } | Self::Held { .. } | Self::Io { .. } => ErrorClass::Failed,
+            Self::NoHosts { .. } => ErrorClass::BadInput,
+        }
+    }
 }
 
 /// The work of each task, and its host.
@@ -69,9 +92,49 @@ pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
 }
 
 impl Submission {
+    /// Writes the script into the fleet's directory and submits the arrays; returns the number of
+    /// each job with that of its hosts.
+    ///
+    /// # Errors
+    /// [`SubmitError`].
+    pub fn submit(&self, plan: &TaskPlan<'_>) -> Result<Vec<(String, usize)>, SubmitError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            |source| SubmitError::Io { path, source }
+        };
+        for part in [HOSTS, LOG] {
+            let path = plan.directory.join(part);
+            fs::create_dir_all(&path).map_err(io(&path))?;
+        }
+        let script = plan.directory.join(SCRIPT);
+        fs::write(&script, &self.script).map_err(io(&script))?;
+        let submit = |array: &Vec<String>| {
+            let job = slurm::submit(&self.sbatch(array, plan, &script))?;
+            match slurm::control(&Self::bindings(array, &job)) {
+                Ok(()) => Ok((job, array.len())),
+                Err(error) => Err(SubmitError::Held { job, error: Box::new(error) }),
+            }
+        };
+        self.arrays.iter().map(submit).collect()
+    }
+
+    /// Describes what [`submit`](Self::submit) would write and run.
+    pub fn foreseen(&self, plan: &TaskPlan<'_>) -> String {
+        let script = plan.directory.join(SCRIPT);
+        let mut text = format!("# {}\n{}\n", script.display(), self.script);
+        for array in &self.arrays {
+            let arguments = self.sbatch(array, plan, &script).join(" ");
+            let count = array.len();
+            text.push_str(&format!("# {count} hosts\nsbatch {arguments}\nscontrol <<END\n"));
+            text.push_str(&Self::bindings(array, "JOB"));
+            text.push_str("END\n");
+        }
+        text
+    }
+
     /// Returns the arguments of `sbatch` for an array, which is held until its tasks have been
     /// bound to hosts.
-    pub fn sbatch(&self, array: &[String], plan: &TaskPlan<'_>, script: &Path) -> Vec<String> {
+    fn sbatch(&self, array: &[String], plan: &TaskPlan<'_>, script: &Path) -> Vec<String> {
         let last = array.len().saturating_sub(1);
         let limit = plan.at_once.map_or_else(String::new, |at_once| format!("%{at_once}"));
         vec![
@@ -83,7 +146,7 @@ impl Submission {
     }
 
     /// Returns the commands for `scontrol` that bind each task to its host and release all.
-    pub fn bindings(array: &[String], job: &str) -> String {
+    fn bindings(array: &[String], job: &str) -> String {
         let bind = |(task, host): (usize, &String)| {
             format!("update JobId={job}_{task} ReqNodeList={host}\n")
         };
@@ -95,8 +158,8 @@ impl Submission {
 fn script(plan: &TaskPlan<'_>) -> String {
     let partition =
         plan.partition.map_or_else(String::new, |name| format!("#SBATCH --partition={name}\n"));
-    let logs = plan.directory.join("log");
-    let hosts: PathBuf = plan.directory.join("hosts");
+    let logs = plan.directory.join(LOG);
+    let hosts: PathBuf = plan.directory.join(HOSTS);
     format!(
         "#!/bin/bash\n\
          #SBATCH --job-name=numalab-fleet\n\

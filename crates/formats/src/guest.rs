@@ -14,44 +14,6 @@ const MIB: u64 = 1 << 20;
 /// The largest level of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
 const MOST_CACHE_LEVELS: u8 = 3;
 
-/// The placement of a guest on its host, and its page size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostPlacement {
-    /// The host node and cpus of every guest node, in order; if it is empty, the host decides.
-    pub nodes: Vec<HostNode>,
-    /// Size of the huge pages for the guest's memory, if it uses huge pages.
-    pub huge_page_bytes: Option<u64>,
-}
-
-/// The part of the host for one guest node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostNode {
-    /// The host node for its memory.
-    pub node: NodeId,
-    /// The host cpus for its virtual cpus.
-    pub cpus: CpuSet,
-}
-
-impl HostPlacement {
-    /// Assigns guest nodes to the host's nodes in turn, each to all online cpus there. Nodes
-    /// without memory or without online cpus are left out.
-    #[must_use]
-    pub fn in_turn(host: &Machine, guest_nodes: usize) -> Self {
-        let (online, memory) = (host.online_cpus(), host.memory_nodes());
-        let usable: Vec<HostNode> = host
-            .nodes
-            .iter()
-            .filter(|node| memory.contains(node.id))
-            .map(|node| HostNode { node: node.id, cpus: node.cpus.intersection(&online) })
-            .filter(|node| !node.cpus.is_empty())
-            .collect();
-        Self {
-            nodes: usable.into_iter().cycle().take(guest_nodes).collect(),
-            huge_page_bytes: None,
-        }
-    }
-}
-
 /// A guest: cpus and nodes numbered from 0 without gaps.
 #[derive(Clone, Debug)]
 pub(crate) struct Guest {

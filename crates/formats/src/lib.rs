@@ -39,5 +39,4 @@ mod xml_text;
 
 pub use error::{ReadError, WriteError};
 pub use feature::{Carried, Feature};
-pub use guest::{HostNode, HostPlacement};
 pub use reading::{Reading, Written};

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use numalab_topology::{CpuSet, Findings, Machine, MemorySideCache, NodeId, NodeSet};
+use numalab_topology::{Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
-use crate::guest::{Guest, HostPlacement, nanoseconds};
+use crate::guest::{Guest, nanoseconds};
 use crate::reading::Written;
 use crate::xml_text::XmlText;
 
@@ -35,67 +35,20 @@ pub const CARRIED: Carried = Carried {
     ],
 };
 
-/// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, for use
-/// in a `<domain>`.
+/// Writes `<memory>`, `<vcpu>` and `<cpu>`, for use in a `<domain>`.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
-pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
+pub fn write(machine: &Machine) -> Result<Written, WriteError> {
     let mut findings = Findings::default();
     let guest = Guest::of(FORMAT, machine, &mut findings)?;
     let mut xml = XmlText::default();
     let memory_kib = guest.memory_mib() * KIB_PER_MIB;
     xml.text("memory", &[("unit", &"KiB")], &memory_kib);
-    if let Some(bytes) = host.huge_page_bytes {
-        huge_pages(&guest, bytes, &mut xml);
-    }
-    vcpus(&guest, host, &mut xml);
-    if !host.nodes.is_empty() {
-        numa_tuning(&guest, host, &mut xml);
-    }
+    xml.text("vcpu", &[("placement", &"static")], &guest.cpus.len());
     let caches = guest.side_caches(machine, &mut findings);
     cpu(&guest, &caches, &mut xml);
     Ok(Written { output: xml.finish(), losses: findings.into_list() })
-}
-
-fn huge_pages(guest: &Guest, bytes: u64, xml: &mut XmlText) {
-    let with_memory = (0u32..).zip(&guest.nodes).filter(|(_, node)| node.memory_mib > 0);
-    let nodes: NodeSet = with_memory.map(|(index, _)| NodeId(index)).collect();
-    xml.open("memoryBacking", &[]);
-    xml.open("hugepages", &[]);
-    let size = bytes / 1024;
-    xml.empty("page", &[("size", &size), ("unit", &"KiB"), ("nodeset", &nodes)]);
-    xml.close();
-    xml.close();
-}
-
-fn vcpus(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
-    let count = guest.cpus.len();
-    if host.nodes.is_empty() {
-        xml.text("vcpu", &[("placement", &"static")], &count);
-        return;
-    }
-    let all: CpuSet = host.nodes.iter().flat_map(|node| node.cpus.iter()).collect();
-    xml.text("vcpu", &[("placement", &"static"), ("cpuset", &all)], &count);
-    xml.open("cputune", &[]);
-    for (number, cpu) in guest.cpus.iter().enumerate() {
-        if let Some(node) = host.nodes.get(cpu.node) {
-            xml.empty("vcpupin", &[("vcpu", &number), ("cpuset", &node.cpus)]);
-        }
-    }
-    xml.close();
-}
-
-fn numa_tuning(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
-    let all: NodeSet = host.nodes.iter().map(|node| node.node).collect();
-    xml.open("numatune", &[]);
-    xml.empty("memory", &[("mode", &"strict"), ("nodeset", &all)]);
-    for (cell, (_, host)) in guest.nodes.iter().zip(&host.nodes).enumerate() {
-        let attributes: [(&str, &dyn Display); 3] =
-            [("cellid", &cell), ("mode", &"strict"), ("nodeset", &host.node)];
-        xml.empty("memnode", &attributes);
-    }
-    xml.close();
 }
 
 fn cpu(guest: &Guest, caches: &[Vec<MemorySideCache>], xml: &mut XmlText) {

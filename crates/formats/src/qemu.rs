@@ -12,7 +12,7 @@ use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
-use crate::guest::{self, Guest, HostPlacement};
+use crate::guest::{self, Guest};
 use crate::reading::Written;
 pub use arguments::{QemuMachine, QemuNode, Smp};
 use backend::add;
@@ -58,15 +58,8 @@ pub const CARRIED: Carried = Carried {
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
-pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<String>>, WriteError> {
-    let Written { mut output, losses } = describe(machine)?;
-    for backend in output.backends_mut() {
-        if let Some(page_bytes) = host.huge_page_bytes {
-            backend.pages = HostPages::Huge { page_bytes };
-        }
-        let host = host.nodes.get(backend.node);
-        backend.host_nodes = host.map(|host| host.node).into_iter().collect();
-    }
+pub fn write(machine: &Machine) -> Result<Written<Vec<String>>, WriteError> {
+    let Written { output, losses } = describe(machine)?;
     Ok(Written { output: output.words(), losses })
 }
 

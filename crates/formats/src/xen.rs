@@ -7,7 +7,7 @@ use numalab_topology::{Findings, Machine};
 
 use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
-use crate::guest::{Guest, GuestNode, HostPlacement};
+use crate::guest::{Guest, GuestNode};
 use crate::reading::Written;
 
 const FORMAT: &str = "an xl configuration";
@@ -19,15 +19,12 @@ pub const CARRIED: Carried = Carried {
     but: &[Feature::Bytes],
 };
 
-/// Writes `vcpus`, `memory`, `cpus` and `vnuma`.
-///
-/// `cpus` is written as a list, one item for each virtual cpu: with the string form
-/// Xen (4.17, and since 2018) pins the cpus but takes memory from any node.
+/// Writes `vcpus`, `memory` and `vnuma`.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory; [`WriteError::Inexpressible`] for a
 /// node without memory.
-pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
+pub fn write(machine: &Machine) -> Result<Written, WriteError> {
     let mut findings = Findings::default();
     // Virtual cpus keep the machine's order: xl has no packages to group them by.
     let guest = Guest::of(FORMAT, &CARRIED.left(machine), &mut findings)?;
@@ -35,30 +32,17 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
         let what = format!("guest node {index}, which has no memory");
         return Err(WriteError::Inexpressible { format: FORMAT, what });
     }
-    if host.huge_page_bytes.is_some() {
-        let message = "xl cannot select a page size; it uses large pages where possible".to_owned();
-        findings.note("huge-pages-ignored", "memory".to_owned(), message);
-    }
     let mut text = format!("vcpus = {}\nmemory = {}\n", guest.cpus.len(), guest.memory_mib());
-    if !host.nodes.is_empty() {
-        let pinned = guest.cpus.iter().filter_map(|cpu| host.nodes.get(cpu.node));
-        let pinned: Vec<String> = pinned.map(|host| format!("\"{}\"", host.cpus)).collect();
-        let _ = writeln!(text, "cpus = [{}]", pinned.join(", "));
-    }
     text.push_str("vnuma = [\n");
-    for (index, node) in guest.nodes.iter().enumerate() {
-        let _ = writeln!(text, "  [{}],", virtual_node(node, index, host));
+    for node in &guest.nodes {
+        let _ = writeln!(text, "  [{}],", virtual_node(node));
     }
     text.push_str("]\n");
     Ok(Written { output: text, losses: findings.into_list() })
 }
 
-fn virtual_node(node: &GuestNode, index: usize, host: &HostPlacement) -> String {
-    let mut items = Vec::new();
-    if let Some(host) = host.nodes.get(index) {
-        items.push(format!("pnode={}", host.node));
-    }
-    items.push(format!("size={}", node.memory_mib));
+fn virtual_node(node: &GuestNode) -> String {
+    let mut items = vec![format!("size={}", node.memory_mib)];
     if !node.cpus.is_empty() {
         items.push(format!("vcpus={}", node.cpus));
     }

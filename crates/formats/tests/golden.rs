@@ -5,10 +5,9 @@ mod own_machines;
 
 use insta::assert_snapshot;
 use numalab_formats::{
-    HostNode, HostPlacement, WriteError, Written, hwloc, libvirt, machine_toml, numactl, qemu,
-    rankfile, slurm, svg, xen,
+    WriteError, Written, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg, xen,
 };
-use numalab_topology::{Finding, NodeId};
+use numalab_topology::Finding;
 
 fn all(writer: &str, write: impl Fn(&numalab_topology::Machine) -> String) {
     for (name, machine) in own_machines::all() {
@@ -25,15 +24,6 @@ fn told(written: Result<Written, WriteError>) -> String {
                 losses.iter().map(|loss: &Finding| format!("lost: {loss}\n")).collect();
             format!("{output}\n{losses}")
         }
-    }
-}
-
-/// Returns two host nodes of four cpus.
-fn host() -> HostPlacement {
-    let node = |node: u32, cpus: &str| HostNode { node: NodeId(node), cpus: cpus.parse().unwrap() };
-    HostPlacement {
-        nodes: [node(0, "0-3"), node(1, "4-7")].into_iter().cycle().take(4).collect(),
-        huge_page_bytes: Some(2 << 20),
     }
 }
 
@@ -83,20 +73,17 @@ fn lines(written: Written<Vec<String>>) -> Written {
 
 #[test]
 fn qemu_arguments() {
-    all("qemu", |machine| told(qemu::write(machine, &HostPlacement::default()).map(lines)));
-    all("qemu_on_host", |machine| told(qemu::write(machine, &host()).map(lines)));
+    all("qemu", |machine| told(qemu::write(machine).map(lines)));
 }
 
 #[test]
 fn libvirt_domains() {
-    all("libvirt", |machine| told(libvirt::write(machine, &HostPlacement::default())));
-    all("libvirt_on_host", |machine| told(libvirt::write(machine, &host())));
+    all("libvirt", |machine| told(libvirt::write(machine)));
 }
 
 #[test]
 fn xl_configurations() {
-    all("xen", |machine| told(xen::write(machine, &HostPlacement::default())));
-    all("xen_on_host", |machine| told(xen::write(machine, &host())));
+    all("xen", |machine| told(xen::write(machine)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Memory of CXL devices for QEMU: nodes that are in no firmware table.
 
 use numalab_formats::qemu;
-use numalab_formats::{HostPlacement, memory_emulator, tiers};
+use numalab_formats::{memory_emulator, tiers};
 use numalab_topology::Machine;
 
 fn machine(tiers: &str) -> Machine {
@@ -9,13 +9,13 @@ fn machine(tiers: &str) -> Machine {
 }
 
 fn words(machine: &Machine) -> Result<String, String> {
-    let written = qemu::write(machine, &HostPlacement::default());
+    let written = qemu::write(machine);
     written.map(|written| written.output.join(" ")).map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_node_of_cxl_memory_is_a_device_behind_a_host_bridge_and_in_no_table() {
-    let written = qemu::write(&machine("512M@100ns,256M@300ns"), &HostPlacement::default());
+    let written = qemu::write(&machine("512M@100ns,256M@300ns"));
     let written = written.unwrap();
     let text = written.output.join(" ");
     let expected = "-machine cxl=on,cxl-fmw.0.targets.0=cxl0,cxl-fmw.0.size=256M \

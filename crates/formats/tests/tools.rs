@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use numalab_formats::hwloc::{XmlVersion, read_synthetic, read_xml, write_synthetic, write_xml};
-use numalab_formats::{HostPlacement, libvirt, lscpu, qemu, svg};
+use numalab_formats::{libvirt, lscpu, qemu, svg};
 use numalab_topology::Machine;
 
 /// Returns true if `tool` can be run here; `package` is its Debian package.
@@ -209,7 +209,7 @@ fn qemu_accepts_our_arguments_and_shows_the_nodes() {
         return;
     }
     for (name, machine) in own_machines::all() {
-        let arguments = qemu::write(&machine, &HostPlacement::default()).unwrap().output;
+        let arguments = qemu::write(&machine).unwrap().output;
         let mut command = Command::new("qemu-system-x86_64");
         command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none", "-S"]);
         command.args(["-monitor", "stdio"]).args(&arguments);
@@ -272,7 +272,7 @@ fn qemu_gets_memory_side_caches_only_if_it_accepts_them() {
         ),
     ];
     for (name, machine, given) in machines {
-        let written = qemu::write(&machine, &HostPlacement::default()).unwrap();
+        let written = qemu::write(&machine).unwrap();
         let caches = written.output.iter().filter(|word| word.starts_with("hmat-cache")).count();
         assert_eq!(caches > 0, given, "{name}");
         let lost = written.losses.iter().any(|loss| loss.code == "memory-side-caches-lost");
@@ -296,7 +296,7 @@ fn qemu_gets_bandwidths_that_fit_its_sixteen_bits() {
             access.read_bandwidth_mb_per_s = Some(wide);
             access.write_bandwidth_mb_per_s = Some(narrow);
         }
-        let arguments = qemu::write(&machine, &HostPlacement::default()).unwrap().output;
+        let arguments = qemu::write(&machine).unwrap().output;
         let given = arguments.iter().find_map(|word| word.split_once("data-type=read-bandwidth,"));
         let mb = given.unwrap().1.trim_start_matches("bandwidth=").trim_end_matches('M');
         let off = mb.parse::<u64>().unwrap() as f64 / wide as f64;
@@ -321,19 +321,15 @@ fn libvirt_schema_accepts_our_domains() {
     }
     let folder = tempfile::tempdir().unwrap();
     for (name, machine) in own_machines::all() {
-        let mut bound = HostPlacement::in_turn(&own_machines::two_nodes(), machine.nodes.len());
-        bound.huge_page_bytes = Some(1 << 30);
-        for host in [HostPlacement::default(), bound] {
-            let elements = libvirt::write(&machine, &host).unwrap().output;
-            let domain = format!(
-                "<domain type='qemu'><name>n</name>{elements}<os><type arch='x86_64' machine='q35'>hvm</type></os></domain>"
-            );
-            let path = folder.path().join("domain.xml");
-            std::fs::write(&path, domain).unwrap();
-            let mut command = Command::new("virt-xml-validate");
-            command.arg(&path).arg("domain");
-            run(name, &mut command, "");
-        }
+        let elements = libvirt::write(&machine).unwrap().output;
+        let domain = format!(
+            "<domain type='qemu'><name>n</name>{elements}<os><type arch='x86_64' machine='q35'>hvm</type></os></domain>"
+        );
+        let path = folder.path().join("domain.xml");
+        std::fs::write(&path, domain).unwrap();
+        let mut command = Command::new("virt-xml-validate");
+        command.arg(&path).arg("domain");
+        run(name, &mut command, "");
     }
 }
 

@@ -89,54 +89,6 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(Frame::new(frame))
     }
 
-    /// Fills `out` with single frames, each found as [`Frames::alloc`] finds it, and returns their
-    /// number. Frames of the nearest memory are taken a magazine at a time.
-    ///
-    /// # Errors
-    /// As [`Frames::alloc`], if there was not even one frame, or if the request is not for one
-    /// frame ([`AllocError::RunLength`]).
-    pub fn alloc_batch(
-        &self,
-        cpu: CpuIndex,
-        request: &Request<'_>,
-        out: &mut [Frame],
-    ) -> Result<usize, AllocError> {
-        if request.frames != 1 {
-            return Err(AllocError::RunLength { frames: request.frames });
-        }
-        let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
-        let mut done = 0;
-        while done < out.len() {
-            done += self.take_magazine(slot, request, &mut out[done..]);
-            let Some(place) = out.get_mut(done) else {
-                break;
-            };
-            match self.alloc(cpu, request) {
-                Ok(frame) => *place = frame,
-                Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
-            }
-            done += 1;
-        }
-        Ok(done)
-    }
-
-    /// Takes frames from the cpu's magazine in one visit, for a request for its nearest memory.
-    fn take_magazine(&self, slot: Slot<'m>, request: &Request<'_>, out: &mut [Frame]) -> usize {
-        if request.nearest().is_none() {
-            return 0;
-        }
-        let Some(_busy) = self.enter(slot) else {
-            return 0;
-        };
-        let frames = core::iter::from_fn(|| slot.pop_home(self.shared.rows));
-        let taken = out.iter_mut().zip(frames).map(|(place, frame)| {
-            self.tag(frame, request);
-            *place = Frame::new(frame);
-        });
-        taken.count()
-    }
-
     /// Allocates from cached memory of the home pool, the fast path: a frame of the magazine, or
     /// the whole block of 2 MiB.
     fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {

@@ -91,7 +91,6 @@ mod tests {
             zone_limits: &[u64::MAX],
             cpus: &[NodeIndex(0); 4],
             fallback: &[&[NodeIndex(0)]],
-            distances: &[],
         };
         let words = machine.metadata_words().unwrap();
         assert!(CELL.get().is_none());

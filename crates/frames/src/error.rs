@@ -37,14 +37,6 @@ pub enum InitError {
         /// Number of nodes.
         nodes: usize,
     },
-    /// The distance table has the wrong size.
-    #[error("{entries} distances: expected none or {expected}")]
-    Distances {
-        /// Number of entries given.
-        entries: usize,
-        /// The square of the number of nodes.
-        expected: usize,
-    },
     /// There are no zones, or more than 8.
     #[error("{zones} zones: expected 1 to 8")]
     ZoneCount {

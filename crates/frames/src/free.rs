@@ -74,16 +74,6 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.each_part(first, end, |region, part| self.put(slot, region, part))
     }
 
-    /// Frees single frames, and stops at the first one that is refused.
-    ///
-    /// # Errors
-    /// The position of that frame, and the reason; the frames before it have been freed.
-    pub fn free_batch(&self, cpu: CpuIndex, frames: &[Frame]) -> Result<(), (usize, FreeError)> {
-        frames.iter().enumerate().try_for_each(|(place, &frame)| {
-            self.free_frame(cpu, frame).map_err(|error| (place, error))
-        })
-    }
-
     #[inline(always)]
     fn free_one(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
         // The tag is removed first: once the frame is free, its tag belongs to the next owner. If

@@ -4,8 +4,9 @@
 
 use crate::fences::Fences;
 use crate::frames::Frames;
-use crate::ids::{NodeIndex, Order, ZoneIndex};
+use crate::ids::{Frame, NodeIndex, Order, ZoneIndex};
 use crate::slot::Slot;
+use crate::sync::low_u16;
 use crate::walk::BlockView;
 
 /// Number of orders: 0 to 18.
@@ -38,24 +39,6 @@ impl MemoryInfo {
         self.blocks[order.exponent() as usize]
     }
 
-    /// Returns Linux's fragmentation index for an order in thousandths: towards 0 an allocation of
-    /// the order would fail for lack of memory, towards 1000 because of fragmentation; `None` while
-    /// a block of the order is free (Linux returns -1000). See `fragmentation_index` in
-    /// `mm/vmstat.c`.
-    pub fn fragmentation_index(&self, order: Order) -> Option<u64> {
-        let enough =
-            (u64::from(order.exponent())..).zip(self.blocks.iter().skip(order.exponent().into()));
-        if enough.map(|(_, &blocks)| blocks).sum::<u64>() > 0 {
-            return None;
-        }
-        let blocks: u64 = self.blocks.iter().sum();
-        if blocks == 0 {
-            return Some(0);
-        }
-        let lacking = (1000 + self.free * 1000 / order.frames()) / blocks;
-        Some(1000_u64.saturating_sub(lacking))
-    }
-
     fn add(&mut self, view: &BlockView) {
         if view.offline {
             self.offline += view.managed();
@@ -80,6 +63,12 @@ pub struct Counters {
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
+    /// Returns the node that a frame belongs to, if it is in the memory map.
+    pub fn node_of(&self, frame: Frame) -> Option<NodeIndex> {
+        let region = self.shared.map.find(frame.number())?;
+        Some(NodeIndex(low_u16(region.pool / self.machine.zone_limits.len())))
+    }
+
     /// Returns the memory of one zone of a node; all zero if the zone or node does not exist.
     pub fn zone_info(&self, node: NodeIndex, zone: ZoneIndex) -> MemoryInfo {
         if node.at() >= self.machine.nodes()

@@ -31,7 +31,6 @@ mod lists;
 mod machine;
 mod map;
 mod moves;
-mod physinfo;
 mod policy;
 mod reclaim;
 mod runs;
@@ -55,7 +54,6 @@ pub use ids::{
 };
 pub use info::{Counters, MemoryInfo};
 pub use machine::{Machine, MemoryRange, PC_ZONE_LIMITS, RangeState};
-pub use physinfo::{NodeInfo, PhysInfo};
 pub use policy::{Policy, Request, Yields};
 pub use sync::Word;
 pub use walk::BlockView;

@@ -46,9 +46,6 @@ pub struct Machine<'m> {
     /// For each node, all nodes, nearest first and itself first: usually in the order of the
     /// distance table.
     pub fallback: &'m [&'m [NodeIndex]],
-    /// The distance table, row by row, only used by
-    /// [`Frames::phys_info`](crate::Frames::phys_info); may be empty.
-    pub distances: &'m [u8],
 }
 
 /// A part of a range that is in one zone.
@@ -142,10 +139,6 @@ impl<'m> Machine<'m> {
             if !complete || !own_first || order.len() != nodes {
                 return Err(InitError::Fallback { node, nodes });
             }
-        }
-        let expected = nodes * nodes;
-        if !self.distances.is_empty() && self.distances.len() != expected {
-            return Err(InitError::Distances { entries: self.distances.len(), expected });
         }
         Ok(())
     }

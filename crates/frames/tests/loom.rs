@@ -27,7 +27,6 @@ fn machine(frames: u64) -> Shared {
         zone_limits: &[u64::MAX],
         cpus: &[NodeIndex(0), NodeIndex(0)],
         fallback: vec![order].leak(),
-        distances: &[],
     };
     let words = machine.metadata_words().unwrap();
     let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();

@@ -8,11 +8,9 @@
 use std::error::Error;
 use std::time::Instant;
 
-use numalab_guest::{
-    Accelerator, AcceleratorChoice, Guest, GuestError, Launch, Qemu, QemuNeeds, Runtime, Task,
-};
+use numalab_guest::{AcceleratorChoice, Boot, Guest, GuestError, Runtime, Task};
 use numalab_guest_agent::{Job, Stream};
-use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Cache, Contents, KernelChoice};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -21,24 +19,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let boots: u32 = arguments.next().map_or(Ok(3), |text| text.parse())?;
     let cache = Cache::open()?;
     for boot in 0..boots {
-        one_boot(&cache, &init, boot)?;
+        one_boot(&init, boot)?;
     }
     println!("cache: {:.1} MB", cache.size_bytes()? as f64 / 1e6);
     Ok(())
 }
 
-fn one_boot(cache: &Cache, init: &str, boot: u32) -> Result<(), GuestError> {
+fn one_boot(init: &str, number: u32) -> Result<(), GuestError> {
     let started = Instant::now();
     let mut note = |text: &str| println!("  {text}");
     let runtime = Runtime::open()?;
-    let qemu = Qemu::find(cache, &QemuNeeds::default())?;
-    let kernel = Kernel::ensure(cache, &KernelChoice::Distribution, &mut note)?;
-    let image = Image::ensure(cache, &kernel, &Contents::new(init), &mut note)?;
-    let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, cache)?;
-    let ready = started.elapsed();
     let guest = Guest { machine: machine(), ..Guest::default() };
-    let (kind, reason) = (accelerator.kind, accelerator.reason.clone());
-    let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
+    let choice = KernelChoice::Distribution;
+    let boot = Boot::find(&guest, AcceleratorChoice::Auto, &choice, &mut note)?;
+    let kernel = boot.kernel(&guest, &choice, &mut note)?;
+    let image = boot.image(&kernel, &Contents::new(init), &mut note)?;
+    let ready = started.elapsed();
+    let launch = boot.launch(guest, image.boot_files())?;
     let task =
         Task { job: Job::new(["cat", "/sys/devices/system/node/online"]), ..Task::default() };
     let mut first = None;
@@ -47,11 +44,12 @@ fn one_boot(cache: &Cache, init: &str, boot: u32) -> Result<(), GuestError> {
     };
     let outcome = launch.run(&runtime, &task, &mut sink, &|| false)?;
     println!(
-        "boot {boot}: ready {ready:.2?}, first output {:.2?} after the command, total {:.2?}; \
-         guest {:?}; {kind:?} ({reason:?})",
+        "boot {number}: ready {ready:.2?}, first output {:.2?} after the command, total {:.2?}; \
+         guest {:?}; {:?}",
         first.unwrap_or_default(),
         started.elapsed(),
         outcome.times,
+        boot.accelerator,
     );
     Ok(())
 }

@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
+mod boot;
 pub mod emulator;
 mod launch;
 pub mod program;
 pub mod qemu;
 pub mod qmp;
 
+pub use boot::Boot;
 pub use emulator::{EmulatorMode, EmulatorStart, MemoryEmulator};
 pub use launch::{
     Asked, BareKernel, BareOutcome, BoardError, ConsoleTail, Disk, Guest, GuestDirectory,

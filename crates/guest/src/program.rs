@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
 use numalab_host::{
-    CommandError, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent, on_path,
-    run_with_input, users_program,
+    Classed, CommandError, ErrorClass, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent,
+    on_path, run_with_input, users_program,
 };
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
@@ -92,6 +92,17 @@ pub enum ProgramError {
     /// A file or a process could not be created.
     #[error("cannot start the program: {0}")]
     Start(#[from] io::Error),
+}
+
+impl Classed for ProgramError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotFound(_) => ErrorClass::NotFound,
+            Self::Unreadable { .. } | Self::Foreign(_) => ErrorClass::NotRunnable,
+            Self::NoQemu { .. } => ErrorClass::Lacking,
+            Self::Start(_) | Self::Run(_) => ErrorClass::Failed,
+        }
+    }
 }
 
 /// A processor that programs are built for.

@@ -1,6 +1,7 @@
 //! Pinning and proof on a real QEMU that was not started by numalab.
 #![forbid(unsafe_code)]
 
+use numalab_host::Classed;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use rustix::io::Errno;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::syscall;
 
 /// Reason why a thread could not be pinned, or is not where it was pinned.
@@ -42,9 +42,8 @@ pub enum AffinityError {
     },
 }
 
-impl AffinityError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for AffinityError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NotAllowed { .. } => ErrorClass::BadInput,
             Self::Refused { .. } | Self::Unreadable { .. } => ErrorClass::Lacking,

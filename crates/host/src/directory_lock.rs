@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::bounded::read_file_text;
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::file_lock::open_locked;
 use crate::files::{FileError, remove_drafts};
 
@@ -38,9 +38,8 @@ pub enum DirectoryLockError {
     Io(#[from] FileError),
 }
 
-impl DirectoryLockError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for DirectoryLockError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::InUse { .. } => ErrorClass::Failed,
             Self::Io(error) => error.class(),

@@ -1,7 +1,7 @@
 //! The union of this crate's errors.
 
 use crate::affinity::AffinityError;
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
@@ -43,9 +43,8 @@ pub enum Error {
     Signal(#[from] SignalError),
 }
 
-impl Error {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for Error {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Sysfs(error) => error.class(),
             Self::Affinity(error) => error.class(),

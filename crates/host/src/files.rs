@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::bounded::{MOST_RESULT_BYTES, read_file_text};
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 
 /// A result file or directory that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +29,11 @@ impl FileError {
         let path = path.to_owned();
         move |source| Self { path, action, source }
     }
+}
 
-    /// Returns the class of the error: a file to be read that does not exist was named wrongly.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for FileError {
+    fn class(&self) -> ErrorClass {
+        // A file to be read that does not exist was named wrongly.
         match self.source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if self.action == READ => {
                 ErrorClass::BadInput

@@ -104,6 +104,7 @@ pub(crate) fn within_limit(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_class::{Classed, ErrorClass};
     use crate::system_page::base_pages;
 
     fn tree(free: &str) -> tempfile::TempDir {
@@ -150,7 +151,7 @@ mod tests {
         let root = Root::at(top.path());
         assert_eq!(require(&root, Pages::HUGE_2M, Some(NodeId(3)), 2), Ok(()));
         let error = require(&root, Pages::HUGE_2M, Some(NodeId(3)), 3).unwrap_err();
-        assert_eq!(error.class(), crate::error_class::ErrorClass::Lacking);
+        assert_eq!(error.class(), ErrorClass::Lacking);
         assert_eq!(
             error.to_string(),
             "3 huge pages of 2m needed, but this process's control group allows only 2 more: \

@@ -4,7 +4,7 @@ use numalab_record::Pages;
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 
 /// Reason why memory could not be mapped, bound or touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,9 +110,8 @@ fn on_node(node: Option<NodeId>) -> String {
     node.map_or_else(String::new, |node| format!(" on node {node}"))
 }
 
-impl MappingError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for MappingError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Size { .. } | Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
             Self::NoHugePages { .. }

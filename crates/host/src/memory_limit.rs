@@ -7,7 +7,7 @@ use numalab_record::explore::{NodeRoom, RoomByNode};
 use numalab_topology::{NodeId, NodeSet};
 
 use crate::cgroup;
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::proc;
 use crate::root::Root;
 use crate::sysfs::figures_disagree;
@@ -49,9 +49,8 @@ pub enum MemoryError {
     Unknown,
 }
 
-impl MemoryError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for MemoryError {
+    fn class(&self) -> ErrorClass {
         match self {
             // The size is right for the machine; the limit of this process is too low.
             Self::TooLarge { limit: LimitSource::ControlGroup(_), .. } | Self::Unknown => {

@@ -10,7 +10,7 @@ use core::fmt;
 
 use calls::{Calls, Handles};
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 
 /// The implementation of an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +101,8 @@ pub enum MpiError {
     TooLong { bytes: usize },
 }
 
-impl MpiError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for MpiError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Static | Self::NotFound { .. } | Self::NoSymbol { .. } => ErrorClass::Lacking,
             Self::Call { .. } | Self::Answer { .. } | Self::TooLong { .. } => ErrorClass::Failed,

@@ -3,7 +3,7 @@
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::syscall;
 
 /// Pages per system call.
@@ -25,9 +25,8 @@ fn hint(errno: Errno) -> &'static str {
     }
 }
 
-impl PageNodesError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for PageNodesError {
+    fn class(&self) -> ErrorClass {
         match self.errno {
             Errno::SRCH => ErrorClass::BadInput,
             _ => ErrorClass::Lacking,

@@ -3,7 +3,7 @@
 use numalab_topology::{MemoryPolicy, NodeSet};
 use rustix::io::Errno;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::linux_version::linux_version;
 use crate::mapping::is_only_node;
 use crate::syscall;
@@ -87,9 +87,8 @@ pub enum PolicyError {
     Forbidden { errno: Errno },
 }
 
-impl PolicyError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for PolicyError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
             Self::NoWeights { .. } | Self::NoPreferredMany { .. } | Self::Forbidden { .. } => {

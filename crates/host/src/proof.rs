@@ -7,7 +7,7 @@ use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::mapping::{Mapping, Span, is_only_node};
 use crate::page_nodes;
 use crate::proc::{bytes_per_page_size, numa_maps};
@@ -113,9 +113,8 @@ pub enum ProofError {
     NoSmaps { reason: String },
 }
 
-impl ProofError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for ProofError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::WrongNode { .. } | Self::NotTouched { .. } => ErrorClass::Failed,
             Self::WrongPageSize { .. } | Self::CannotBeProven { .. } | Self::NoSmaps { .. } => {

@@ -1,15 +1,23 @@
 //! Stops the work between windows on ctrl-C.
 
 use std::io;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
+
+/// Steps for which a command may go on after it was asked to end; then it is killed.
+const GRACE_STEPS: u32 = 100;
+const STEP: Duration = Duration::from_millis(50);
+/// Longest time until a waiting process notices a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Reason why signal handlers could not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,9 +27,8 @@ pub enum SignalError {
     NotInstalled { signal: i32, reason: String },
 }
 
-impl SignalError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for SignalError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NotInstalled { .. } => ErrorClass::Failed,
         }
@@ -72,6 +79,14 @@ impl Interrupt {
         self.requested.load(Ordering::Relaxed)
     }
 
+    /// Waits for this time, or until the request.
+    pub fn wait(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.requested() && Instant::now() < until {
+            thread::sleep(LOOK_EVERY.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+
     /// Requests the stop, as a signal would.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
@@ -83,6 +98,29 @@ impl Interrupt {
             0 => None,
             number => i32::try_from(number).ok(),
         }
+    }
+}
+
+/// Waits for a command on this terminal. A request to stop is passed on to it, and it is killed if it
+/// goes on for five seconds.
+///
+/// # Errors
+/// That of the system, if it cannot be waited for.
+pub fn wait_passing_signals(mut child: Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+    let mut steps_since_asked = 0;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt.requested() {
+            match steps_since_asked {
+                0 => end_gently(&child),
+                GRACE_STEPS => child.kill()?,
+                _ => {}
+            }
+            steps_since_asked += 1;
+        }
+        thread::sleep(STEP);
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use numalab_topology::{Allowed, Cpu, CpuSet, Device, Finding, Machine, Node, NodeSet};
 
 use crate::allowed::{allowed_now, allowed_then, isolated_now};
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::root::Root;
 use crate::virtual_machine::is_guest;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
@@ -52,9 +52,8 @@ pub enum SysfsError {
     NoMemory,
 }
 
-impl SysfsError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for SysfsError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NoCpus { live: true, .. } | Self::NoMemory => ErrorClass::Lacking,
             Self::NoCpus { live: false, .. } => ErrorClass::BadInput,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use numalab_host::{
-    AffinityError, ErrorClass, LimitSource, Mapping, MemoryError, MemoryLimit, Root, base_pages,
-    current_affinity, pin,
+    AffinityError, Classed, ErrorClass, LimitSource, Mapping, MemoryError, MemoryLimit, Root,
+    base_pages, current_affinity, pin,
 };
 
 /// Set in the process of a test within its group: the group's directory.

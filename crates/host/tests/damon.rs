@@ -11,7 +11,7 @@ use numalab_host::knobs::{
     Acts, FileState, JOURNAL, Knob, KnobError, Tuning, WatchedRegion, restore_stale,
     watch_hindrance, watched_regions,
 };
-use numalab_host::{ErrorClass, Root};
+use numalab_host::{Classed, ErrorClass, Root};
 
 const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use numalab_host::knobs::{
     Acts, FileState, JOURNAL, Knob, KnobError, Restored, Tuning, list, restore_stale,
 };
-use numalab_host::{ErrorClass, Root};
+use numalab_host::{Classed, ErrorClass, Root};
 
 const NB: &str = "proc/sys/kernel/numa_balancing";
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";

@@ -5,7 +5,7 @@ mod tree;
 use std::fs;
 
 use numalab_host::{
-    ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
+    Classed, ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
 };
 use numalab_topology::{NodeId, Severity};
 use proptest::prelude::*;

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use numalab_host::{
-    AffinityError, ErrorClass, Mapping, MappingError, ProofError, Root, base_pages,
+    AffinityError, Classed, ErrorClass, Mapping, MappingError, ProofError, Root, base_pages,
     bound_and_touched, current_affinity, current_place, page_size_bytes, pin, prove, prove_span,
     read_machine,
 };

@@ -3,7 +3,7 @@
 use std::thread;
 
 use numalab_host::{
-    ErrorClass, Mapping, MappingError, ProofError, Root, base_pages, prove, read_machine,
+    Classed, ErrorClass, Mapping, MappingError, ProofError, Root, base_pages, prove, read_machine,
 };
 use numalab_record::ProofMethod;
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use numalab_host::{CommandError, output_of, tool};
+use numalab_host::{Classed, CommandError, ErrorClass, output_of, tool};
 
 use super::contents::Contents;
 use super::elf;
@@ -82,6 +82,24 @@ pub enum ImageError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+impl Classed for ImageError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Package(error) => error.class(),
+            Self::Kernel(error) => error.class(),
+            _ => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Package(error) => error.remedy(),
+            Self::Kernel(error) => error.remedy(),
+            _ => None,
+        }
+    }
 }
 
 impl Image {

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use numalab_host::Classed;
 use rustix::fs::{FlockOperation, flock};
 
 pub(crate) use trust::altered;
@@ -85,6 +86,8 @@ pub enum CacheError {
         source: io::Error,
     },
 }
+
+impl Classed for CacheError {}
 
 /// Lock held while an entry is created, so that two processes do not create it twice.
 #[derive(Debug)]

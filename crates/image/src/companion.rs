@@ -3,6 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use numalab_host::Classed;
+
 /// A file that is installed with this program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Companion {
@@ -39,15 +41,14 @@ pub enum CompanionError {
     },
 }
 
-impl CompanionError {
-    /// Returns how to fix it on this machine.
-    pub fn remedy(&self) -> String {
+impl Classed for CompanionError {
+    fn remedy(&self) -> Option<String> {
         let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
         let Companion { file, variable, build, .. } = companion;
-        format!(
+        Some(format!(
             "build it with {build}, then put it next to numalab as {file} or set {variable} to \
              its path"
-        )
+        ))
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
         let program = prefix.path().join("bin/numalab");
         let error = KERNEL.find_for(None, &program).unwrap_err();
         assert!(error.to_string().contains("/bin/kernel.elf, "), "{error}");
-        assert!(error.remedy().contains("`make build`"), "{}", error.remedy());
+        assert!(error.explained().contains("build it with `make build`"), "{}", error.explained());
         for file in ["none/kernel", "lib/numalab/kernel.elf", "bin/kernel.elf"] {
             let file = prefix.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();

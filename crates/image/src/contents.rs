@@ -1,8 +1,11 @@
 //! The requested contents of a guest's initramfs.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::architecture::Architecture;
+use crate::companion::CompanionError;
+use numalab_host::{Classed, ErrorClass};
 
 /// Frequently requested programs, with their packages.
 const PACKAGES_OF: [(&str, &[&str]); 12] = [
@@ -63,6 +66,12 @@ pub enum ContentsError {
         /// The processor of the guest.
         expected: Architecture,
     },
+    /// This program's own path is unknown.
+    #[error("this program's path: {reason}")]
+    Own { reason: String },
+    /// The numalab for the guest's processor is missing.
+    #[error(transparent)]
+    Companion(#[from] CompanionError),
     /// There is no known package for it.
     #[error(
         "`{name}`: no package is known for this program; expected one of {}, or a file such \
@@ -75,10 +84,40 @@ pub enum ContentsError {
     },
 }
 
+impl Classed for ContentsError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Own { .. } => ErrorClass::Failed,
+            Self::Companion(error) => error.class(),
+            _ => ErrorClass::BadInput,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let Self::Companion(error) = self else { return None };
+        error.remedy()
+    }
+}
+
 impl Contents {
     /// Creates contents with only this program, as process 1.
     pub fn new(init: impl Into<PathBuf>) -> Self {
         Self { init: init.into(), ..Self::default() }
+    }
+
+    /// Creates contents with this program as process 1, or with numalab for the guest's processor.
+    ///
+    /// # Errors
+    /// [`ContentsError`] if there is no such program.
+    pub fn own(architecture: Architecture) -> Result<Self, ContentsError> {
+        let init = match architecture.own_program() {
+            Some(companion) => companion.find()?,
+            None => env::current_exe()
+                .map_err(|error| ContentsError::Own { reason: error.to_string() })?,
+        };
+        let contents = Self { architecture, ..Self::new(init) };
+        contents.expect_own_processor(&contents.init)?;
+        Ok(contents)
     }
 
     /// Adds the drivers for CXL memory.
@@ -174,7 +213,7 @@ mod tests {
     #[test]
     fn a_path_is_a_program_of_the_host() {
         let mut contents = Contents::new("/init");
-        let this = std::env::current_exe().unwrap();
+        let this = env::current_exe().unwrap();
         let name = contents.need_program(this.to_str().unwrap()).unwrap();
         assert_eq!(contents.programs, [PathBuf::from(name)]);
         contents.architecture = Architecture::Aarch64;

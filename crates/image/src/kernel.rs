@@ -1,7 +1,9 @@
 //! The guest's kernel: the distribution's, extracted from its package, or a file.
 
+mod error;
 mod tiering;
 
+pub use error::KernelError;
 pub use tiering::with_tiers;
 
 use std::fs;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::architecture::Architecture;
-use crate::cache::{Cache, CacheError, EntryKind, altered};
+use crate::cache::{Cache, EntryKind, altered};
 use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
 use numalab_host::bounded::read_file;
@@ -55,55 +57,6 @@ pub struct Kernel {
     pub release: String,
     package: Option<PathBuf>,
     index: ModuleIndex,
-}
-
-/// Reasons why there is no kernel.
-#[derive(Debug, thiserror::Error)]
-pub enum KernelError {
-    /// Its package cannot be obtained.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// The cache failed.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// Its modules are not as expected.
-    #[error(transparent)]
-    Module(#[from] ModuleError),
-    /// A file cannot be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The package that modules are taken from has changed since it was cached.
-    #[error("{path}: changed since it was cached: remove {entry} to fetch it again")]
-    Altered {
-        /// The package.
-        path: PathBuf,
-        /// Its entry in the cache.
-        entry: PathBuf,
-    },
-    /// There is no kernel in the package.
-    #[error("package {package}: no file boot/vmlinuz-* in it")]
-    NoImage { package: String },
-    /// It is for a processor other than the guest's.
-    #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
-    OtherProcessor {
-        /// The given file.
-        path: PathBuf,
-        /// The processor of the kernel.
-        found: Architecture,
-        /// The processor of the guest.
-        expected: Architecture,
-    },
-    /// It is too old for memory tiers.
-    #[error(
-        "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
-             later"
-    )]
-    NoTiers { release: String },
 }
 
 impl Kernel {

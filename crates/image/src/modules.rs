@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
+use numalab_host::{Classed, ErrorClass};
 use serde::{Deserialize, Serialize};
 
 use super::elf::{self, ElfError};
+use crate::contents::CXL_MODULES;
 
 /// The modules of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +57,21 @@ pub enum ModuleError {
         /// The problem with it.
         source: io::Error,
     },
+}
+
+impl Classed for ModuleError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Missing { .. } if self.remedy().is_none() => ErrorClass::BadInput,
+            Self::Missing { .. } => ErrorClass::Lacking,
+            Self::Elf { .. } | Self::Decompress { .. } => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let Self::Missing { name, .. } = self else { return None };
+        CXL_MODULES.contains(&name.as_str()).then(|| "--kernel backports".to_owned())
+    }
 }
 
 impl ModuleIndex {

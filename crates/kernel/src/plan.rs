@@ -72,7 +72,6 @@ impl Plan {
             zone_limits: &PC_ZONE_LIMITS,
             cpus: &self.cpu_nodes,
             fallback,
-            distances: &self.distances,
         }
     }
 

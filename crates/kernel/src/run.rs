@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime};
 use numalab_guest_agent::Stream;
+use numalab_host::{Classed, ErrorClass};
 
 use crate::event::Event;
 use crate::results::{Reader, Results, ResultsError, Said};
@@ -31,6 +32,21 @@ pub enum RunError {
     /// The last line is damaged.
     #[error("the kernel's last line is damaged: its results are lost")]
     Cut,
+}
+
+impl Classed for RunError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Refused { .. } => ErrorClass::BadInput,
+            Self::Guest(error) => error.class(),
+            Self::Results(_) | Self::Cut => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let Self::Guest(error) = self else { return None };
+        error.remedy()
+    }
 }
 
 /// The state of reading the serial port.

@@ -1,7 +1,9 @@
 //! Chooses the node from which each rank allocates, as the wrapper of the benchmark suite does.
 
 mod seats;
+mod weights;
 
+use numalab_host::{Classed, ErrorClass, set_thread_affinity};
 use numalab_record::shell::command_line;
 use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement};
 
@@ -9,6 +11,7 @@ use crate::identity::Task;
 use crate::near::nearest;
 use seats::local_rank;
 pub use seats::{SeatError, Seats};
+pub use weights::{Weights, WeightsError, without_weights};
 
 /// The argument of `--numa`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +123,51 @@ pub enum BindError {
         /// Nodes with memory.
         present: NodeSet,
     },
+    /// The policy has no single node.
+    #[error("--cpus node: expected --policy bind or preferred, with one node")]
+    NotOneNode,
+    /// The node has no cpus for this process.
+    #[error("--cpus node: node {node} has no cpus that this process may use")]
+    NoCpus { node: NodeId },
+    /// The kernel refuses the cpus.
+    #[error("cannot bind to cpus {cpus} of node {node}: {reason}")]
+    Refused { node: NodeId, cpus: CpuSet, reason: String },
+}
+
+impl Classed for BindError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NoCpus { .. } | Self::Refused { .. } => ErrorClass::Lacking,
+            _ => ErrorClass::BadInput,
+        }
+    }
+}
+
+/// The node with the cpus that a rank stays on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub node: NodeId,
+    /// Empty if the node has none.
+    pub cpus: CpuSet,
+}
+
+impl Home {
+    /// Keeps this thread, and so the command that it becomes, on the cpus; leaves it unchanged if
+    /// there are none.
+    ///
+    /// # Errors
+    /// [`BindError::Refused`].
+    pub fn stay(&self) -> Result<(), BindError> {
+        let Self { node, cpus } = self.clone();
+        if cpus.is_empty() {
+            return Ok(());
+        }
+        set_thread_affinity(std::process::id(), &cpus).map_err(|errno| BindError::Refused {
+            node,
+            cpus,
+            reason: errno.to_string(),
+        })
+    }
 }
 
 /// The binding of one rank.
@@ -191,6 +239,25 @@ impl Binding {
             PolicyKind::Weighted => MemoryPolicy::WeightedInterleave(nodes),
         };
         Ok(Self { rank, policy, cpus_of: None })
+    }
+
+    /// Returns the node of the rank's memory with its cpus.
+    ///
+    /// # Errors
+    /// [`BindError`] if the memory is not on one node, or that has no cpus for this process.
+    pub fn home(&self, machine: &Machine) -> Result<Home, BindError> {
+        let node = match &self.policy {
+            MemoryPolicy::Bind(nodes) | MemoryPolicy::Preferred(nodes) if nodes.len() == 1 => {
+                nodes.first()
+            }
+            _ => None,
+        };
+        let node = node.ok_or(BindError::NotOneNode)?;
+        let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
+        match of_node.filter(|cpus| !cpus.is_empty()) {
+            Some(cpus) => Ok(Home { node, cpus }),
+            None => Err(BindError::NoCpus { node }),
+        }
     }
 
     /// Returns the two lines that the suite prints: the rank's binding, and its command with the

@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::{Interrupt, die_with_parent, note, users_program};
+use numalab_host::{Classed, ErrorClass, Interrupt, die_with_parent, note, users_program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, RANK, SIZE};
@@ -22,6 +22,15 @@ pub struct StartError {
     pub program: String,
     /// The system's error.
     pub error: io::Error,
+}
+
+impl Classed for StartError {
+    fn class(&self) -> ErrorClass {
+        match self.error.kind() {
+            io::ErrorKind::NotFound => ErrorClass::Lacking,
+            _ => ErrorClass::Failed,
+        }
+    }
 }
 
 /// Starts `ranks` copies of a command and waits for them. If one fails, the others are ended.

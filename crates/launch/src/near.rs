@@ -1,6 +1,6 @@
 //! Binds to the node of a device.
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_topology::{CpuSet, Device, DeviceKind, Machine, NodeId, NodeSet};
 
 /// Upper bound of names in a message.
@@ -60,9 +60,8 @@ fn there_are(known: &[String]) -> String {
     }
 }
 
-impl NearError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for NearError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NoDevice { .. } => ErrorClass::BadInput,
             Self::NoNode { .. } | Self::NoMemory { .. } => ErrorClass::Lacking,

@@ -13,9 +13,8 @@ mod run;
 mod step;
 
 pub use banner::dry_run;
-pub use batch::{Batch, Submission, submit};
+pub use batch::{Batch, BatchError};
 pub use directory::{DirectoryError, ResultDirectory};
-pub use estimate::estimate;
 pub use launcher::{LaunchError, LauncherChoice, Workload};
 pub use line::Line;
 pub use manifest::Manifest;

@@ -8,7 +8,7 @@ mod tcp;
 
 use std::time::Duration;
 
-use numalab_host::{Mpi, MpiError};
+use numalab_host::{Classed, ErrorClass, Mpi, MpiError};
 
 use crate::identity::{Identity, IdentityError, Launcher, Look};
 use message::RankMessages;
@@ -70,13 +70,12 @@ pub enum TeamError {
     World(#[from] IdentityError),
 }
 
-impl TeamError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> numalab_host::ErrorClass {
+impl Classed for TeamError {
+    fn class(&self) -> ErrorClass {
         match self {
-            Self::Nowhere { .. } | Self::World(_) => numalab_host::ErrorClass::BadInput,
+            Self::Nowhere { .. } | Self::World(_) => ErrorClass::BadInput,
             Self::Mpi(error) => error.class(),
-            _ => numalab_host::ErrorClass::Failed,
+            _ => ErrorClass::Failed,
         }
     }
 }

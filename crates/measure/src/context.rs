@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_host::{Interrupt, monotonic_ns, monotonic_raw_ns};
+use numalab_host::{Interrupt, UtcTime, monotonic_ns, monotonic_raw_ns};
 use numalab_membench::{Clock, virtual_time};
 use numalab_stats::Precision;
 use numalab_topology::{CpuId, Machine};
@@ -80,6 +80,16 @@ impl MeasureContext {
         let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
         let (started_ns, budget) = (monotonic_raw_ns(), Budget::begin(monotonic_ns));
         Ok(Self { machine, settings, clock, interrupt, precision, started_ns, budget })
+    }
+
+    /// Prepares for a probe that takes this time; signals end it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if signals cannot be caught.
+    pub fn for_probe(machine: Machine, time: Duration) -> Result<Self, MeasureError> {
+        // A probe takes all of its time, however narrow its interval.
+        let settings = Settings { seed: UtcTime::now().unix_ms, precision: 0.01, budget: time };
+        Self::new(machine, settings, Interrupt::install()?)
     }
 
     /// Counts the budget from now on by another clock, such as the process's cpu time.

@@ -1,6 +1,6 @@
 //! Errors of a cell or a run.
 
-use numalab_host::{Error as HostError, ErrorClass};
+use numalab_host::{Classed, Error as HostError, ErrorClass};
 use numalab_membench::{ClockError, CycleError, MemoryError, StreamError};
 
 use crate::scope::ScopeError;
@@ -63,7 +63,7 @@ macro_rules! from_host {
         }
     )*};
 }
-from_host!(AffinityError, MappingError, ProofError, MemoryError);
+from_host!(AffinityError, MappingError, ProofError, MemoryError, SignalError);
 
 impl From<numalab_membench::Aborted> for MeasureError {
     fn from(numalab_membench::Aborted: numalab_membench::Aborted) -> Self {
@@ -71,9 +71,8 @@ impl From<numalab_membench::Aborted> for MeasureError {
     }
 }
 
-impl MeasureError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for MeasureError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Host(error) => error.class(),
             Self::Scope(_) | Self::Cycle(_) | Self::Statistics(_) | Self::NotAStream { .. } => {

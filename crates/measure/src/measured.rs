@@ -1,6 +1,6 @@
 //! The result of measuring a cell, and its receiver.
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::{Cell, Finished, Outcome, Placement, Sample};
 
 use crate::error::MeasureError;

@@ -27,6 +27,12 @@ pub fn estimate_plan(plan: &[Cell]) -> Duration {
     estimate_unsampled(plan) + plan.iter().map(sampling).sum::<Duration>()
 }
 
+/// Returns the usual time limit for a plan on a disturbed machine.
+pub fn usual_budget(plan: &[Cell]) -> Duration {
+    const LEAST: Duration = Duration::from_secs(20);
+    (estimate_plan(plan) * 4).max(LEAST)
+}
+
 /// Estimates the time of a plan without sampling: filling buffers, building cycles, warming up.
 pub(crate) fn estimate_unsampled(plan: &[Cell]) -> Duration {
     let building = |cells: &[Cell]| measurement(&cells[0].experiment).building(cells);

@@ -40,6 +40,13 @@ pub struct Tally {
     pub first_failure: Option<(ErrorClass, String)>,
 }
 
+impl Tally {
+    /// Returns the first failure's class and words if nothing could be measured.
+    pub fn nothing_measured(&self) -> Option<&(ErrorClass, String)> {
+        self.first_failure.as_ref().filter(|_| self.precise + self.budget_spent == 0)
+    }
+}
+
 pub struct Session<'a> {
     context: &'a MeasureContext,
     recorder: &'a mut RunRecorder,

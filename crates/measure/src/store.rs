@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use numalab_host::files::{
     FileError, append_synced, create_unique_directory, cut_to, read_text, write_atomically,
 };
-use numalab_host::{DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
+use numalab_host::{Classed, DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 use numalab_record::{
     CSV_HEADER, CellLine, Document, DocumentError, Finished, Kind, KindError, Run, Sample,
     SampleLines, complete_part, file, write_sample,
@@ -52,9 +52,8 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for StoreError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::OtherSystem { .. } | Self::Unreadable { .. } | Self::OtherKind { .. } => {
                 ErrorClass::BadInput
@@ -201,6 +200,19 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
     let text = |name: &str| read_text(&directory.join(name));
     Document::from_files(&text(file::RUN)?, &text(file::CELLS)?, &text(file::SAMPLES)?)
         .map_err(unreadable(directory))
+}
+
+/// Returns the runs inside a directory that is not a run, sorted by name: oldest first.
+pub fn runs_in(path: &Path) -> Vec<PathBuf> {
+    let is_result = |path: &Path| Kind::of_directory(|name| path.join(name).is_file()).is_some();
+    if is_result(path) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> =
+        entries.filter(|path| path.join(file::CELLS).is_file() && is_result(path)).collect();
+    runs.sort();
+    runs
 }
 
 /// Returns the name of a run's directory: `measure-20261121-024500-label`.

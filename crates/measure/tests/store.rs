@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_measure::{RunRecorder, Store, StoreError, directory_name, read};
 use numalab_record::{
     Cell, CoreCell, Environment, Experiment, Finished, Kind, Metric, Outcome, Placement,

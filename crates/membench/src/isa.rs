@@ -34,17 +34,6 @@ impl Isa {
     pub fn is_available(self) -> bool {
         arch::is_available(self)
     }
-
-    /// Returns the size of one vector, in bytes.
-    #[must_use]
-    pub fn vector_bytes(self) -> usize {
-        match self {
-            Isa::Sse2 | Isa::Neon => 16,
-            Isa::Avx2 => 32,
-            Isa::Avx512 => 64,
-            Isa::Sve => arch::sve_vector_bytes(),
-        }
-    }
 }
 
 impl fmt::Display for Isa {
@@ -85,10 +74,6 @@ mod arch {
         }
     }
 
-    pub fn sve_vector_bytes() -> usize {
-        0
-    }
-
     /// Returns XCR0, the register state that the operating system saves; 0 without XSAVE (Intel SDM
     /// volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
     fn vector_state() -> u64 {
@@ -126,10 +111,6 @@ mod arch {
             Isa::Sve => cfg!(target_feature = "sve"),
             Isa::Sse2 | Isa::Avx2 | Isa::Avx512 => false,
         }
-    }
-
-    pub fn sve_vector_bytes() -> usize {
-        crate::arch::sve_vector_bytes()
     }
 }
 

@@ -1,19 +1,19 @@
 //! Settings that several backends share.
 
 use std::fmt::Display;
-use std::path::Path;
 
-use numalab_formats::machine_toml::{self, MachineFile};
+use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{
     EmulatedMachine, GivenCosts, MemoryCosts, describe, parse_bandwidth, parse_caches,
     parse_latency, parse_stages,
 };
-use numalab_formats::{gallery, tiers};
-use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
+use numalab_formats::tiers;
 use numalab_study::{BackendError, BackendSpec, SettingKind, SettingSpec, StudyPlace};
 use numalab_topology::{Machine, TierSpec};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::machine::{MachineError, machine_file};
 
 /// The name of the backend that is a Linux guest.
 pub(super) const LINUX_GUEST: &str = "linux-guest";
@@ -114,8 +114,8 @@ pub const WATCH_OUTPUT: SettingSpec = SettingSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MemoryCostSettings {
-    emulate_tiers: Option<String>,
-    emulate_like: Option<String>,
+    pub(super) emulate_tiers: Option<String>,
+    pub(super) emulate_like: Option<String>,
     emulate_latency: Option<String>,
     emulate_bandwidth: Option<String>,
     emulate_cache: Option<String>,
@@ -144,14 +144,20 @@ impl MemoryCostSettings {
 
     /// Returns the machine file that the guest imitates, if any.
     pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
-        read(kind, EMULATE_LIKE, self.emulate_like.as_ref(), |name| {
-            let text = match gallery::machine(name) {
-                Some(text) => text.to_owned(),
-                None => read_file_text(Path::new(name), MOST_STUDY_BYTES)
-                    .map_err(|error| error.to_string())?,
-            };
-            machine_toml::read_file(&text).map_err(|error| error.to_string())
-        })
+        let file = self.emulate_like.as_deref().map(machine_file).transpose();
+        file.map_err(|error| self.bad_machine(kind, &error))
+    }
+
+    /// Returns the error for the setting that does not describe a machine.
+    pub(super) fn bad_machine(&self, kind: &str, error: &MachineError) -> BackendError {
+        let like = self.emulate_like.as_deref().unwrap_or_default();
+        let bad_like = |expected: &dyn Display| bad(kind, EMULATE_LIKE.name, like, expected);
+        match error {
+            MachineError::Option { option, value, reason } => bad(kind, option, value, reason),
+            MachineError::File { reason, .. } => bad_like(reason),
+            MachineError::Absent { names, .. } => bad_like(&format!("a file, or one of {names}")),
+            error => bad_like(error),
+        }
     }
 
     /// Describes the memory of a guest that is this machine, with usual costs for those that are

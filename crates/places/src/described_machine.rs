@@ -1,12 +1,12 @@
 //! The machine that settings of a backend describe: uniform, with tiers, or like a known one.
 
-use numalab_formats::described::{DescribedError, part_of, uniform};
-use numalab_formats::{emulation, size, tiers};
+use numalab_formats::size;
 use numalab_study::BackendError;
 use numalab_topology::Machine;
 use serde::Deserialize;
 
 use crate::common_settings::{MemoryCostSettings, bad};
+use crate::machine::MachineRequest;
 
 /// The settings of a machine and its memory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,30 +27,17 @@ pub(super) struct MachineSettings {
 impl MachineSettings {
     /// Returns the machine, for a backend of this kind.
     pub(super) fn machine(&self, kind: &str) -> Result<Machine, BackendError> {
-        let bad = |key: &str, found: &str, expected: &dyn std::fmt::Display| {
-            bad(kind, key, found, expected)
-        };
-        if let Some(spec) = self.costs.tiers(kind)? {
-            let machine = spec.machine(self.cpus);
-            return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
-        }
         let memory = size::parse_bytes(&self.memory);
-        let memory = memory.map_err(|error| bad("memory", &self.memory, &error))?;
-        let machine = match self.costs.like(kind)? {
-            Some(file) => part_of(&file.machine, Some(self.cpus), usize::MAX, memory),
-            None => {
-                let spec = emulation::parse(&self.emulate, self.distances.as_deref());
-                let spec = spec.map_err(|error| bad("emulate", &self.emulate, &error))?;
-                uniform(Some(&spec), self.cpus, Some(memory))
-            }
+        let memory = memory.map_err(|error| bad(kind, "memory", &self.memory, &error))?;
+        let request = MachineRequest {
+            emulate: Some(self.emulate.clone()),
+            distances: self.distances.clone(),
+            like: self.costs.emulate_like.clone(),
+            tiers: self.costs.emulate_tiers.clone(),
+            cpus: Some(self.cpus),
+            memory: Some(memory),
+            ..MachineRequest::default()
         };
-        machine.map_err(|error| match error {
-            DescribedError::Cpus { cpus, error } => bad("cpus", &cpus.to_string(), &error),
-            DescribedError::Nodes(error) => bad("emulate", &self.emulate, &error),
-            DescribedError::Uneven { cpus, nodes } => {
-                let expected = format!("a multiple of {nodes}, the nodes with cpus");
-                bad("cpus", &cpus.to_string(), &expected)
-            }
-        })
+        Ok(request.describe().map_err(|error| self.costs.bad_machine(kind, &error))?.machine)
     }
 }

@@ -1,13 +1,10 @@
 //! The inputs for booting a study's guests: QEMU, kernels, images.
 
-use std::env;
 use std::path::{Path, absolute};
 
-use numalab_guest::{Accelerator, AcceleratorChoice, Guest, GuestError, Qemu};
+use numalab_guest::{AcceleratorChoice, Boot, Guest, GuestError};
 use numalab_host::note;
-use numalab_image::{
-    Architecture, Cache, Contents, Image, Kernel, KernelChoice, KernelError, with_tiers,
-};
+use numalab_image::{Contents, Image, KernelChoice, KernelError};
 use numalab_record::study::Treatment;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
@@ -21,49 +18,38 @@ pub(super) const KERNEL: &str = "kernel";
 
 /// Everything needed to boot a guest.
 pub(super) struct Launcher {
-    pub(super) qemu: Qemu,
-    pub(super) accelerator: Accelerator,
-    /// True if a kernel without memory tiers is rejected.
-    pub(super) expect_tiers: bool,
-    cache: Cache,
+    pub(super) boot: Boot,
+    /// A guest with the processor of all of them, and with memory tiers if their kernel needs them.
+    guest: Guest,
     contents: Contents,
     /// The image of each kernel booted or prepared so far.
     images: Vec<(KernelChoice, Image)>,
 }
 
 impl Launcher {
-    /// Finds QEMU and tries KVM with the first of the kernels.
+    /// Finds QEMU and tries KVM with the first of the kernels. Kernels without memory tiers are
+    /// allowed if another one has them, so that they can be compared.
     pub(super) fn prepare(
-        guest: &Guest,
+        mut guest: Guest,
         choice: AcceleratorChoice,
-        kernel: &KernelChoice,
+        kernels: &[KernelChoice],
         contents: Contents,
     ) -> Result<Self, BackendError> {
         let prepare = || -> Result<Self, GuestError> {
-            let cache = Cache::open()?;
-            let qemu = Qemu::find(&cache, &guest.qemu_needs())?;
-            let kernel = ensure(&cache, kernel, guest.architecture)?;
-            let accelerator = match guest.known_accelerator(choice) {
-                Some(known) => known,
-                None => Accelerator::decide(choice, &qemu, &kernel.file, &cache)?,
-            };
-            let (images, expect_tiers) = (Vec::new(), false);
-            Ok(Self { qemu, accelerator, expect_tiers, cache, contents, images })
+            let first = kernels.first().cloned().unwrap_or_default();
+            let boot = Boot::find(&guest, choice, &first, &mut |text| note(text))?;
+            let tiers = std::mem::take(&mut guest.machine.tiers);
+            let mut one_has_tiers = false;
+            for kernel in kernels {
+                let kernel = boot.kernel(&guest, kernel, &mut |text| note(text))?;
+                one_has_tiers |= kernel.expect_tiers().is_ok();
+            }
+            if !one_has_tiers {
+                guest.machine.tiers = tiers;
+            }
+            Ok(Self { boot, guest, contents, images: Vec::new() })
         };
         prepare().map_err(|error| failed(&error))
-    }
-
-    /// Allows kernels without memory tiers if one of these kernels has them, so that they can be
-    /// compared.
-    pub(super) fn compare(&mut self, kernels: &[KernelChoice]) -> Result<(), BackendError> {
-        for choice in kernels {
-            let architecture = self.contents.architecture;
-            let mut note = |text: &str| note(text);
-            let kernel = Kernel::ensure_for(&self.cache, choice, architecture, &mut note);
-            let kernel = kernel.map_err(|error| failed(&error.into()))?;
-            self.expect_tiers &= kernel.expect_tiers().is_err();
-        }
-        Ok(())
     }
 
     /// Returns the image for a kernel, from the cache or newly built.
@@ -72,15 +58,8 @@ impl Launcher {
             return Ok(image.clone());
         }
         let make = || -> Result<Image, GuestError> {
-            let mut get = |choice: &KernelChoice| {
-                let architecture = self.contents.architecture;
-                Kernel::ensure_for(&self.cache, choice, architecture, &mut |text| note(text))
-            };
-            let kernel = match self.expect_tiers {
-                true => with_tiers(choice, &mut get)?,
-                false => get(choice)?,
-            };
-            Ok(Image::ensure(&self.cache, &kernel, &self.contents, &mut |text| note(text))?)
+            let kernel = self.boot.kernel(&self.guest, choice, &mut |text| note(text))?;
+            self.boot.image(&kernel, &self.contents, &mut |text| note(text))
         };
         let image = make().map_err(|error| match error {
             GuestError::Kernel(KernelError::NoTiers { .. }) => BackendError::Lacking {
@@ -96,35 +75,20 @@ impl Launcher {
     }
 }
 
-fn ensure(
-    cache: &Cache,
-    choice: &KernelChoice,
-    architecture: Architecture,
-) -> Result<Kernel, GuestError> {
-    Ok(Kernel::ensure_for(cache, choice, architecture, &mut |text| note(text))?)
-}
-
 /// Returns the contents of the guests' image: this program, and what the workloads need.
 pub(super) fn contents(
     settings: &GuestSettings,
     workloads: &[Workload],
 ) -> Result<Contents, BackendError> {
-    let architecture = settings.architecture()?;
-    let program = match architecture.own_program() {
-        Some(companion) => companion.find().map_err(|error| failed(&error.into()))?,
-        None => env::current_exe()
-            .map_err(|error| BackendError::failed("finding this program", error))?,
-    };
-    let mut contents = Contents { architecture, ..Contents::new(program) };
-    let own = contents.expect_own_processor(&contents.init);
-    own.map_err(|error| failed(&error.into()))?;
+    let own = Contents::own(settings.architecture()?);
+    let mut contents = own.map_err(|error| failed(&error))?;
     let tools = workloads.iter().flat_map(|workload| &workload.tools);
     let programs = tools.map(|tool| tool.program.as_str());
     for program in programs.chain(settings.count_migrations.then_some("perf")) {
-        contents.need_program(program).map_err(|error| failed(&error.into()))?;
+        contents.need_program(program).map_err(|error| failed(&error))?;
     }
     for wanted in &settings.with {
-        contents.add_program(wanted).map_err(|error| failed(&error.into()))?;
+        contents.add_program(wanted).map_err(|error| failed(&error))?;
     }
     for file in workloads.iter().filter_map(|workload| workload.stdin.as_ref()) {
         let inside = absolute(file).unwrap_or_else(|_| file.clone());

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use numalab_guest::{Guest, Launch, Limits, Runtime};
+use numalab_guest::{Guest, Limits, Runtime};
 use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{BootFiles, own_kernel};
 use numalab_kernel::command::{Command, KEYS};
@@ -94,10 +94,7 @@ impl Kernel {
         if let Some(file) = &self.file {
             return Ok(file.path.clone());
         }
-        own_kernel::OWN_KERNEL.find().map_err(|error| BackendError::Lacking {
-            what: error.to_string(),
-            remedy: error.remedy(),
-        })
+        own_kernel::OWN_KERNEL.find().map_err(|error| lacking(&error))
     }
 
     fn environment(&self, place: &Place) -> Result<Environment, BackendError> {
@@ -109,8 +106,8 @@ impl Kernel {
         facts.insert("kernel".to_owned(), kernel);
         facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
         facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
-        facts.insert("accelerator".to_owned(), place.accelerator.kind.name().to_owned());
-        facts.insert("qemu".to_owned(), place.qemu.version.to_string());
+        facts.insert("accelerator".to_owned(), place.boot.accelerator.kind.name().to_owned());
+        facts.insert("qemu".to_owned(), place.boot.qemu.version.to_string());
         facts.insert("memory_system".to_owned(), place.kind.name().to_owned());
         Ok(Environment { facts })
     }
@@ -189,7 +186,7 @@ impl Backend for Kernel {
         let notices = vec![place.kind.notice()];
         let backend = PreparedKernel {
             watch: DisturbanceWatch::new(place.kind.has_host_times())?,
-            runtime: Runtime::open().map_err(|error| lacking(&error.into()))?,
+            runtime: Runtime::open().map_err(|error| lacking(&error))?,
             interrupt: self.interrupt,
             machine: self.machine,
             place,
@@ -207,10 +204,8 @@ impl Prepared for PreparedKernel {
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let before = self.watch.now();
-        let place = &self.place;
-        let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
-        let launch = Launch::plan(self.guest(request), qemu, accelerator, &self.files)
-            .map_err(|error| lacking(&error))?;
+        let launch = self.place.boot.launch(self.guest(request), &self.files);
+        let launch = launch.map_err(|error| lacking(&error))?;
         if let Some(file) = &self.file {
             let heard = file.run(&launch, &self.runtime, &self.interrupt, request)?;
             let disturbance = DisturbanceWatch::disturbance(before, self.watch.now());

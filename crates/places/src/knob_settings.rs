@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
-use numalab_host::{ErrorClass, Root};
+use numalab_host::{Classed, ErrorClass, Root};
 use numalab_record::study::{Evidence, Notice, Setting, Treatment};
 use numalab_study::{BackendError, BackendKind, Scope};
 use numalab_workload::Workload;
@@ -147,7 +147,7 @@ fn failed(error: &KnobError) -> BackendError {
             what: error.to_string(),
             remedy: "all changes were undone".to_owned(),
         },
-        ErrorClass::BadInput | ErrorClass::Failed => BackendError::failed("knobs", error),
+        _ => BackendError::failed("knobs", error),
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! [`BACKENDS`] lists them all for the engine of `numalab-study`; [`Tolerant`] wraps another one.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod agent;
 mod common_settings;
@@ -22,8 +23,10 @@ mod kernel;
 mod knob_settings;
 mod linux_guest;
 mod live_guest;
+pub mod machine;
 mod nested_paging;
 mod placement;
+pub mod self_test;
 mod tolerant;
 
 use numalab_study::Backends;
@@ -38,7 +41,7 @@ pub use agent::serve;
 pub use common_settings::WATCH_OUTPUT;
 pub use emulation::{REPEATED, emulation_after, emulation_of, runs_at_once};
 pub use host::OUTPUT;
-pub use linux_guest::{DescribedGuest, boots_new_kernel};
+pub use linux_guest::boots_new_kernel;
 pub use tolerant::{Failures, Tolerant};
 
 /// Every backend, with its settings and its constructor.

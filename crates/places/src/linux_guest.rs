@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::absolute;
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{Accelerator, Guest, GuestError, HostMemory, HostPages, Launch, Qemu};
+use numalab_guest::{Accelerator, Boot, Guest, HostMemory, HostPages, Launch, Qemu};
 use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
@@ -32,7 +32,7 @@ use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
 use super::placement;
-pub use described::{DescribedGuest, boots_new_kernel};
+pub use described::boots_new_kernel;
 pub(super) use kind::KIND;
 
 /// A Linux guest.
@@ -88,11 +88,8 @@ impl LinuxGuest {
         let accelerator = self.settings.accelerator()?;
         let contents = contents(&self.settings, scope.workloads)?;
         let kernels = kernels(&self.settings, scope.treatments)?;
-        let first = kernels.first().cloned().unwrap_or_default();
         let guest = self.settings.guest(&self.machine)?;
-        let mut launcher = Launcher::prepare(&guest, accelerator, &first, contents)?;
-        launcher.expect_tiers = self.machine.tiers.len() > 1;
-        launcher.compare(&kernels)?;
+        let mut launcher = Launcher::prepare(guest, accelerator, &kernels, contents)?;
         for kernel in &kernels {
             launcher.image(kernel)?;
         }
@@ -207,9 +204,7 @@ impl PreparedLinuxGuest {
             ..self.settings.guest(&self.machine)?
         };
         let image = self.launcher.image(&outside.kernel)?;
-        let (qemu, accelerator) = (self.launcher.qemu.clone(), self.launcher.accelerator.clone());
-        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
-        launch.map_err(|error| failed(&error))
+        self.launcher.boot.launch(guest, image.boot_files()).map_err(|error| failed(&error))
     }
 }
 
@@ -247,16 +242,10 @@ impl Backend for LinuxGuest {
         check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
         let mut notices = knob_settings::inspect(HOST, treatments)?;
         notices.extend(placement::inspect(scope, &self.machine)?);
-        let cache = Cache::open().map_err(|error| failed(&error.into()))?;
+        let cache = Cache::open().map_err(|error| failed(&error))?;
         let guest = self.settings.guest(&self.machine)?;
-        let qemu =
-            Qemu::find(&cache, &guest.qemu_needs()).map_err(|error| failed(&error.into()))?;
-        let choice = self.settings.accelerator()?;
-        let known = match guest.known_accelerator(choice) {
-            Some(known) => Some(known),
-            None => Accelerator::known(choice, &qemu, &cache)
-                .map_err(|error| failed(&GuestError::from(error)))?,
-        };
+        let known = Boot::known(&guest, self.settings.accelerator()?);
+        let (qemu, known) = known.map_err(|error| failed(&error))?;
         match known {
             Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
             None => notices.push(Notice::AcceleratorNotTried),
@@ -273,7 +262,8 @@ impl Backend for LinuxGuest {
         self.inspect(scope)?;
         let mut prepared = self.prepared(scope)?;
         let mut notices = knob_settings::inspect(HOST, scope.treatments)?;
-        notices.extend(self.notices(&prepared.launcher.qemu, &prepared.launcher.accelerator));
+        let Boot { qemu, accelerator, .. } = &prepared.launcher.boot;
+        notices.extend(self.notices(qemu, accelerator));
         notices.extend(self.one_node_notice(scope.treatments));
         match prepared.environment(scope.treatments) {
             Ok(environment) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
 use numalab_guest_agent::{Job, Stream};
-use numalab_host::Interrupt;
+use numalab_host::{Classed, Interrupt};
 use numalab_record::Environment;
 use numalab_record::study::Notice;
 use numalab_study::BackendError;
@@ -42,7 +42,7 @@ impl LiveGuest {
         setup: &Setup,
         interrupt: &Interrupt,
     ) -> Result<(Self, Inside), BackendError> {
-        let runtime = Runtime::open().map_err(|error| failed(&GuestError::from(error)))?;
+        let runtime = Runtime::open().map_err(|error| failed(&error))?;
         let (requests, orders) = channel();
         let (says, answers) = channel();
         let asked = interrupt.clone();
@@ -143,11 +143,8 @@ impl Drop for LiveGuest {
 }
 
 /// Converts an error in starting or ending a guest.
-pub(super) fn failed(error: &GuestError) -> BackendError {
-    match error.remedy() {
-        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => BackendError::failed("the guest", error),
-    }
+pub(super) fn failed(error: &dyn Classed) -> BackendError {
+    BackendError::of("the guest", error)
 }
 
 /// Returns the error for an answer that does not match its request.

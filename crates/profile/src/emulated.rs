@@ -1,16 +1,20 @@
 //! A profile from what the memory emulator reports of a program.
 
+use std::process::ExitStatus;
+
 use numalab_record::profile::{
-    CannotSee, Ended, OtherProcess, PassedOver, Profile, ProfileSource, ProfiledNode, Target,
+    CannotSee, OtherProcess, PassedOver, Profile, ProfileSource, ProfiledNode, Target,
 };
 use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
+
+use crate::session::of_status;
 
 /// The emulator's reports of the processes of a command.
 #[derive(Debug)]
 pub struct EmulatedRun {
     pub command: Vec<String>,
     /// The way in which it ended.
-    pub ended: Ended,
+    pub status: ExitStatus,
     /// For how long it ran, in ns of this machine's time.
     pub watched_ns: u64,
     /// All processes as one program.
@@ -30,7 +34,7 @@ impl From<EmulatedRun> for Profile {
         let processes = run.processes.iter().filter(|_| several);
         Self {
             watched_ns: run.watched_ns,
-            ended: run.ended,
+            ended: of_status(run.status),
             left: Vec::new(),
             source: ProfileSource::Emulation { one_in: run.main.sample },
             faults: None,

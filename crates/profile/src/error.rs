@@ -3,7 +3,7 @@
 use std::io;
 
 use numalab_host::perf::PerfError;
-use numalab_host::{ErrorClass, SysfsError};
+use numalab_host::{Classed, ErrorClass, SysfsError};
 use numalab_record::profile::{Hindrance, SourceName};
 
 /// Reason why there is no profile.
@@ -29,14 +29,14 @@ pub enum ProfileError {
     NotFollowed(io::Error),
 }
 
-impl ProfileError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for ProfileError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Machine(error) => error.class(),
             Self::NoProcess { .. } => ErrorClass::BadInput,
             Self::Foreign { .. } | Self::Hindered { .. } => ErrorClass::Lacking,
-            Self::NotStarted { .. } | Self::NotFollowed(_) => ErrorClass::Failed,
+            Self::NotStarted { source, .. } => ErrorClass::of_start(source),
+            Self::NotFollowed(_) => ErrorClass::Failed,
         }
     }
 }

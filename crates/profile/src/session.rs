@@ -325,7 +325,7 @@ impl Begun {
     }
 }
 
-fn of_status(status: ExitStatus) -> Ended {
+pub(crate) fn of_status(status: ExitStatus) -> Ended {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Exited(code),

@@ -72,7 +72,7 @@ kinds! {
     /// A measuring run with every raw sample: [`Document`](crate::Document).
     Run = "numalab/run-2", "a run", "numalab report";
     /// A study with its journal: [`StudyDocument`](crate::study::StudyDocument).
-    Study = "numalab/study-2", "a study", "numalab study report";
+    Study = "numalab/study-2", "a study", "numalab report";
     /// The plan of a study: [`PlannedStudy`](crate::study::PlannedStudy).
     StudyPlan = "numalab/study-plan-2", "the plan of a study";
     /// A study as its author wrote it: [`ShownStudy`](crate::study::ShownStudy).

@@ -2,6 +2,8 @@
 
 pub mod document;
 mod find;
+mod numbers;
 pub mod page;
 
 pub use find::*;
+pub use numbers::numbers;

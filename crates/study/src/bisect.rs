@@ -10,9 +10,9 @@ mod sampler;
 mod search;
 mod subject;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::{fmt, fs};
 
 use numalab_host::files::write_atomically;
 use numalab_host::{Interrupt, UtcTime};
@@ -64,6 +64,28 @@ pub enum BisectStep<'a> {
     Building(&'a Commit, usize),
     /// This commit was judged.
     Judged(&'a JudgedCommit),
+}
+
+impl fmt::Display for BisectStep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let judged = match self {
+            Self::Building(commit, left) => {
+                let (short, subject) = (commit.short(), &commit.subject);
+                return write!(f, "building {short} ({subject}), 1 of {left} commits");
+            }
+            Self::Judged(judged) => judged,
+        };
+        write!(f, "{}: ", judged.commit.short())?;
+        match &judged.side {
+            CommitSide::Good => f.write_str("good")?,
+            CommitSide::Bad => f.write_str("bad")?,
+            CommitSide::NotBuilt(reason) | CommitSide::NotRun(reason) => {
+                write!(f, "passed over: {reason}")?;
+            }
+            CommitSide::Open | CommitSide::Undecided => f.write_str("skipped: undecided")?,
+        }
+        write!(f, " after {} samples", judged.samples.len())
+    }
 }
 
 /// A search in progress.

@@ -1,5 +1,6 @@
 //! A study as its author wrote it, with defaults filled in.
 
+mod commands;
 mod reading;
 
 use std::collections::BTreeMap;

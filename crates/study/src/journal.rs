@@ -7,7 +7,7 @@ use numalab_host::files::{
     FileError, append_synced, create_unique_directory, cut_to, read_text, whole_lines,
     write_atomically,
 };
-use numalab_host::{DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
+use numalab_host::{Classed, DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
 use numalab_record::{Kind, KindError, file};
 
@@ -39,9 +39,8 @@ pub enum JournalError {
     Json(#[from] serde_json::Error),
 }
 
-impl JournalError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for JournalError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
             Self::Io(error) => error.class(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
-use numalab_host::{ErrorClass, Interrupt, UtcTime};
+use numalab_host::{Classed, ErrorClass, Interrupt, UtcTime};
 use numalab_record::file;
 use numalab_record::study::{PlannedStudy, Rules, StudyDocument};
 use numalab_workload::SpecError;
@@ -72,9 +72,8 @@ impl From<ParseError> for ReadyError {
     }
 }
 
-impl ReadyError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for ReadyError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Backend(error) => error.class(),
             _ => ErrorClass::BadInput,

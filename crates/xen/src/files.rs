@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use numalab_guest_agent::xen::agent;
 use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL, DOMAIN_MARK};
+use numalab_host::Classed;
 
 use numalab_image::build::{Builder, CHANNEL_MODULES};
 use numalab_image::package::{self, PackageError, Unpacked};
@@ -93,14 +94,12 @@ pub enum XenFilesError {
     },
 }
 
-impl XenFilesError {
-    /// Returns how to fix it, if this machine lacks something.
-    pub fn remedy(&self) -> Option<String> {
+impl Classed for XenFilesError {
+    fn remedy(&self) -> Option<String> {
         match self {
-            Self::Package(error)
-            | Self::Kernel(KernelError::Package(error))
-            | Self::Image(ImageError::Package(error))
-            | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),
+            Self::Package(error) => error.remedy(),
+            Self::Kernel(error) => error.remedy(),
+            Self::Image(error) => error.remedy(),
             _ => None,
         }
     }

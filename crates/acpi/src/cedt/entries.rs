@@ -56,7 +56,7 @@ headed! {
         pub arithmetic: u8,
         /// Reserved.
         pub reserved2: u16,
-        /// See [`interleave_granularity_bytes`].
+        /// Log2 of the bytes that go to one host bridge before the next, less 8; 6 at most.
         pub encoded_granularity: u32,
         /// Permitted uses of the window.
         pub restrictions: WindowRestrictions,
@@ -94,13 +94,6 @@ pub fn interleave_ways(encoded: u8) -> Option<u8> {
         10 => 12,
         _ => return None,
     })
-}
-
-/// Returns the number of bytes that go to one host bridge before the next, or `None` for a reserved
-/// encoding (CXL 3.1 table 9-22, "HBIG").
-#[must_use]
-pub fn interleave_granularity_bytes(encoded: u32) -> Option<u32> {
-    if encoded > 6 { None } else { 256_u32.checked_shl(encoded) }
 }
 
 /// An entry of a CEDT.

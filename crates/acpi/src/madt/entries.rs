@@ -124,19 +124,11 @@ impl<'a> Gicc<'a> {
     pub(crate) const LENGTHS: [usize; 4] = [40, 76, 80, 82];
     /// Offset of the MPIDR in the extension: it is at byte 68 of the entry.
     const MPIDR: usize = 28;
-    /// Offset of the efficiency class in the extension: it is at byte 76 of the entry.
-    const EFFICIENCY_CLASS: usize = 36;
 
     /// Returns the processor's MPIDR, available since ACPI 5.1.
     #[must_use]
     pub fn mpidr(&self) -> Option<u64> {
         u64::read(&mut self.extension.get(Self::MPIDR..)?)
-    }
-
-    /// Returns the processor's power efficiency class, available since ACPI 6.0.
-    #[must_use]
-    pub fn efficiency_class(&self) -> Option<u8> {
-        self.extension.get(Self::EFFICIENCY_CLASS).copied()
     }
 
     fn read(mut bytes: &'a [u8]) -> Option<Self> {

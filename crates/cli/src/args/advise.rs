@@ -91,7 +91,7 @@ pub(crate) struct AdviseArgs {
     /// With --try-on guest: what else the program needs there, by name or path
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub with: Vec<String>,
-    /// Keep the trials in a new directory under DIR, for `numalab study report`
+    /// Keep the trials in a new directory under DIR, for `numalab report`
     #[arg(long, value_name = "DIR", conflicts_with = "predict_only")]
     pub keep: Option<PathBuf>,
     #[command(flatten)]

@@ -1,11 +1,11 @@
 //! Arguments of `numalab bind`.
 
 use clap::Args;
-use numalab_launch::bind::{NodeChoice, PolicyKind};
+use numalab_launch::bind::{NodeChoice, PolicyKind, Weights};
 
 use numalab_topology::CpuId;
 
-use super::value::{self, Weights};
+use super::value;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,7 +38,6 @@ pub(crate) struct BindArgs {
     /// Weights for --policy weighted, set in the kernel while the command runs: auto (by
     /// bandwidth), or one for each node, such as 2,1 [default: the kernel's current ones]
     #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
-    #[arg(value_parser = value::weights)]
     pub weights: Option<Weights>,
     /// CPU for each rank, such as 0,8,1,9, to which it is pinned; or `node`: each rank runs on the
     /// cpus of its node

@@ -40,7 +40,7 @@ pub(crate) struct ExploreArgs {
     /// Exit 4 unless this holds: node1>=95% or node0,1>=95% (of the memory is on these nodes),
     /// threads local>=90% (of what threads or vCPUs touch), or pinned (each vCPU on one node with
     /// its memory)
-    #[arg(long, value_name = "WHAT", value_parser = value::expectation, conflicts_with = "heap")]
+    #[arg(long, value_name = "WHAT", conflicts_with = "heap")]
     pub expect: Vec<Expectation>,
     /// Check once per interval for this long; stop at the first check that fails
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]

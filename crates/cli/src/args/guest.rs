@@ -195,19 +195,17 @@ pub(crate) struct ImageArgs {
 #[command(after_help = "\
 Examples:
   numalab guest pin --qmp /run/vm.qmp                       each guest node to a host node
-  numalab guest pin --qmp 4444 --vcpus 8 --node-cpus '0-3;16-19'
+  numalab guest pin --qmp 4444 --vcpus 8 --map '0-3;16-19'
   numalab guest pin --qmp localhost:4444 --map '0=4;1=5-6' --dry-run")]
 pub(crate) struct PinArgs {
     /// QMP address of the running QEMU: a socket file, HOST:PORT, or a PORT of this machine
     #[arg(long, value_name = "SOCKET|PORT")]
     pub qmp: QmpAddress,
-    /// Pin only the first N vCPUs
-    #[arg(long, value_name = "N", requires = "node_cpus")]
+    /// With a list for each node: pin only the first N vCPUs
+    #[arg(long, value_name = "N", requires = "map")]
     pub vcpus: Option<u32>,
-    /// Host CPUs for the vCPUs of each node, such as 0-3;16-19
-    #[arg(long, value_name = "CPUS;...", value_parser = guest_value::node_cpus, conflicts_with = "map")]
-    pub node_cpus: Option<PinPlan>,
-    /// Host CPUs for each vCPU, such as 0=4;1=5-6
+    /// Host CPUs for vCPUs: auto (by node, the default), 0=4;1=5-6 (per vCPU), or 0-3;16-19 (per
+    /// node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,
     /// Host CPUs for QEMU's other threads

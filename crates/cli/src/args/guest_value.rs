@@ -63,21 +63,16 @@ pub(crate) fn kernel(text: &str) -> Result<BootKernel, String> {
     }
 }
 
-/// Reads `auto`, `0=4;1=5-6`, or what [`node_cpus`] reads.
+/// Reads `auto`, `0=4;1=5-6`, or the host cpus of each node: `0-3;4-7`.
 pub(crate) fn pins(text: &str) -> Result<PinPlan, String> {
     if text == "auto" {
         return Ok(PinPlan::Automatic);
     }
     if !text.contains('=') {
-        return node_cpus(text);
+        let lists = text.split(';').map(value::host_cpus).collect::<Result<_, _>>()?;
+        return Ok(PinPlan::NodeLists { vcpus: None, lists });
     }
     text.split(';').map(pinned).collect::<Result<_, _>>().map(PinPlan::Map)
-}
-
-/// Reads the host cpus of each node: `0-3;4-7`.
-pub(crate) fn node_cpus(text: &str) -> Result<PinPlan, String> {
-    let lists = text.split(';').map(value::host_cpus).collect::<Result<_, _>>()?;
-    Ok(PinPlan::NodeLists { vcpus: None, lists })
 }
 
 fn pinned(item: &str) -> Result<(u32, CpuSet), String> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use numalab_launch::team::Rendezvous;
 
 /// Options for starting ranks and for their files.
@@ -29,22 +29,10 @@ pub(crate) struct RankArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
 pub(crate) struct ChaseArgs {
-    /// Method of building a rank's pointer chain
-    #[arg(long, value_enum, value_name = "CHAIN", default_value_t = Chain::Cycle)]
-    pub chain: Chain,
     /// Number of measured loads per size
     #[arg(long, value_name = "N", env = "LATENCY_ITERATIONS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
     /// Minimum number of warm-up loads; at least one pass over the buffer, or a million
     #[arg(long, value_name = "N", env = "WARMUP_ITERATIONS", default_value_t = 1_000)]
     pub warmup: u64,
-}
-
-/// The pointer chain of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Chain {
-    /// Every line once, in the order of --pattern
-    Cycle,
-    /// Every word once, by a Fisher-Yates shuffle (eight nodes per cache line)
-    FisherYates,
 }

@@ -42,18 +42,10 @@ pub(crate) enum StudyCommand {
         #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
-    /// Print what would run, in which order, and for how long; write nothing
-    Plan(PlanArgs),
     /// Run a study and report whether the change helps
     Run(RunArgs),
     /// Continue an interrupted study, or add blocks to one
     Resume(ResumeArgs),
-    /// Regenerate the report of a study from its samples
-    #[command(after_help = "\
-Examples:
-  numalab study report results/noise-20261121-024500
-  numalab study report results/noise-20261121-024500 --format md")]
-    Report(ReportArgs),
     /// Find the commit that made a metric worse: build, boot and sample until decided
     Bisect(Box<BisectArgs>),
     /// Test one kernel behavior, such as whether memory follows its thread
@@ -113,21 +105,6 @@ pub(crate) struct Change {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab study plan noise
-  numalab study plan mine.toml --blocks 20")]
-pub(crate) struct PlanArgs {
-    /// A bundled study, or a file
-    pub study: String,
-    #[command(flatten)]
-    pub change: Change,
-    /// Output format
-    #[arg(long, default_value = "text", value_parser = value::format())]
-    pub format: Format,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
   numalab study run noise                  does this machine show differences where there are none?
   numalab study run mine.toml --budget 10m
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
@@ -148,7 +125,7 @@ pub(crate) struct RunArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub show: Show,
-    /// Show what would run; start and write nothing
+    /// Show what would run, in which order, and for how long; start and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -186,16 +163,4 @@ pub(crate) struct Show {
     /// Output format
     #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The result directory
-    pub directory: PathBuf,
-    /// Print it instead of writing report.md, report.html and samples.csv
-    #[arg(long, value_parser = value::format())]
-    pub format: Option<Format>,
-    /// Exit 4 if anything is worse by more than the margin
-    #[arg(long, value_name = "WHAT")]
-    pub fail_if: Option<FailIf>,
 }

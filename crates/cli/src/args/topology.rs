@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use numalab_places::machine::MachineRequest;
 
 use super::{Format, value};
 
@@ -51,6 +52,24 @@ pub(crate) struct MachineArgs {
     /// With --cpus: total memory (default: the sum of the nodes, else 1G each)
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
+}
+
+impl MachineArgs {
+    /// Returns the names of the machine.
+    pub fn request(&self) -> MachineRequest {
+        let EmulatedArgs { emulate_like, emulate, distances, cpus } = self.emulated.clone();
+        MachineRequest {
+            source: self.source.clone(),
+            topology: self.topology.clone(),
+            like: emulate_like,
+            emulate,
+            distances,
+            tiers: self.emulate_tiers.clone(),
+            cxl: self.cxl,
+            cpus,
+            memory: self.memory,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

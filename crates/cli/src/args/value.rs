@@ -8,7 +8,6 @@ use numalab_formats::size;
 use numalab_host::allowed_now;
 use numalab_page::Format;
 use numalab_record::StreamKernel;
-use numalab_results::explore::Expectation;
 use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
@@ -113,28 +112,6 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Reads `node1>=95%`, `node0,1>=95%`, `threads local>=90%` or `pinned`.
-pub(crate) fn expectation(text: &str) -> Result<Expectation, String> {
-    let expected = || {
-        format!("`{text}` is not an expectation: expected node1>=95%, threads local>=90% or pinned")
-    };
-    let text = text.trim();
-    if text == "pinned" {
-        return Ok(Expectation::Pinned);
-    }
-    let (of, share) = text.split_once(">=").ok_or_else(expected)?;
-    let percent = share.trim().strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok());
-    let least = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
-    let (of, least) = (of.trim(), least.ok_or_else(expected)?);
-    if matches!(of, "threads local" | "local") {
-        return Ok(Expectation::Local { least });
-    }
-    let nodes =
-        of.strip_prefix("nodes").or_else(|| of.strip_prefix("node")).ok_or_else(expected)?;
-    let nodes: NodeSet = nodes.trim().parse().map_err(|_| expected())?;
-    if nodes.is_empty() { Err(expected()) } else { Ok(Expectation::OnNodes { nodes, least }) }
-}
-
 /// Reads `500ms`, `30s`, `5m` or `1h`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -151,27 +128,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     positive.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
         format!("`{text}` is not a time: expected a number with ms, s, m or h, such as 30s")
     })
-}
-
-/// Weights of nodes for interleaving.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Weights {
-    /// In proportion to the bandwidths of the machine's nodes.
-    Auto,
-    /// One for each node with memory, in order.
-    Listed(Vec<u8>),
-}
-
-/// Reads `auto`, or weights from 1 to 255.
-pub(crate) fn weights(text: &str) -> Result<Weights, String> {
-    if text == "auto" {
-        return Ok(Weights::Auto);
-    }
-    let weight = |item: &str| item.trim().parse::<u8>().ok().filter(|&weight| weight > 0);
-    let listed: Option<Vec<u8>> = text.split(',').map(weight).collect();
-    let expected =
-        || format!("`{text}`: expected auto, or a weight from 1 to 255 for each node, such as 2,1");
-    listed.map(Weights::Listed).ok_or_else(expected)
 }
 
 /// Returns a parser of a choice between values, each with its name and its help.

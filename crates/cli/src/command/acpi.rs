@@ -6,12 +6,12 @@ mod show;
 use std::path::Path;
 
 use numalab_acpi::Severity;
+use numalab_places::machine::tables::{self, Loaded};
 use numalab_results::system::AcpiChecked;
 
 use crate::args::{AcpiCommand, Format, TableArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
-use crate::tables::{self, Loaded};
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &AcpiCommand) -> Result<(), Failure> {
@@ -25,14 +25,14 @@ pub(crate) fn run(command: &AcpiCommand) -> Result<(), Failure> {
 /// Reads the tables that the arguments name.
 fn load(args: &TableArgs) -> Result<Vec<Loaded>, Failure> {
     if args.system {
-        return tables::of_directory(Path::new(tables::SYSTEM_TABLES));
+        return Ok(tables::of_directory(Path::new(tables::SYSTEM_TABLES))?);
     }
-    tables::of_files(&args.files)
+    Ok(tables::of_files(&args.files)?)
 }
 
 /// Shows every finding; fails if one is an error, or a warning under `strict`.
 fn run_check(args: &TableArgs, strict: bool, format: Format) -> Result<(), Failure> {
-    let (shown, worst) = show::document(&load(args)?);
+    let (shown, worst) = tables::shown(&load(args)?);
     let limit = if strict { Severity::Warning } else { Severity::Error };
     let failed = !shown.refused.is_empty() || worst.is_some_and(|worst| worst >= limit);
     output::show(&AcpiChecked(shown), format)?;

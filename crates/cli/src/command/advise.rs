@@ -1,20 +1,19 @@
 //! `numalab advise`.
 
-mod guest;
 mod here;
 mod target;
 mod watcher;
 
 use std::path::Path;
 
-use numalab_advise::{AdviseError, Advisor, Asked, redirected};
+use numalab_advise::{Advisor, Asked, redirected};
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
 use numalab_workload::{Expression, MetricSpec, Pattern};
 
 use crate::args::{AdviseArgs, VERSION};
-use crate::failure::{Code, Failure, code_of};
+use crate::failure::{Code, Failure};
 use crate::output;
 use watcher::Watcher;
 
@@ -120,17 +119,4 @@ fn ended(advice: &Advice) -> Result<(), Failure> {
         return Err(Failure::new(Code::Failed, message));
     }
     Ok(())
-}
-
-impl From<AdviseError> for Failure {
-    fn from(error: AdviseError) -> Self {
-        use numalab_host::CommandError::NotRun;
-        match error {
-            AdviseError::Program(error) => error.into(),
-            AdviseError::Emulator(error) => error.into(),
-            AdviseError::NotFound(_) => Self::new(Code::NotFound, error),
-            AdviseError::Command(NotRun { .. }) => Self::new(Code::NotRunnable, error),
-            _ => Self::new(code_of(error.class()), error),
-        }
-    }
 }

@@ -1,15 +1,12 @@
 //! `numalab bandwidth`.
 
-use std::collections::BTreeSet;
-
 use numalab_launch::session::Work;
-use numalab_measure::StreamRules;
-use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells, bandwidth_matrix};
-use numalab_measure::{all_workers, isa_name};
+use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_plan};
+use numalab_measure::{StreamRules, isa_name};
 use numalab_membench::Isa;
-use numalab_record::{Cell, IsaName, StreamKernel};
+use numalab_record::{IsaName, StreamKernel};
 
-use super::measuring::{Target, run_cells};
+use super::measuring::{run_cells, survey};
 use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
@@ -57,25 +54,9 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
             return Err(Failure::bad_input(message));
         }
     };
-    let target = Target::survey(&args.given.selection)?;
-    let cells = plan(args, &target, size_bytes);
+    let target = survey(&args.given.selection)?;
+    let (pattern, pages, isa) = (args.pattern, target.pages, isa(args));
+    let spec = BandwidthSpec { pattern, pages, isa, size_bytes };
+    let cells = bandwidth_plan(&target, &args.kernel, &spec);
     run_cells("bandwidth", &target, &args.given, &cells)
-}
-
-/// Plans every kernel on one cpu and on all; with several nodes, also node x node.
-fn plan(args: &BandwidthArgs, target: &Target, size_bytes: u64) -> Vec<Cell> {
-    let all_kernels = args.kernel.is_empty();
-    let kernels = if all_kernels { &StreamKernel::ALL[..] } else { &args.kernel };
-    let spec =
-        BandwidthSpec { pattern: args.pattern, pages: target.pages, isa: isa(args), size_bytes };
-    let all = all_workers(&target.machine, &target.scope);
-    let mut cells = bandwidth_cells(&all[..1], kernels, &spec);
-    cells.extend(bandwidth_cells(&all, kernels, &spec));
-    if target.scope.nodes.len() > 1 {
-        let kernel = if all_kernels { StreamKernel::Read } else { args.kernel[0] };
-        cells.extend(bandwidth_matrix(&target.machine, &target.scope, kernel, &spec));
-    }
-    let mut seen = BTreeSet::new();
-    cells.retain(|cell| seen.insert(cell.id.clone()));
-    cells
 }

@@ -1,7 +1,5 @@
 //! `numalab bind`.
 
-mod weights;
-
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
@@ -9,21 +7,23 @@ use numalab_host::{
     Root, generic_initiators, read_machine, read_machine_and_devices, set_process_policy,
     users_program,
 };
-use numalab_launch::bind::{Binding, NodeChoice, PolicyKind, Seats};
+use numalab_launch::bind::{
+    Binding, Home, NodeChoice, PolicyKind, Seats, Weights, without_weights,
+};
 use numalab_launch::identity::{self, Launcher, Task, detect_own};
 use numalab_launch::near::{Near, device_memory};
-use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
+use numalab_topology::CpuId;
 
 use super::own;
 use crate::args::{BindArgs, RankCpus};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 /// Binds this rank's memory and becomes the command; with `--ranks`, starts that number of copies
 /// of itself.
 pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
-        return weights::run(args, weights);
+        return with_weights(args, weights);
     }
     let task = detect_own()?;
     let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
             let prepared = prepare(args, task.as_ref())?;
             if !args.dry_run {
                 if let Some(home) = &prepared.home {
-                    stay(home)?;
+                    home.stay()?;
                 }
                 // Never dropped: the command keeps the affinity.
                 let pinned = prepared.cpu.map(numalab_host::pin).transpose();
@@ -51,17 +51,28 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Becomes `numalab knobs run` with the weights, which then runs this command without `--weights`
+/// and restores the old ones.
+fn with_weights(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failure> {
+    if args.policy != PolicyKind::Weighted {
+        return Err(Failure::bad_input("--weights: expected --policy weighted as well"));
+    }
+    let settings = weights.settings(&read_machine(&Root::live())?.machine)?;
+    let own = own::own_word()?;
+    let mut command = vec![own.clone(), "knobs".to_owned(), "run".to_owned()];
+    command.extend(settings.into_iter().chain(["--".to_owned(), own]));
+    command.extend(without_weights(std::env::args().skip(1)));
+    if args.dry_run {
+        return output::print(&format!("{}\n", command.join(" "))).map(|()| ExitCode::SUCCESS);
+    }
+    become_command(&command)
+}
+
 /// A rank that is ready to become its command.
 struct Prepared {
     command: Vec<String>,
     cpu: Option<CpuId>,
     home: Option<Home>,
-}
-
-/// The node with the cpus that the rank stays on.
-struct Home {
-    node: NodeId,
-    cpus: CpuSet,
 }
 
 /// Sets the policy, unless it is a dry run, and reports it.
@@ -81,7 +92,8 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let binding = Binding::of(&choice, args.policy, task, &machine, &of_devices)?;
     let home = match &near {
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
-        None => home(args, &machine, &binding)?,
+        None if args.cpus == Some(RankCpus::OfNode) => Some(binding.home(&machine)?),
+        None => None,
     };
     let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
     if !args.dry_run {
@@ -118,42 +130,6 @@ fn who(args: &BindArgs, task: Option<&Task>) -> String {
     let Some(part) = identity::shell(&look) else { return String::new() };
     let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
     format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
-}
-
-/// Returns the node of the rank's memory and its cpus if `--cpus node` is given.
-fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<Home>, Failure> {
-    if args.cpus != Some(RankCpus::OfNode) {
-        return Ok(None);
-    }
-    let of_one = match &binding.policy {
-        MemoryPolicy::Bind(nodes) | MemoryPolicy::Preferred(nodes) if nodes.len() == 1 => {
-            nodes.first()
-        }
-        _ => None,
-    };
-    let Some(node) = of_one else {
-        return Err(Failure::bad_input(
-            "--cpus node: expected --policy bind or preferred, with one node",
-        ));
-    };
-    let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
-    let cpus = of_node.unwrap_or_default();
-    if cpus.is_empty() {
-        let message = format!("--cpus node: node {node} has no cpus that this process may use");
-        return Err(Failure::new(Code::Lacking, message));
-    }
-    Ok(Some(Home { node, cpus }))
-}
-
-/// Keeps this thread, and so the command that it becomes, on the cpus of a node; leaves it
-/// unchanged if the node has none.
-fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    numalab_host::set_thread_affinity(std::process::id(), cpus).map_err(|errno| {
-        Failure::new(Code::Lacking, format!("cannot bind to cpus {cpus} of node {node}: {errno}"))
-    })
 }
 
 /// Returns the cpu of this rank from `--cpus`.

@@ -9,13 +9,11 @@ use numalab_host::files::create_unique_directory;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_measure::Store;
 use numalab_places::BACKENDS;
-use numalab_record::bisect::{BisectAnswer, BisectDocument, CommitSide};
+use numalab_record::bisect::{BisectAnswer, BisectDocument};
 use numalab_record::{Kind, file};
 use numalab_results::bisect::mail;
 use numalab_stats::Confidence;
-use numalab_study::bisect::{
-    Bisect, BisectQuestion, BisectStep, Build, Repository, metric_of, treatment_of,
-};
+use numalab_study::bisect::{Bisect, BisectQuestion, Build, Repository, metric_of, treatment_of};
 use numalab_study::{Plan, ReadyStudy, StudyChanges};
 
 use super::study::source;
@@ -30,24 +28,20 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let plan = ReadyStudy::read(&text, &args.study, &changes, BACKENDS)?.plan;
     let question = question(args, &plan)?;
     let interrupt = Interrupt::install()?;
-    if args.dry_run {
-        let repository = Repository::open(&args.tree, PathBuf::new())?;
-        let bisect =
-            Bisect::new(&plan, BACKENDS, &question, &repository, Path::new(""), &interrupt)?;
-        return planned(&bisect).map(|()| ExitCode::SUCCESS);
-    }
     // Errors in the revisions are reported before anything is written.
     let looked = Repository::open(&args.tree, PathBuf::new())?;
-    Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
+    let foreseen = Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
+    if args.dry_run {
+        return planned(&foreseen).map(|()| ExitCode::SUCCESS);
+    }
     let directory = results(&args.output)?;
     let repository = Repository::open(&args.tree, directory.join("tree"))?;
     let bisect = Bisect::new(&plan, BACKENDS, &question, &repository, &directory, &interrupt)?;
-    let mut watch = |step: BisectStep<'_>| {
+    let found = bisect.run(&mut |step| {
         if !output::quiet() {
-            print_error(format_args!("{}\n", words(step)));
+            print_error(format_args!("{step}\n"));
         }
-    };
-    let found = bisect.run(&mut watch)?;
+    })?;
     write_reports(&found, &directory)?;
     output::show(&found, args.format)?;
     if args.format == Format::Text && !output::quiet() {
@@ -122,24 +116,4 @@ fn planned(bisect: &Bisect<'_>) -> Result<(), Failure> {
         plan.bad.commit.short(),
         plan.most_samples,
     ))
-}
-
-/// Describes the progress of the search.
-fn words(step: BisectStep<'_>) -> String {
-    match step {
-        BisectStep::Building(commit, left) => {
-            format!("building {} ({}), 1 of {left} commits", commit.short(), commit.subject)
-        }
-        BisectStep::Judged(judged) => {
-            let side = match &judged.side {
-                CommitSide::Good => "good".to_owned(),
-                CommitSide::Bad => "bad".to_owned(),
-                CommitSide::NotBuilt(reason) | CommitSide::NotRun(reason) => {
-                    format!("passed over: {reason}")
-                }
-                CommitSide::Open | CommitSide::Undecided => "skipped: undecided".to_owned(),
-            };
-            format!("{}: {side} after {} samples", judged.commit.short(), judged.samples.len())
-        }
-    }
 }

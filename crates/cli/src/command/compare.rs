@@ -98,7 +98,7 @@ fn unlike(study: &Path, run: &Path) -> Failure {
     let (study, run) = (study.display(), run.display());
     Failure::bad_input(format!(
         "{study} holds a study and {run} a measuring run: expected two runs of the same kind; \
-         `numalab study report {study}` shows the study's own results"
+         `numalab report {study}` shows the study's own results"
     ))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, ProgramError, ThreadPlacement};
+use numalab_guest::program::{EmulatedProgram, Followed, ThreadPlacement};
 use numalab_host::note;
 use numalab_topology::Machine;
 
@@ -12,15 +12,10 @@ use crate::args::EmulateArgs;
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
-use crate::source::{describe, describe_guest};
 
 /// Runs a program on an emulated machine, reports the cost of its memory, and exits with its code.
 pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
-    let described = match args.machine.emulated.emulate_like {
-        // Guests are small by default; a program gets all the memory that it touches.
-        Some(_) => describe(&args.machine)?,
-        None => describe_guest(&args.machine)?,
-    };
+    let described = args.machine.request().describe_for_program()?;
     described.findings.iter().for_each(note);
     let program = EmulatedProgram::new(
         PLUGIN.find()?,
@@ -59,17 +54,5 @@ pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
     match followed.mostly_lost() {
         Some(lost) => Err(Failure::new(Code::Lacking, lost)),
         None => Ok(()),
-    }
-}
-
-impl From<ProgramError> for Failure {
-    fn from(error: ProgramError) -> Self {
-        let code = match error {
-            ProgramError::NotFound(_) => Code::NotFound,
-            ProgramError::Unreadable { .. } | ProgramError::Foreign(_) => Code::NotRunnable,
-            ProgramError::NoQemu { .. } => Code::Lacking,
-            ProgramError::Start(_) | ProgramError::Run(_) => Code::Failed,
-        };
-        Self::new(code, error)
     }
 }

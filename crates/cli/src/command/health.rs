@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use numalab_measure::{Tally, health_cells};
+use numalab_measure::{LiveRun, Tally, Target, health_cells};
 use numalab_record::Cell;
 use numalab_results::compare::NamedRun;
 use numalab_results::health::page::reason;
 use numalab_results::health::{LEAST_BASELINE_RUNS, Limits, Severity, health};
 
 use super::compare::named_runs;
-use super::measuring::{
-    Target, context_for, interrupted, measure_phases, new_run, note_clock, print_plan,
-    recorder_for, write_reports,
-};
+use super::measuring::{measure as taken, new_run, print_plan, survey, write_reports};
 use crate::args::{Format, HealthArgs, Rules};
-use crate::failure::{Code, Failure, code_of};
+use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Relative precision that is narrow enough to find a tenth's degradation.
@@ -25,7 +22,7 @@ const PRECISION: f64 = 0.01;
 pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
     let limits = limits(args)?;
     let baseline = baseline(args)?;
-    let target = Target::survey(&args.selection)?;
+    let target = survey(&args.selection)?;
     let cells = health_cells(&baseline[0].document, &target.machine, &target.scope);
     if cells.is_empty() {
         let first = &baseline[0].name;
@@ -88,14 +85,11 @@ fn measure(
     cells: &[Cell],
 ) -> Result<(NamedRun, Tally), Failure> {
     let budget = args.budget / 2;
-    let mut run = new_run("health", target, &rules(budget), &args.output, budget);
-    let context = context_for(&run)?;
-    note_clock(&mut run, &context);
-    let mut recorder = recorder_for(run, args.output.output.as_deref())?;
-    let tally = measure_phases(&context, &mut recorder, (cells, &[]), |_| Vec::new())
-        .map_err(|error| interrupted(error, &recorder))?;
-    let document = recorder.document();
-    if let Some(directory) = recorder.directory() {
+    let run = new_run("health", target, &rules(budget), &args.output, budget);
+    let mut live = LiveRun::begin(run, args.output.output.as_deref())?;
+    let tally = taken(&mut live, (cells, &[]), |_| Vec::new())?;
+    let document = live.document();
+    if let Some(directory) = live.directory() {
         write_reports(&document, directory)?;
     }
     Ok((NamedRun { name: "this run".to_owned(), document }, tally))
@@ -108,7 +102,7 @@ fn verdict(severity: Severity, tally: &Tally) -> Result<(), Failure> {
         (Severity::Degraded | Severity::Disturbed, _) => Err(Failure::new(Code::Degraded, "")),
         (Severity::Healthy, Some((class, reason))) => {
             let message = format!("{} cells could not be measured: {reason}", tally.failed);
-            Err(Failure::new(code_of(*class), message))
+            Err(Failure::new(*class, message))
         }
         (Severity::Healthy, None) => Ok(()),
     }

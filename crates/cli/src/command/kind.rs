@@ -1,13 +1,13 @@
 //! Commands that measure one kind of cells: their arguments, and the cells they plan.
 
 use clap::{Args, Subcommand};
+use numalab_measure::Target;
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
-use numalab_measure::kind::loaded::{load_workers, loaded_cells, loaded_surface};
-use numalab_measure::{MeasureError, Scope};
-use numalab_record::{Cell, LoadedCell, StreamKernel, WorkerPlan};
-use numalab_topology::{NodeId, NodeSet};
+use numalab_measure::kind::loaded::{loaded_curves, loaded_surface};
+use numalab_record::{Cell, StreamKernel};
+use numalab_topology::NodeId;
 
-use super::measuring::{Target, run_cells, too_few};
+use super::measuring::{run_cells, survey, too_few};
 use crate::args::{Measuring, value};
 use crate::failure::Failure;
 
@@ -32,7 +32,7 @@ fn measure(
     given: &Measuring,
     cells: impl FnOnce(&Target) -> Result<Vec<Cell>, Failure>,
 ) -> Result<(), Failure> {
-    let target = Target::survey(&given.selection)?;
+    let target = survey(&given.selection)?;
     run_cells(name, &target, given, &cells(&target)?)
 }
 
@@ -73,24 +73,9 @@ impl LoadedArgs {
             ([], false) => &[StreamKernel::Read],
             (kernels, _) => kernels,
         };
-        let cells = if self.surface {
-            loaded_surface(machine, scope, cpu, kernels, (self.size, *pages))
-        } else {
-            let node = match self.chaser_node.map(NodeId) {
-                Some(node) => {
-                    let chosen = NodeSet::from_iter([node]);
-                    Scope::new(machine, None, Some(&chosen)).map_err(MeasureError::from)?;
-                    node
-                }
-                None => scope.nearest_node(machine, cpu),
-            };
-            let load = load_workers(machine, scope, cpu, node);
-            let curve = |&kernel: &StreamKernel| {
-                let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
-                let (size_bytes, pages) = (self.size, *pages);
-                loaded_cells(&LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages })
-            };
-            if load.is_empty() { Vec::new() } else { kernels.iter().flat_map(curve).collect() }
+        let cells = match self.surface {
+            true => loaded_surface(machine, scope, cpu, kernels, (self.size, *pages)),
+            false => loaded_curves(target, self.chaser_node.map(NodeId), kernels, self.size)?,
         };
         if cells.is_empty() {
             return Err(Failure::new(

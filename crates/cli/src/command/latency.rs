@@ -1,14 +1,15 @@
 //! `numalab latency`.
 
 use numalab_launch::session::{ChaseRules, Work};
-use numalab_measure::beyond_caches;
-use numalab_measure::kind::latency::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
-use numalab_measure::matrix_workers;
-use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
+use numalab_measure::kind::latency::{
+    curve_sizes, latency_at_once, latency_curve, latency_matrix, plain_pattern,
+};
+use numalab_measure::{Target, beyond_caches, usual_budget};
+use numalab_record::{AccessPattern, Cell, Pages};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
+use super::measuring::{deliver, print_plan, run_plan, survey};
 use super::ranks::{self, Role, Task};
-use crate::args::{Chain, Format, LatencyArgs};
+use crate::args::{Format, LatencyArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -22,8 +23,7 @@ const RANK_BYTES: u64 = 512 << 20;
 
 /// Measures latency and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
-    let wants_ranks = args.ranks.csv.is_some() || args.chase.chain == Chain::FisherYates;
-    match ranks::role(&args.ranks, wants_ranks)? {
+    match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
         Role::NoRanks => run_here(args),
         Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
         Role::Rank(identity) => ranks::run(task(args), &identity),
@@ -32,12 +32,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
 
 /// Returns the work of each rank.
 fn task(args: &LatencyArgs) -> Task<'_> {
-    let pattern = match args.chase.chain {
-        Chain::FisherYates => AccessPattern::FisherYates,
-        Chain::Cycle => {
-            args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.given.selection)))
-        }
-    };
+    let pattern = pattern(args, ranks::pages(&args.given.selection));
     let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
     Task {
         name: "latency",
@@ -51,10 +46,13 @@ fn task(args: &LatencyArgs) -> Task<'_> {
 
 /// Measures latency with this process's threads.
 fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
-    let target = Target::survey(&args.given.selection)?;
+    let target = survey(&args.given.selection)?;
     let first = match &args.size {
         Some(sizes) => matrix(args, &target, &sizes.0),
-        None => curve(args, &target),
+        None => {
+            let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
+            latency_curve(&target, &sizes, pattern(args, target.pages))
+        }
     };
     let second = |size_bytes| match &args.size {
         Some(_) => Vec::new(),
@@ -74,26 +72,14 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     deliver(&document, directory.as_deref(), &args.given.output)
 }
 
-/// Plans the first cpu over all sizes.
-fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
-    let cpu = target.scope.cpus.first().copied().unwrap_or_default();
-    let worker = WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-    let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
-    latency_cells(&[worker], &sizes, spec(args, target, Team::Serial))
-}
-
 /// Plans the chosen cpus and nodes at these sizes: one after the other, or all at once.
 fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
-    if !args.concurrent {
-        let workers = matrix_workers(&target.machine, &target.scope, args.per);
-        return latency_cells(&workers, sizes, spec(args, target, Team::Serial));
+    match args.concurrent {
+        true => latency_at_once(target, sizes, pattern(args, target.pages)),
+        false => latency_matrix(target, args.per, sizes, pattern(args, target.pages)),
     }
-    let nearest = |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-    let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
-    latency_cells(&workers, sizes, spec(args, target, Team::Concurrent))
 }
 
-fn spec(args: &LatencyArgs, target: &Target, team: Team) -> LatencySpec {
-    let pattern = args.pattern.unwrap_or_else(|| plain_pattern(target.pages));
-    LatencySpec { pattern, pages: target.pages, team }
+fn pattern(args: &LatencyArgs, pages: Pages) -> AccessPattern {
+    args.pattern.unwrap_or_else(|| plain_pattern(pages))
 }

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use clap::Parser;
 use numalab_host::files::create_unique_directory;
-use numalab_measure::{MeasureContext, MeasureError, MeasurePlan, RunRecorder, directory_name};
+use numalab_measure::{LiveRun, MeasureError, MeasurePlan, Target, directory_name};
 use numalab_record::{Document, Effort, Run, SurveyChoice};
 use numalab_results::compare::NamedRun;
 use numalab_topology::Machine;
 
 use super::compare::{compare, named_runs};
 use super::measuring::{
-    Target, complain, context_for, deliver, facts_now, interrupted, machine_here, measure_phases,
-    new_run, note_clock, print_plan, recorder_for,
+    complain, deliver, machine_here, measure as taken, new_run, print_plan, survey,
 };
 use super::{Cli, Command};
 use crate::args::{Format, MeasureArgs};
@@ -28,16 +27,13 @@ const RESULTS: &str = "results";
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let baseline = named_runs(&args.baseline)?;
     if args.given.output.dry_run {
-        let target = Target::survey(&args.given.selection)?;
+        let target = survey(&args.given.selection)?;
         let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
         plan.check()?;
         return print_plan(&plan.foreseen(), &args.given.rules, budget(effort(args)));
     }
     let runs = match &args.resume {
-        Some(directory) => {
-            let recorder = resume(directory, &baseline)?;
-            vec![finished(&recorder, args)?]
-        }
+        Some(directory) => vec![finished(&resume(directory, &baseline)?, args)?],
         None => measure(args, &baseline)?,
     };
     if baseline.is_empty() { Ok(()) } else { judge(args, &baseline, &runs) }
@@ -46,7 +42,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
 /// Takes the runs one after the other, all at the sizes of the first run of the baseline, or else
 /// of their own first run.
 fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
-    let target = Target::survey(&args.given.selection)?;
+    let target = survey(&args.given.selection)?;
     let effort = effort(args);
     plan(&target, effort).check()?;
     let mut parent = args.given.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
@@ -54,17 +50,15 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
     for number in 1..=args.repeat {
         let mut run =
             new_run("measure", &target, &args.given.rules, &args.given.output, budget(effort));
-        let context = context_for(&run)?;
-        note_clock(&mut run, &context);
         if args.repeat > 1 && number == 1 {
             parent = place_of_repeats(&run, &parent)?;
         }
         let first = baseline.first().or(runs.first()).map(|run| &run.document);
         let plan = plan(&target, effort).like(first);
         run.survey = Some(plan.choice());
-        let recorder = recorder_for(run, Some(&parent))?;
-        let recorder = go_on(&context, recorder, &plan)?;
-        runs.push(finished(&recorder, args)?);
+        let mut live = LiveRun::begin(run, Some(&parent))?;
+        go_on(&mut live, &plan)?;
+        runs.push(finished(&live, args)?);
     }
     if args.repeat > 1 && args.given.output.format == Format::Text && !output::quiet() {
         let place = parent.display();
@@ -81,40 +75,31 @@ fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Writes and prints the reports of a run.
-fn finished(recorder: &RunRecorder, args: &MeasureArgs) -> Result<NamedRun, Failure> {
-    let document = recorder.document();
-    deliver(&document, recorder.directory(), &args.given.output)?;
-    point_to(recorder.directory(), args)?;
-    let name = recorder.directory().map(|path| path.display().to_string()).unwrap_or_default();
+fn finished(live: &LiveRun, args: &MeasureArgs) -> Result<NamedRun, Failure> {
+    let document = live.document();
+    deliver(&document, live.directory(), &args.given.output)?;
+    point_to(live.directory(), args)?;
+    let name = live.directory().map(|path| path.display().to_string()).unwrap_or_default();
     Ok(NamedRun { name, document })
 }
 
-/// Measures the cells that the recorder does not have yet.
-fn go_on(
-    context: &MeasureContext,
-    mut recorder: RunRecorder,
-    plan: &MeasurePlan<'_>,
-) -> Result<RunRecorder, Failure> {
+/// Measures the cells that the run does not have yet.
+fn go_on(live: &mut LiveRun, plan: &MeasurePlan<'_>) -> Result<(), Failure> {
     let second = |document: &Document| plan.second_phase(document);
     let (first, foreseen) = (plan.first_phase(), plan.foreseen());
-    let phases = (&first[..], &foreseen[first.len()..]);
-    let tally = measure_phases(context, &mut recorder, phases, second)
-        .map_err(|error| interrupted(error, &recorder))?;
-    complain(&tally)?;
-    Ok(recorder)
+    complain(&taken(live, (&first, &foreseen[first.len()..]), second)?)
 }
 
 /// Continues an interrupted run with its original plan.
-fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<RunRecorder, Failure> {
-    let recorder = RunRecorder::resumed(directory)?;
-    recorder.check_same_system(&facts_now())?;
-    let (choice, machine) = match &recorder.run().survey {
+fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<LiveRun, Failure> {
+    let mut live = LiveRun::resume(directory)?;
+    let (choice, machine) = match &live.run().survey {
         Some(choice) => (choice.clone(), machine_here()?),
-        None => chosen_by_command(recorder.run(), directory)?,
+        None => chosen_by_command(live.run(), directory)?,
     };
     let plan = MeasurePlan::again(&machine, &choice).map_err(MeasureError::from)?;
-    let context = context_for(recorder.run())?;
-    go_on(&context, recorder, &plan.like(baseline.first().map(|run| &run.document)))
+    go_on(&mut live, &plan.like(baseline.first().map(|run| &run.document)))?;
+    Ok(live)
 }
 
 /// Returns the choices of a run by an earlier version, which kept only its command line.
@@ -129,7 +114,7 @@ fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machi
             )));
         }
     };
-    let target = Target::survey(&begun.given.selection)?;
+    let target = survey(&begun.given.selection)?;
     let choice = plan(&target, effort(&begun)).choice();
     Ok((choice, target.machine))
 }

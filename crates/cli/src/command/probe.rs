@@ -3,8 +3,8 @@
 mod tiering;
 
 use numalab_formats::size::format_bytes;
-use numalab_host::{Interrupt, Root, UtcTime, read_machine};
-use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
+use numalab_host::{Root, read_machine};
+use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext};
 use numalab_record::study::Quantity;
 use numalab_record::system::{BalancingProbed, ProbedPlace};
 use numalab_topology::CpuId;
@@ -12,9 +12,6 @@ use numalab_topology::CpuId;
 use crate::args::{BalancingArgs, ProbeCommand};
 use crate::failure::Failure;
 use crate::output;
-
-/// Unused by the probe, but required by the context.
-const PRECISION: f64 = 0.01;
 
 /// Runs the probe.
 pub(crate) fn run(command: &ProbeCommand) -> Result<(), Failure> {
@@ -26,10 +23,7 @@ pub(crate) fn run(command: &ProbeCommand) -> Result<(), Failure> {
 
 fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     let machine = read_machine(&Root::live())?.machine;
-    let interrupt = Interrupt::install()?;
-    let settings =
-        Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
-    let context = MeasureContext::new(machine, settings, interrupt)?;
+    let context = MeasureContext::for_probe(machine, args.time)?;
     let (from, to) = (args.from.map(CpuId), args.to.map(CpuId));
     let probe = BalancingProbe::on(&context, args.size, args.time, from, to)?;
     if args.dry_run {

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use numalab_host::{Interrupt, Root, SourceLines, note, read_machine};
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
-use numalab_results::profile::page::hindrance_words;
+use numalab_results::profile::page::{hindrance_words, remarks};
 
 use crate::args::ProfileArgs;
-use crate::failure::{Code, Failure, code_of};
+use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Profiles a command, or a running process.
@@ -44,11 +44,16 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
                 Some(process) => Watched::Process(process),
                 None => Watched::Command(&args.command),
             };
-            watch(&machine, watched, choice, args.for_, &interrupt)?
+            watch(&machine, watched, choice, args.for_, &interrupt).map_err(
+                |error| match error {
+                    ProfileError::Hindered { source_name, why } => hindered(source_name, &why),
+                    error => error.into(),
+                },
+            )?
         }
     };
     name_code(&mut profile);
-    notes(&profile);
+    remarks(&profile).iter().for_each(note);
     // The report about a command is apart from its own output.
     let print = if args.pid.is_some() { output::print } else { output::print_apart };
     args.report.deliver(&profile, print)?;
@@ -84,28 +89,6 @@ fn name_code(profile: &mut Profile) {
     profile.program.name_code(|place| lines.frames(place));
 }
 
-/// Prints remarks that the user needs in every format.
-fn notes(profile: &Profile) {
-    if !profile.left.is_empty() {
-        let left = profile.left.join(", ");
-        note(format!(
-            "the command left {left} running, now terminated: profile a daemon in the foreground, \
-             or by --pid"
-        ));
-    }
-    let what = match profile.ended {
-        Ended::Interrupted => "interrupted",
-        Ended::TimeOver
-            if matches!(profile.target, numalab_record::profile::Target::Command(_)) =>
-        {
-            "the time limit was reached, and the command was terminated"
-        }
-        Ended::ProcessEnded => "the process has ended",
-        _ => return,
-    };
-    note(format!("{what}; the report covers the time until then"));
-}
-
 /// Returns the command's exit code as a shell would.
 fn exit_code(ended: Ended) -> ExitCode {
     match ended {
@@ -114,15 +97,5 @@ fn exit_code(ended: Ended) -> ExitCode {
             ExitCode::from(u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX))
         }
         Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => ExitCode::SUCCESS,
-    }
-}
-
-impl From<ProfileError> for Failure {
-    fn from(error: ProfileError) -> Self {
-        match &error {
-            ProfileError::NotStarted { program, source } => Self::not_started(program, source),
-            ProfileError::Hindered { source_name, why } => hindered(*source_name, why),
-            _ => Self::new(code_of(error.class()), error),
-        }
     }
 }

@@ -3,20 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_host::note;
+use numalab_host::{Classed, note};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
+use numalab_measure::{Target, recorder_for, usual_pages};
 use numalab_record::{Document, Launch, Pages, Run};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
 
-use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
+use super::measuring::{new_run, survey, write_reports};
 use super::own;
 use crate::args::{Format, Measuring, Output, RankArgs, Selection};
-use crate::failure::{Code, Failure, code_of};
+use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Ranks always measure the requested number of windows.
@@ -77,15 +78,14 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
 
 /// Measures as one of the ranks.
 pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
-    let target =
-        Target::survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
+    let target = survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
     let plan = plan(&task, &target)?;
     if task.given.output.dry_run {
         return if identity.rank == 0 { show(&plan, identity) } else { Ok(()) };
     }
     let look = |name: &str| std::env::var(name).ok();
     let joined = Team::join(identity, &task.ranks.meet, &look);
-    let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
+    let mut team = joined.map_err(|error| of_rank(identity, &error))?;
     let render = |document: &Document| Summary::of(document).json();
     let around = Surroundings { identity, machine: &target.machine, look: &look, render };
     let mut begin = |team: &Team, launch: Launch| {
@@ -100,21 +100,17 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let outcome = measure(&mut team, around, &plan, &mut begin);
     let findings = outcome.map_err(|error| match error.is_of_another_rank() {
         true => Failure::of_rank(1),
-        false => of_rank(identity, error.class(), &error),
+        false => of_rank(identity, &error),
     })?;
-    team.part().map_err(|error| of_rank(identity, error.class(), &error))?;
+    team.part().map_err(|error| of_rank(identity, &error))?;
     match findings {
         Some(findings) => deliver(&findings, &task.given.output),
         None => Ok(()),
     }
 }
 
-fn of_rank(
-    identity: &Identity,
-    class: numalab_host::ErrorClass,
-    error: &impl std::fmt::Display,
-) -> Failure {
-    Failure::new(code_of(class), format!("[Rank {}] {error}", identity.rank))
+fn of_rank(identity: &Identity, error: &impl Classed) -> Failure {
+    Failure::new(error.class(), format!("[Rank {}] {error}", identity.rank))
 }
 
 fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {

@@ -24,6 +24,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             args.place.display()
         )));
     }
+    if numalab_study::is_study(&args.place) {
+        return super::study::report(&args.place, args.format, args.fail_if);
+    }
+    if args.fail_if.is_some() {
+        return Err(Failure::bad_input("--fail-if: expected the result directory of a study"));
+    }
     if is_scaling(&args.place) {
         let scaling = read_scaling(&args.place)?;
         let report = ScalingSummary::of(&scaling);
@@ -35,9 +41,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     if args.place.join(file::BISECT).is_file() {
         return super::bisect::report(&args.place, args.format);
-    }
-    if numalab_study::is_study(&args.place) {
-        return super::study::report(&args.place, args.format);
     }
     let document = numalab_measure::read(&args.place)?;
     let write = || write_reports(&document, &args.place);

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use numalab_host::{CommandError, Interrupt, note};
+use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, Submission,
-    Workload, dry_run, estimate, submit,
+    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, dry_run,
 };
+use numalab_places::machine::architecture_text;
 use numalab_record::Kind;
 
 use super::own::own_word;
 use crate::args::ScaleArgs;
-use crate::failure::{Code, Failure};
-use crate::input;
+use crate::failure::Failure;
 use crate::output;
 
 /// Runs, resumes, submits or shows a scaling run.
@@ -32,7 +31,8 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
         return show(args, &manifest, launcher, None);
     }
     if args.submit {
-        return hand_over(args, &manifest);
+        let job = batch(args, &manifest, &own_word()?).submit()?;
+        return output::print(&format!("Submitted batch job {job}\n"));
     }
     // Fails before a directory is created.
     launcher.resolve()?;
@@ -57,7 +57,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     };
     let mut manifest = Manifest {
         schema: Kind::Scale.into(),
-        arch: input::architecture(path)?,
+        arch: architecture_text(path)?,
         system: String::new(),
         partition: String::new(),
         mode,
@@ -95,83 +95,13 @@ fn show(
     let launcher = launcher.resolve().unwrap_or(launcher);
     let line = Line { manifest, launcher, numalab: &own, in_job: true };
     let text = dry_run(&line, directory).map_err(Failure::bad_input)?;
-    output::print(&(text + &script_text(args, manifest, &own)))
+    output::print(&(text + &batch(args, manifest, &own).foreseen()))
 }
 
-/// Returns the estimated time and the script that would be submitted.
-fn script_text(args: &ScaleArgs, manifest: &Manifest, own: &str) -> String {
-    let (time, script) = batch(args, manifest, own);
-    let (steps, seconds) = (manifest.steps.len(), time.as_secs());
-    let time = match seconds {
-        ..180 => format!("{seconds} seconds"),
-        _ => format!("{} minutes", seconds.div_ceil(60)),
-    };
-    format!("\nAbout {time} for {steps} launches.\n\nBatch script:\n{script}")
-}
-
-fn batch(args: &ScaleArgs, manifest: &Manifest, own: &str) -> (std::time::Duration, String) {
-    let time = estimate(&manifest.steps, &manifest.sizes_bytes);
-    let command = batch_command(args, manifest, own);
-    let script = Batch { command: &command, time: time * 2, options: &args.sbatch }.script();
-    (time, script)
-}
-
-/// Returns this command with the options for the job.
-fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String> {
-    let mut command = vec![own.to_owned(), "scale".to_owned()];
-    let mut add = |option: &str, value: &str| command.push(format!("--{option}={value}"));
-    if let Some(directory) = &args.resume {
-        add("resume", &absolute(directory));
-        return command;
-    }
-    let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
+fn batch<'a>(args: &'a ScaleArgs, manifest: &'a Manifest, numalab: &'a str) -> Batch<'a> {
     let arch = args.arch.as_deref().unwrap_or(Path::new(""));
-    match arch.exists() {
-        true => add("arch", &absolute(arch)),
-        // A bundled architecture, found by its name.
-        false => add("arch", &arch.to_string_lossy()),
-    }
-    add(&manifest.mode.to_string(), &domains.join(","));
-    add("memory-sizes", &manifest.memory_sizes);
-    add("launcher", "srun");
-    match &manifest.workload {
-        Workload::Latency => {}
-        Workload::Bandwidth => add("workload", "bandwidth"),
-        Workload::Command(text) => add("workload", text),
-    }
-    if let Some(label) = &manifest.label {
-        add("label", label);
-    }
-    for option in &manifest.options {
-        add("rank-option", option);
-    }
-    add("output", &absolute(&args.output));
-    if manifest.with_smt {
-        command.push("--smt".to_owned());
-    }
-    command
-}
-
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
-}
-
-/// Submits the batch script.
-fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
-    let (_, script) = batch(args, manifest, &own_word()?);
-    let answer = submit(&script).map_err(|error| match error {
-        CommandError::NotFound { program } => {
-            let remedy = "apt-get install slurm-client, or run it without --submit";
-            Failure::new(Code::Lacking, format!("`{program}` is not on this machine: {remedy}"))
-        }
-        error => Failure::new(Code::Failed, error),
-    })?;
-    match answer {
-        Submission::Accepted(job) => output::print(&format!("Submitted batch job {job}\n")),
-        Submission::Refused(words) => {
-            Err(Failure::new(Code::Lacking, format!("SLURM cannot run it: {words}")))
-        }
-    }
+    let (resume, results) = (args.resume.as_deref(), &args.output);
+    Batch { manifest, numalab, arch, resume, results, options: &args.sbatch }
 }
 
 /// Runs the steps that have no result yet.

@@ -21,10 +21,8 @@ pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study, format } => source::show(study, *format),
         StudyCommand::Settings { backend, format } => settings::list(backend.as_deref(), *format),
-        StudyCommand::Plan(args) => run::plan(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
-        StudyCommand::Report(args) => show::report_and_judge(args),
         StudyCommand::Bisect(args) => return bisect::run(args),
         StudyCommand::Probe(args) => probe::run(&args.command),
         StudyCommand::Agent { settings } => {

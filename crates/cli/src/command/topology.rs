@@ -2,23 +2,22 @@
 
 use std::fmt::Display;
 
-use numalab_formats::HostPlacement;
 use numalab_formats::{
     Carried, Written, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm,
     svg, xen,
 };
 use numalab_host::note;
+use numalab_places::machine::Described;
 use numalab_record::system;
 use numalab_topology::{EmulationSpec, Machine};
 
 use crate::args::{Format, TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
-use crate::source::{Described, describe};
 
 /// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
-    let described = describe(&args.machine)?;
+    let described = args.machine.request().describe()?;
     if !is_of_results(args.format) {
         described.findings.iter().for_each(note);
     }
@@ -45,7 +44,6 @@ fn render(
         let (machine, findings) = (machine.clone(), findings.clone());
         Ok((output::render(&system::Described { machine, findings }, format)?, None))
     };
-    let nothing_bound = HostPlacement::default();
     let (text, carried) = match format {
         TopologyFormat::Text => return result(Format::Text),
         TopologyFormat::Json => return result(Format::Json),
@@ -54,15 +52,11 @@ fn render(
         TopologyFormat::Html => return result(Format::Html),
         TopologyFormat::Toml => return Ok((said(machine_toml::write(machine))?, None)),
         TopologyFormat::Qemu => {
-            let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
+            let arguments = with_losses(said(qemu::write(machine))?);
             (output::shell_lines(&arguments), qemu::CARRIED)
         }
-        TopologyFormat::Libvirt => {
-            (with_losses(said(libvirt::write(machine, &nothing_bound))?), libvirt::CARRIED)
-        }
-        TopologyFormat::Xen => {
-            (with_losses(said(xen::write(machine, &nothing_bound))?), xen::CARRIED)
-        }
+        TopologyFormat::Libvirt => (with_losses(said(libvirt::write(machine))?), libvirt::CARRIED),
+        TopologyFormat::Xen => (with_losses(said(xen::write(machine))?), xen::CARRIED),
         TopologyFormat::Slurm => (slurm_lines(machine)?, slurm::CARRIED),
         TopologyFormat::Rankfile => {
             let text = rankfile::write(machine, "localhost", &machine.first_threads());

@@ -28,7 +28,7 @@ const COMMANDS: &[&[&str]] = &[
     &["compare", "--commands", "true", "true", "--blocks", "1"],
     &["compare", "/nonexistent", "/nonexistent"],
     &["study", "list"],
-    &["study", "plan", "noise"],
+    &["study", "run", "--dry-run", "noise"],
     &["study", "run", "noise", "--dry-run"],
     &["study", "run", "nosuch"],
     &["guest", "run", "--emulate", "2", "--cpus", "2", "--dry-run", "--", "true"],

@@ -52,7 +52,7 @@ fn one_cpu_where_two_are_needed_is_the_users_choice_and_exit_2() {
 fn no_blocks_is_an_error_about_blocks() {
     let commands = ["--commands", "true", "false"];
     refuses(&[&["compare"], &commands[..], &["--blocks", "0"]].concat(), 2, &["--blocks"]);
-    refuses(&["study", "plan", "noise", "--blocks", "0"], 2, &["expected 1 to 100000"]);
+    refuses(&["study", "run", "--dry-run", "noise", "--blocks", "0"], 2, &["expected 1 to 100000"]);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn endless_files_are_refused_by_every_command_that_reads_files() {
     for words in [
         &["compare", "/dev/zero", "/dev/zero"][..],
         &["study", "show", "/dev/zero"],
-        &["study", "plan", "/dev/zero"],
+        &["study", "run", "--dry-run", "/dev/zero"],
         &["explore", "--heap", "/dev/zero"],
         &["report", "/dev/zero"],
         &["topology", "--topology", "/dev/zero"],

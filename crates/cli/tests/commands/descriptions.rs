@@ -205,7 +205,7 @@ fn known_machines_are_there_by_name_from_anywhere() {
     assert!(text.contains("PART-C"), "{text}");
     let (code, _, said) = run(&["topology", "--source", "arch:nosuch"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("the bundled files are lumi_partc, lumi_partg"), "{said}");
+    assert!(said.contains("expected a file, or one of lumi_partc, lumi_partg"), "{said}");
 }
 
 #[test]
@@ -276,6 +276,6 @@ fn results_without_figures_between_nodes_describe_no_machine() {
     lab.write("study.json", "{\"schema\": \"numalab/study-2\"}");
     let (code, _, said) = run(&["topology", "--source", &lab.source("results", "study.json")]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("numalab study report"), "{said}");
+    assert!(said.contains("numalab report"), "{said}");
     assert_eq!(run(&["topology", "--source", &lab.source("results", "nowhere")]).0, 2);
 }

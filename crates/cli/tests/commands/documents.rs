@@ -53,7 +53,7 @@ fn results_written_before_each_kind_had_its_schema_are_read() {
     let json = schemas::document(&prints(&["report", old_run, "--format", "json"]));
     assert_eq!(json["schema"], Kind::Run.schema());
     assert_eq!(json["cells"].as_array().expect("cells").len(), 2);
-    let json = schemas::document(&prints(&["study", "report", old_study, "--format", "json"]));
+    let json = schemas::document(&prints(&["report", old_study, "--format", "json"]));
     assert_eq!(json["schema"], Kind::Study.schema());
     prints(&["compare", old_run, old_run]);
     prints(&["compare", old_study, old_study]);
@@ -76,13 +76,11 @@ fn a_directory_of_another_kind_names_the_command_that_takes_it() {
     fs::write(a_scale.join("scale.json"), "{\"schema\":\"numalab/scale-2\"}").expect("written");
     let (a_run, a_study, a_scale) = (path(&a_run), path(&a_study), path(&a_scale));
     for (arguments, held, reader) in [
-        (&["study", "report", a_run][..], "a run", "`numalab report DIR`"),
-        (&["study", "report", a_scale], "a scaling run", "`numalab report DIR`"),
-        (&["study", "resume", a_run], "a run", "`numalab report DIR`"),
+        (&["study", "resume", a_run][..], "a run", "`numalab report DIR`"),
         (&["compare", a_run, a_scale], "a scaling run", "`numalab report DIR`"),
-        (&["compare", a_run, a_study], "a study", "`numalab study report"),
-        (&["measure", "--resume", a_study], "a study", "`numalab study report DIR`"),
-        (&["measure", "--baseline", a_study, "--dry-run"], "a study", "`numalab study report DIR`"),
+        (&["compare", a_run, a_study], "a study", "`numalab report"),
+        (&["measure", "--resume", a_study], "a study", "`numalab report DIR`"),
+        (&["measure", "--baseline", a_study, "--dry-run"], "a study", "`numalab report DIR`"),
         (&["fleet", "collect", a_run], "a run", "HOST/RUN/run.json"),
         (&["fleet", "collect", a_study], "a study", "HOST/RUN/run.json"),
     ] {

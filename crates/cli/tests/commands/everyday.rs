@@ -58,6 +58,13 @@ fn a_command_that_was_moved_is_refused_with_its_new_place() {
     {
         refuses(&[old, "--help"], 2, &[&format!("`numalab {old}` is now `numalab {new}`")]);
     }
+    let plan = ["study", "plan", "noise"];
+    refuses(&plan, 2, &["`numalab study plan` is now `numalab study run --dry-run`"]);
+    refuses(&["study", "report", "results"], 2, &["is now `numalab report`"]);
+    let chain = ["latency", "--chain", "fisher-yates"];
+    refuses(&chain, 2, &["`--chain` is now `--pattern`"]);
+    let pin = ["guest", "pin", "--qmp", "4444", "--node-cpus", "0"];
+    refuses(&pin, 2, &["`--node-cpus` is now `--map`"]);
 }
 
 #[test]
@@ -84,7 +91,7 @@ fn every_command_has_help_with_an_example() {
         let help = prints(&["machine", command, "--help"]);
         assert!(help.contains("Example"), "machine {command} --help has no example");
     }
-    for command in ["list", "new", "show", "plan", "run", "resume", "report", "bisect"] {
+    for command in ["list", "new", "show", "run", "resume", "bisect"] {
         let help = prints(&["study", command, "--help"]);
         assert!(help.contains("Example"), "study {command} --help has no example");
     }

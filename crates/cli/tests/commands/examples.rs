@@ -40,7 +40,7 @@ fn a_kept_run_is_read_and_its_pages_are_made_again() {
 
 #[test]
 fn a_kept_study_is_read_and_its_page_is_made_again() {
-    is_kept("study.md", &prints(&["study", "report", "docs/examples/study", "--format", "md"]));
+    is_kept("study.md", &prints(&["report", "docs/examples/study", "--format", "md"]));
 }
 
 #[test]

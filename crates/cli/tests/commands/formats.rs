@@ -65,7 +65,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
         &["report", &run],
         &["report", &study],
         &["report", "sequential_domains0_1ranks_1-1MB.csv"],
-        &["study", "report", &study],
+        &["report", &study],
         &["fleet", "report", &fleet, "--store", "fleet.jsonl"],
     ];
     all_print_documents(place, &commands);
@@ -133,7 +133,7 @@ fn a_measuring_command_prints_the_report_of_its_kept_result_in() {
     let printed = prints_in(place, &[&trials[..], &["results", "--format", "csv"]].concat());
     let study = kept(place);
     let study = study.path().to_str().expect("UTF-8");
-    assert_eq!(printed, prints_in(place, &["study", "report", study, "--format", "csv"]));
+    assert_eq!(printed, prints_in(place, &["report", study, "--format", "csv"]));
     let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
     all_print_documents(place, &[&ranks]);
 }
@@ -163,7 +163,7 @@ fn every_question_to_a_system_is_answered_with_a_document() {
         &["study", "list"],
         &["study", "settings"],
         &["study", "show", "noise"],
-        &["study", "plan", "noise"],
+        &["study", "run", "--dry-run", "noise"],
     ];
     all_print_documents(place, &commands);
 }
@@ -173,8 +173,8 @@ fn every_question_to_a_system_is_answered_with_a_document() {
 fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
-    for command in ["show", "plan"] {
-        let words = ["study", command, "noise", "--format", "csv"];
+    for words in [&["study", "show", "noise"][..], &["study", "run", "noise", "--dry-run"]] {
+        let words = [words, &["--format", "csv"]].concat();
         refused(&mut numalab_in(place, &words), 2, &["expected text, json, md or html"]);
     }
     let nodes = ["explore", "--nodes", "--format", "callgrind"];

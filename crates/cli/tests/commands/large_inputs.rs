@@ -85,7 +85,7 @@ fn files_far_beyond_their_limit_are_refused_unread() {
     let numbers = sparse(place.path(), "numbers", 10 << 30);
     for (words, most) in [
         (&["study", "show", &study][..], "has more than 1048576 bytes"),
-        (&["study", "plan", &study], "has more than 1048576 bytes"),
+        (&["study", "run", "--dry-run", &study], "has more than 1048576 bytes"),
         (&["compare", &numbers, &numbers], "has more than 536870912 bytes"),
     ] {
         let said = ends(&mut limited(10, words), 2).1;

@@ -299,7 +299,10 @@ fn a_size_that_no_memory_is_left_for_is_named_and_the_others_are_measured() {
 fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     let place = tempfile::tempdir().expect("made");
     let parent = place.path().to_str().expect("UTF-8");
-    let chain = ["latency", "--chain", "fisher-yates", "--iterations", "2000"];
+    let suite = tempfile::tempdir().expect("made");
+    let csv = suite.path().join("c.csv");
+    let csv = csv.to_str().expect("UTF-8");
+    let chain = ["latency", "--pattern", "fisher-yates", "--iterations", "2000", "--csv", csv];
     ends(&mut numalab(&[&chain[..], &["--size", "64K", "-o", parent, "-q"]].concat()), 0);
     let found = document(&only(place.path()));
     let cell = &found["cells"][0];
@@ -320,8 +323,7 @@ fn sizes_are_on_disk_as_soon_as_they_are_measured() {
     let place = tempfile::tempdir().expect("made");
     let parent = place.path().to_str().expect("UTF-8");
     let options = ["--size", "64K,1G", "--pages", "4k", "--iterations", "100000000", "-o", parent];
-    let mut launch =
-        numalab(&[&["latency", "--chain", "cycle", "--csv"][..], &["c.csv"], &options].concat());
+    let mut launch = numalab(&[&["latency", "--csv"][..], &["c.csv"], &options].concat());
     let mut launch =
         launch.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("starts");
     let cells = || {

@@ -133,15 +133,15 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     }
     let page = fs::read(results.join("report.html")).expect("a page");
     let directory = results.to_str().expect("UTF-8");
-    place.ends(&["study", "report", directory], 0);
+    place.ends(&["report", directory], 0);
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
     let (out, _) = place.ends(&["report", directory], 0);
     assert!(out.contains("report.md"), "{out}");
-    let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
+    let (_, err) = place.ends(&["report", directory, "--fail-if", "worse"], 4);
     assert!(err.contains("worse by more than 2 %: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
     assert_every_cell_once(&place.journal().expect("a journal"), 7 * 3);
-    let (json, _) = place.ends(&["study", "report", directory, "--format", "json"], 0);
+    let (json, _) = place.ends(&["report", directory, "--format", "json"], 0);
     let json = schemas::document(&json);
     assert_eq!(json["effects"][0]["found"]["verdict"], "worse");
     assert_eq!(json["effects"][0]["blocks"], 6);
@@ -187,7 +187,7 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert_eq!(json["values"][1]["verdict"], "worse");
     let empty = place.directory.path().to_str().expect("UTF-8");
     let (_, err) = place.ends(&["compare", &first, empty], 2);
-    assert!(err.contains("numalab study report"), "{err}");
+    assert!(err.contains("numalab report"), "{err}");
 }
 
 /// Returns a copy of a study's results with these sessions of 150 blocks each, of which every 50th
@@ -419,7 +419,7 @@ fn bad_input_missing_programs_and_failures_have_their_exit_codes() {
     change("echo t = {v}", "echo no room >&2; exit 7");
     refused(1, &["exit code 7", "no room"]);
     place.ends(&["study", "run", "nothing.toml"], 2);
-    place.ends(&["study", "report", "nowhere"], 2);
+    place.ends(&["report", "nowhere"], 2);
     let (_, err) = place.ends(&["study", "new", "a/b"], 2);
     assert!(err.contains("a/b"), "{err}");
 }
@@ -488,37 +488,35 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_plan_and_a_dry_run_write_and_start_nothing() {
+fn a_dry_run_writes_and_starts_nothing() {
     let place = Place::with("echo t = {v}", 3);
-    for arguments in [&["study", "plan", "s.toml"][..], &["study", "run", "s.toml", "--dry-run"]] {
-        let Some((out, acted, started)) = traced(&place, arguments) else { return };
-        assert!(out.contains("12 samples in 4 blocks"), "{out}");
-        let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains("too few blocks") && flat.contains("need at least 6"), "{out}");
-        assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
-        assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
-        assert_eq!(started.len(), 1, "{arguments:?} starts a program: {started:?}");
-        assert!(!place.directory.path().join("results").exists());
-    }
+    let arguments = ["study", "run", "s.toml", "--dry-run"];
+    let Some((out, acted, started)) = traced(&place, &arguments) else { return };
+    assert!(out.contains("12 samples in 4 blocks"), "{out}");
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("too few blocks") && flat.contains("need at least 6"), "{out}");
+    assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
+    assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
+    assert_eq!(started.len(), 1, "{arguments:?} starts a program: {started:?}");
+    assert!(!place.directory.path().join("results").exists());
 }
 
 #[test]
 fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_name_the_missing_files() {
     let place = Place::with("true", 1);
     for (study, _) in numalab_study::bundled() {
-        for arguments in [&["study", "plan", study][..], &["study", "run", study, "--dry-run"]] {
-            let Some((out, acted, started)) = traced(&place, arguments) else { return };
-            assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
-            let others = started.iter().skip(1).filter(|program| !program.contains("qemu-system"));
-            assert_eq!(others.count(), 0, "{arguments:?} starts {started:?}");
-            // Unless QEMU is installed here, outside the cache.
-            if *study == "numa-balancing-guest" && !out.contains("cannot be run now") {
-                let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
-                let kernel = "To be downloaded first the kernel of this distribution";
-                assert!(out.contains(kernel), "{out}");
-                assert!(out.contains("not known until fetched"), "{out}");
-                assert!(out.contains("Memory for guests: 2G"), "{out}");
-            }
+        let arguments = ["study", "run", study, "--dry-run"];
+        let Some((out, acted, started)) = traced(&place, &arguments) else { return };
+        assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
+        let others = started.iter().skip(1).filter(|program| !program.contains("qemu-system"));
+        assert_eq!(others.count(), 0, "{arguments:?} starts {started:?}");
+        // Unless QEMU is installed here, outside the cache.
+        if *study == "numa-balancing-guest" && !out.contains("cannot be run now") {
+            let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+            let kernel = "To be downloaded first the kernel of this distribution";
+            assert!(out.contains(kernel), "{out}");
+            assert!(out.contains("not known until fetched"), "{out}");
+            assert!(out.contains("Memory for guests: 2G"), "{out}");
         }
     }
     let mut left = fs::read_dir(place.directory.path()).expect("there").flatten();
@@ -540,7 +538,7 @@ const PUBLISHED: [&str; 8] = [
 #[test]
 fn the_commands_of_a_study_are_printed_as_run_with_the_settings_of_their_levels() {
     let place = Place::with("true", 1);
-    let (plan, _) = place.ends(&["study", "plan", "numa-balancing"], 0);
+    let (plan, _) = place.ends(&["study", "run", "--dry-run", "numa-balancing"], 0);
     let (shown, _) = place.ends(&["study", "show", "numa-balancing"], 0);
     for command in PUBLISHED {
         let line = format!(": {command}\n");
@@ -555,7 +553,7 @@ fn the_commands_of_a_study_are_printed_as_run_with_the_settings_of_their_levels(
     );
     fs::write(place.directory.path().join("shown.toml"), scaled).expect("written");
     place.ends(&["study", "show", "shown.toml"], 0);
-    let (plan, _) = place.ends(&["study", "plan", "hugepages-host"], 0);
+    let (plan, _) = place.ends(&["study", "run", "--dry-run", "hugepages-host"], 0);
     assert!(plan.contains("  pages=2m: chase-pages = 2m, huge_1g_pages = 0, "), "{plan}");
 }
 

@@ -100,7 +100,6 @@ pub const RULES: &[Rule] = &[
     rule("numalab study new", Runs, &["mine.toml"]),
     rule("numalab study show", Runs, &["question", "[[workload]]"]),
     rule("numalab study settings", Runs, &["[backend.", "guests"]),
-    rule("numalab study plan", Runs, STUDY),
     rule("numalab study run", Plans, STUDY),
     // A debug build of numalab makes the image too large for guests of the usual size.
     rule("numalab study run guest-scaling", Needs("and its content"), STUDY),
@@ -110,12 +109,6 @@ pub const RULES: &[Rule] = &[
         &["Does a larger block", "block 64k", "Basis of the verdicts"],
     ),
     rule("numalab study resume", Plans, &["samples in", "samples have been taken already"]),
-    rule("numalab study report", Runs, &["results/noise-20261121-024500/report.md", "report.html"]),
-    rule(
-        "numalab study report results/noise-20261121-024500 --format md",
-        Runs,
-        &["# Does a larger block"],
-    ),
     rule(
         "numalab study bisect",
         Never("needs a repository with history; bisect.rs makes several"),

@@ -221,7 +221,7 @@ fn trials_judge_by_the_number_that_a_program_prints() {
     assert_eq!(code, Some(0), "{text}");
     let trials = fs::read_dir(place).expect("readable").next().expect("trials").expect("readable");
     let mut report = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    let report = report.args(["study", "report", "--format", "md"]).arg(trials.path()).output();
+    let report = report.args(["report", "--format", "md"]).arg(trials.path()).output();
     let report = String::from_utf8_lossy(&report.expect("it starts").stdout).into_owned();
     assert!(report.contains("x/s"), "the trials are a study: {report}");
     assert!(

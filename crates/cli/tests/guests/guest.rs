@@ -398,7 +398,7 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     let listed = stdout(&lab.run(&["guest", "list"]));
     assert!(listed.contains("1 nodes, 2 cpus, 1 GiB: sh -c echo up"), "{listed}");
     let socket = listed.split_ascii_whitespace().last().expect("a socket");
-    let pin = ["guest", "pin", "--qmp", socket, "--node-cpus", "0", "--vcpus", "1"];
+    let pin = ["guest", "pin", "--qmp", socket, "--map", "0", "--vcpus", "1"];
     let pinned = lab.run(&[&pin[..], &["--helpers", "1"]].concat());
     assert!(stdout(&pinned).contains("vcpu 0 of node 0: thread "), "{}", stderr(&pinned));
     assert!(stdout(&pinned).contains(" on cpus 0"), "{}", stdout(&pinned));

@@ -230,7 +230,7 @@ fn a_study_boots_the_users_kernel_and_reads_its_console() {
     let said = errors(&failed) + &String::from_utf8_lossy(&failed.stdout);
     assert!(said.contains("the guest wrote 3 to its exit port"), "{said}");
     let absent = kept(&lab, "absent.toml", STUDY.replace("FILE", "/no/such").as_bytes());
-    let refused = lab.numalab(&["study", "plan", &absent]);
+    let refused = lab.numalab(&["study", "run", "--dry-run", &absent]);
     assert_eq!(refused.status.code(), Some(2), "{}", errors(&refused));
     assert!(errors(&refused).contains("/no/such"), "{}", errors(&refused));
 }

@@ -101,7 +101,7 @@ fn unsuitable_arguments_are_refused_with_suitable_ones() {
         assert!(errors.contains(words), "{arguments:?}: {errors}");
     };
     refused(
-        &["study", "plan", "noise", "--set", "guests=4"],
+        &["study", "run", "--dry-run", "noise", "--set", "guests=4"],
         "--set guests: no such factor or setting",
     );
     refused(&["study", "run", "guest-scaling", "--set", "workloads=sdet"], "one of dbench, mix");
@@ -116,7 +116,7 @@ fn numbers_of_guests_are_levels_and_a_single_number_is_not() {
     let lab = Lab::open();
     let plan = |guests: &str| {
         let guests = format!("guests={guests}");
-        let arguments = ["study", "plan", "guest-scaling", "--set", &guests];
+        let arguments = ["study", "run", "--dry-run", "guest-scaling", "--set", &guests];
         let output = lab.run(&arguments);
         assert_eq!(code(&output), 0, "{}", text(&output.stderr));
         text(&output.stdout)

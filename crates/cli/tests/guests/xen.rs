@@ -2,6 +2,7 @@
 //! `numalab explore --guests` sees them, and lost domains have reasons. (`crates/guest` boots a
 //! hypervisor that knows no nodes, with the same proof.)
 
+use numalab_host::Classed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -424,7 +424,7 @@ fn long_job(lab: &Lab, name: &str) -> (String, PathBuf) {
     let parent = lab.directory().join(name);
     let line = format!(
         "{NUMALAB} scale --arch {arch} --sequential=0 --memory-sizes=1,2,64 --launcher=srun \
-         --rank-option=--iterations=1000 --rank-option=--chain=fisher-yates -o {} -q --label={name}",
+         --rank-option=--iterations=1000 --rank-option=--pattern=fisher-yates -o {} -q --label={name}",
         parent.display()
     );
     let options = ["--parsable", "--nodes=1", "--exclusive", "--wrap", &line];

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use numalab_formats::{HostPlacement, libvirt, machine_toml, qemu, rankfile, slurm, xen};
+use numalab_formats::{libvirt, machine_toml, qemu, rankfile, slurm, xen};
 use numalab_topology::CpuLessNodes;
 
 fuzz_target!(|text: &str| {
@@ -15,8 +15,7 @@ fuzz_target!(|text: &str| {
     let _ = (machine.validate(), slurm::node_line(&machine, "n"));
     if machine.nodes.len() < 100 {
         let _ = machine.fallback_orders(CpuLessNodes::Last);
-        let host = HostPlacement::in_turn(&machine, machine.nodes.len());
-        let _ = (qemu::write(&machine, &host), libvirt::write(&machine, &host), xen::write(&machine, &host));
+        let _ = (qemu::write(&machine), libvirt::write(&machine), xen::write(&machine));
     }
     if machine.cpus.len() < 100 {
         let _ = rankfile::write(&machine, "n", &machine.first_threads());

@@ -52,7 +52,6 @@ pub fn machine(nodes: u16, per_node: u64, cpus: Vec<NodeIndex>) -> Machine<'stat
         zone_limits: &[u64::MAX],
         cpus: cpus.leak(),
         fallback: (0..nodes).map(order).collect::<Vec<_>>().leak(),
-        distances: &[],
     }
 }
 

@@ -27,7 +27,6 @@ impl Bench {
             zone_limits: tables.zone_limits.leak(),
             cpus: tables.cpus.leak(),
             fallback: fallback.leak(),
-            distances: &[],
         };
         Self { machine }
     }

@@ -14,8 +14,8 @@ use super::watch::{self, Ended, Phase};
 use crate::qemu::{AcceleratorError, QemuError};
 use crate::qmp::{PinError, QmpError};
 use numalab_guest_agent::protocol::{FrameError, TransferError};
-use numalab_image::CacheError;
-use numalab_image::{CXL_MODULES, ContentsError, ImageError, KernelError, ModuleError};
+use numalab_host::{Classed, ErrorClass};
+use numalab_image::{CacheError, ContentsError, ImageError, KernelError};
 
 /// Reason why there is no guest, or no result from it.
 #[derive(Debug, thiserror::Error)]
@@ -184,24 +184,21 @@ impl GuestError {
         aborted && errors.contains("Assertion `")
     }
 
-    /// Returns the package or command that would provide what this machine lacks.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::HostMemory(error) => error.remedy(),
-            Self::Qemu(error) => error.remedy(),
-            Self::Plugin(error) => Some(error.remedy()),
-            Self::Accelerator(AcceleratorError::NoKvm(_)) => Some("--accel tcg".to_owned()),
-            Self::Kernel(KernelError::Package(error))
-            | Self::Image(ImageError::Package(error))
-            | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),
-            Self::Kernel(KernelError::NoTiers { .. }) => Some("--kernel backports".to_owned()),
-            Self::Kernel(KernelError::Module(ModuleError::Missing { name, .. }))
-            | Self::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
-                name,
-                ..
-            }))) if CXL_MODULES.contains(&name.as_str()) => Some("--kernel backports".to_owned()),
-            _ => None,
-        }
+    /// Returns the error that this one only passes on.
+    fn part(&self) -> Option<&dyn Classed> {
+        Some(match self {
+            Self::HostMemory(error) => error,
+            Self::Runtime(error) => error,
+            Self::Qemu(error) => error,
+            Self::Accelerator(error) => error,
+            Self::Plugin(error) => error,
+            Self::Kernel(error) => error,
+            Self::Image(error) => error,
+            Self::Contents(error) => error,
+            Self::Cache(error) => error,
+            Self::Pin(error) => error,
+            _ => return None,
+        })
     }
 
     /// Returns the end of the guest's console, if there is one.
@@ -217,6 +214,22 @@ impl GuestError {
             | Self::Channel { console, .. } => Some(console),
             _ => None,
         }
+    }
+}
+
+impl Classed for GuestError {
+    fn class(&self) -> ErrorClass {
+        match (self, self.part()) {
+            (Self::Machine(_) | Self::Board(_) | Self::EmulatorNeedsTcg { .. }, _) => {
+                ErrorClass::BadInput
+            }
+            (_, Some(part)) => part.class(),
+            (_, None) => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        self.part()?.remedy()
     }
 }
 

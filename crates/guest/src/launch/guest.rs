@@ -43,6 +43,9 @@ pub struct Guest {
     pub disks: Vec<Disk>,
     /// The cost of its memory, if that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
+    /// True if it boots numalab's own kernel, which unlike Linux runs in virtual time with several
+    /// cpus on every QEMU that has plugins.
+    pub own_kernel: bool,
     pub limits: Limits,
 }
 
@@ -107,10 +110,14 @@ impl Guest {
         let architecture = self.architecture;
         let cpus = self.machine.online_cpus().len();
         let emulator = self.memory_emulator.as_ref();
-        let mut needs = emulator
-            .map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
-                own.needs(architecture, cpus)
-            });
+        let plain = QemuNeeds { architecture, ..QemuNeeds::default() };
+        let mut needs = match emulator {
+            None => plain,
+            Some(emulator) if self.own_kernel => {
+                QemuNeeds { plugins: true, least_version: emulator.least_for_pages(), ..plain }
+            }
+            Some(emulator) => emulator.needs(architecture, cpus),
+        };
         if self.machine.has_cxl() {
             needs.least_version = needs.least_version.max(Some(VOLATILE_CXL));
         }
@@ -216,6 +223,16 @@ impl Launch {
     /// Returns a warning for the user before the start; for guests that run Linux.
     pub fn hazard(&self) -> Option<QemuHazard> {
         self.accelerator.kind.hazard(&self.qemu, self.guest.machine.online_cpus().len())
+    }
+
+    /// Returns true if all memory costs the same: under plain TCG, without emulated memory.
+    pub fn has_equal_costs(&self) -> bool {
+        self.accelerator.kind == AcceleratorKind::Tcg && self.guest.memory_emulator.is_none()
+    }
+
+    /// Returns the QEMU that runs it.
+    pub fn qemu(&self) -> &Qemu {
+        &self.qemu
     }
 
     /// Returns the accelerator, and the reason for it.

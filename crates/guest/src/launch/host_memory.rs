@@ -2,7 +2,7 @@
 
 use numalab_formats::qemu::MemoryBackend;
 use numalab_formats::size::{format_bytes, format_rounded};
-use numalab_host::{HugePool, MemoryLimit, Root, nodes_with_memory};
+use numalab_host::{Classed, ErrorClass, HugePool, MemoryLimit, Root, nodes_with_memory};
 use numalab_topology::{Machine, NodeSet};
 
 pub use numalab_formats::qemu::HostPages;
@@ -76,9 +76,19 @@ pub enum HostMemoryError {
     },
 }
 
-impl HostMemoryError {
-    /// Returns the remedy for this machine.
-    pub fn remedy(&self) -> Option<String> {
+impl Classed for HostMemoryError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NoNode { .. } | Self::TooSmall { .. } | Self::TooLarge { .. } => {
+                ErrorClass::BadInput
+            }
+            Self::Unable { .. } | Self::NoSuchPages { .. } | Self::TooFewPages { .. } => {
+                ErrorClass::Lacking
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
         match self {
             Self::Unable { .. } => {
                 Some("use the distribution's package qemu-system-x86".to_owned())

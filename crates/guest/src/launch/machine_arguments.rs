@@ -82,7 +82,6 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
 mod tests {
     use super::super::host_memory::{HostMemory, HostPages};
     use super::*;
-    use numalab_formats::HostPlacement;
     use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
 
     /// Returns two nodes, the second without cpus.
@@ -118,7 +117,7 @@ mod tests {
     fn plain_memory_adds_nothing_to_the_writers_arguments() {
         let plain = HostMemory::default();
         let ours = on_a_pc(&machine(), &plain, Abilities::default());
-        let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
+        let theirs = qemu::write(&machine()).unwrap();
         assert_eq!(ours.words, theirs.output);
         let backend = "memory-backend-ram,id=ram1,size=1024M".to_owned();
         assert!(ours.words.contains(&backend), "{:?}", ours.words);

@@ -11,9 +11,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use numalab_host::Root;
 use numalab_host::files::create_unique_directory;
 use numalab_host::proc::processes;
+use numalab_host::{Classed, Root};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,8 @@ pub enum RuntimeError {
         length: usize,
     },
 }
+
+impl Classed for RuntimeError {}
 
 impl Runtime {
     /// Opens the user's directory: `$XDG_RUNTIME_DIR/numalab`, else `/tmp/numalab-UID`. Removes the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_host::SourceLines;
+use numalab_host::{Classed, SourceLines};
 use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::Reports;
@@ -31,6 +31,8 @@ pub enum FollowedError {
     #[error(transparent)]
     Report(#[from] MemoryReportError),
 }
+
+impl Classed for FollowedError {}
 
 impl Followed {
     /// Joins the reports of a command's processes.

@@ -11,7 +11,7 @@ use numalab_record::study::{AcceleratorReason, KvmFault};
 
 use super::choose::{LOCKS_CODE, Qemu};
 use super::version::Version;
-use numalab_host::{CommandError, Interrupt, Ran, Root, run_command};
+use numalab_host::{Classed, CommandError, Interrupt, Ran, Root, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
 /// Limit of the probe: under KVM, a kernel without a root file system panics within a second or
@@ -69,6 +69,12 @@ pub enum AcceleratorError {
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
+}
+
+impl Classed for AcceleratorError {
+    fn remedy(&self) -> Option<String> {
+        matches!(self, Self::NoKvm(_)).then(|| "--accel tcg".to_owned())
+    }
 }
 
 /// The result of the probe, cached until the next boot: the failure of KVM, if any.

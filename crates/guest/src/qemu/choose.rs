@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_host::{CommandError, on_path, output_of, tool};
+use numalab_host::{Classed, CommandError, on_path, output_of, tool};
 
 use super::abilities::Abilities;
 use super::version::Version;
@@ -78,9 +78,8 @@ pub enum QemuError {
     Package(#[from] PackageError),
 }
 
-impl QemuError {
-    /// Returns the remedy for this machine.
-    pub fn remedy(&self) -> Option<String> {
+impl Classed for QemuError {
+    fn remedy(&self) -> Option<String> {
         match self {
             Self::Absent { architecture: Architecture::X86_64 } => {
                 Some("apt-get install qemu-system-x86".to_owned())

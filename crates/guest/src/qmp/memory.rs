@@ -2,8 +2,9 @@
 //! kernel's account of the pages behind it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::{fmt, io};
 
+use numalab_formats::size::format_rounded;
 use numalab_host::proc::{NumaMapping, address_range, numa_maps};
 use numalab_host::{Root, base_page_bytes};
 use numalab_topology::NodeId;
@@ -21,6 +22,24 @@ pub struct MemoryProof {
     pub bytes_by_node: BTreeMap<NodeId, u64>,
     /// Bytes in memory, by page size in bytes.
     pub bytes_by_page: BTreeMap<u64, u64>,
+}
+
+impl fmt::Display for MemoryProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let node =
+            |(node, bytes): (&NodeId, &u64)| format!("{} on node {node}", format_rounded(*bytes));
+        let present: Vec<String> = self.bytes_by_node.iter().map(node).collect();
+        let present = match present.is_empty() {
+            true => "nothing touched".to_owned(),
+            false => present.join(", "),
+        };
+        let sizes =
+            self.bytes_by_page.keys().map(|size| format!("{} pages", format_rounded(*size)));
+        let how: Vec<String> = self.policies.iter().cloned().chain(sizes).collect();
+        let RamBlock { name, size_bytes, .. } = &self.block;
+        let size = format_rounded(*size_bytes);
+        write!(f, "memory {name} of {size}: {present} ({})", how.join(", "))
+    }
 }
 
 /// Returns the placement of the guest memory of the QEMU with this process id, one entry per memory

@@ -1,7 +1,9 @@
 //! Pins a QEMU's threads to host cpus, and reads their affinity back.
 
+use std::fmt;
+
 use numalab_host::proc::{Stat, field, threads};
-use numalab_host::{Root, set_thread_affinity, thread_affinity};
+use numalab_host::{Classed, ErrorClass, Root, set_thread_affinity, thread_affinity};
 use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::client::{QmpClient, QmpError};
@@ -17,6 +19,22 @@ pub struct PinReport {
     pub vcpus: Vec<PinnedVcpu>,
     /// The other threads of QEMU: its main loop, I/O, workers.
     pub helpers: Vec<HelperThread>,
+}
+
+impl fmt::Display for PinReport {
+    /// Writes a line for each thread with its cpus.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for PinnedVcpu { vcpu, affinity, runs_on } in &self.vcpus {
+            let node = vcpu.node.map(|node| format!(" of node {node}")).unwrap_or_default();
+            let last = runs_on.map(|cpu| format!(", last on {cpu}")).unwrap_or_default();
+            let (index, thread) = (vcpu.index, vcpu.thread);
+            writeln!(f, "vcpu {index}{node}: thread {thread} on cpus {affinity}{last}")?;
+        }
+        for HelperThread { name, thread, affinity } in &self.helpers {
+            writeln!(f, "{name}: thread {thread} on cpus {affinity}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A virtual cpu with its affinity, read back.
@@ -72,6 +90,15 @@ pub enum PinError {
         /// The cpus read back.
         kept: CpuSet,
     },
+}
+
+impl Classed for PinError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Plan(_) => ErrorClass::BadInput,
+            _ => ErrorClass::Failed,
+        }
+    }
 }
 
 /// Pins the virtual cpus by the plan, and every other thread of that QEMU to `helpers` if given.

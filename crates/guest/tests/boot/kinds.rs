@@ -1,5 +1,6 @@
 //! Other kinds of guests: a user's shell, a kernel other than Linux, other host memory.
 
+use numalab_host::Classed;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;

@@ -1,5 +1,6 @@
 //! The shared environment of all boots.
 
+use numalab_host::Classed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,7 @@
 //! Boots Xen without NUMA: its domains run jobs together, and the placement of their memory is
 //! proven although the hypervisor does not know it. (The test of Xen with NUMA is in `crates/cli`.)
 
+use numalab_host::Classed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

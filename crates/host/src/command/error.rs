@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 
 /// A command that gave no usable output.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,8 @@ pub enum CommandError {
     },
 }
 
-impl CommandError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for CommandError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound { .. } => ErrorClass::Lacking,
             _ => ErrorClass::Failed,

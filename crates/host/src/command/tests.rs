@@ -1,5 +1,5 @@
 use super::*;
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 use crate::tests;
 
 fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {

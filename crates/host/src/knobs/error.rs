@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error_class::ErrorClass;
+use crate::error_class::{Classed, ErrorClass};
 
 /// Reason why a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -172,9 +172,8 @@ pub enum KnobError {
     },
 }
 
-impl KnobError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for KnobError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Unknown { .. } | Self::Refused { .. } | Self::WriteOnly { .. } => {
                 ErrorClass::BadInput

@@ -73,7 +73,6 @@ fn nodes_as_they_exhaust(orders: &[Vec<NodeIndex>], from: usize) -> Vec<NodeInde
         zone_limits: &[u64::MAX],
         cpus: &[NodeIndex(u16::try_from(from).unwrap())],
         fallback: &fallback,
-        distances: &[],
     };
     let mut metadata: Vec<Word> =
         (0..machine.metadata_words().unwrap()).map(|_| Word::new(0)).collect();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use numalab_host::{Interrupt, run_command, tool};
+use numalab_host::{Classed, ErrorClass, Interrupt, run_command, tool};
 
 /// Time limit for making an image.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -38,9 +38,16 @@ pub enum IsoError {
     },
 }
 
-impl IsoError {
-    /// Returns how to fix it on this machine.
-    pub fn remedy(&self) -> Option<String> {
+impl Classed for IsoError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Lacking { .. } => ErrorClass::Lacking,
+            Self::Words { .. } => ErrorClass::BadInput,
+            Self::Failed { .. } => ErrorClass::Failed,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
         matches!(self, Self::Lacking { .. }).then(|| format!("apt-get install {PACKAGES}"))
     }
 }

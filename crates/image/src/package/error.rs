@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use numalab_host::CommandError;
+use numalab_host::{Classed, CommandError};
 use tar::EntryType;
 
 use crate::cache::CacheError;
@@ -54,9 +54,8 @@ pub enum PackageError {
     },
 }
 
-impl PackageError {
-    /// Returns how to fix it, if this machine lacks something.
-    pub fn remedy(&self) -> Option<String> {
+impl Classed for PackageError {
+    fn remedy(&self) -> Option<String> {
         match self {
             Self::Tool(CommandError::NotFound { program }) => Some(format!(
                 "{program} is needed to download packages: use a Debian or Ubuntu system, or \

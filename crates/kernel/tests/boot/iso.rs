@@ -1,5 +1,6 @@
 //! An image that a PC boots by BIOS and by UEFI.
 
+use numalab_host::Classed;
 use std::path::Path;
 
 use numalab_image::own_kernel::iso;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use numalab_formats::{HostPlacement, emulation, qemu};
+use numalab_formats::{emulation, qemu};
 use numalab_kernel::results::{Reader, Results};
 use numalab_topology::{Machine, UniformMachine};
 
@@ -98,7 +98,7 @@ impl Boot {
 
 /// Returns QEMU's arguments for a machine; untouched memory is not reserved.
 pub fn arguments(machine: &Machine) -> Vec<String> {
-    let words = qemu::write(machine, &HostPlacement::default()).expect("QEMU can be it").output;
+    let words = qemu::write(machine).expect("QEMU can be it").output;
     let unreserved = |word: String| match word.starts_with("memory-backend-ram,") {
         true => format!("{word},reserve=off"),
         false => word,

@@ -1,5 +1,7 @@
 //! Reasons why a rank is unknown.
 
+use numalab_host::{Classed, ErrorClass};
+
 use super::MOST_RANKS;
 use super::launchers::{Launcher, SIZE};
 
@@ -94,4 +96,10 @@ pub enum IdentityError {
         /// The number of ranks that the process sees.
         size: usize,
     },
+}
+
+impl Classed for IdentityError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::BadInput
+    }
 }

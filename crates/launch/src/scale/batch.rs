@@ -1,29 +1,68 @@
 //! The batch script of a scaling run, and its submission.
 
+use std::path::{Path, absolute};
 use std::time::Duration;
 
-use numalab_host::{CommandError, Input, Interrupt, run_with_input, tool};
+use numalab_host::{Classed, CommandError, ErrorClass, Input, Interrupt, run_with_input, tool};
 use numalab_record::shell::command_line;
+
+use super::estimate::estimate;
+use super::launcher::Workload;
+use super::manifest::Manifest;
 
 /// The time limit of `sbatch`: a busy controller answers late, one that is down never.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A batch script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A batch script that runs a manifest in a job.
+#[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// The command that the job runs.
-    pub command: &'a [String],
-    /// The time limit of the job.
-    pub time: Duration,
+    pub manifest: &'a Manifest,
+    /// The path of numalab.
+    pub numalab: &'a str,
+    /// The architecture file, or the name of a bundled one.
+    pub arch: &'a Path,
+    /// The directory of an earlier run to continue.
+    pub resume: Option<&'a Path>,
+    /// The parent of the result directory.
+    pub results: &'a Path,
     /// The user's options, such as `--partition=standard`.
     pub options: &'a [String],
+}
+
+/// Reason why no job was submitted.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// SLURM is not installed.
+    #[error(
+        "`{program}` is not on this machine: apt-get install slurm-client, or run it without \
+         --submit"
+    )]
+    Absent { program: String },
+    /// SLURM's program failed.
+    #[error(transparent)]
+    Failed(CommandError),
+    /// SLURM rejected the script.
+    #[error("SLURM cannot run it: {said}")]
+    Refused {
+        /// Its message.
+        said: String,
+    },
+}
+
+impl Classed for BatchError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Absent { .. } | Self::Refused { .. } => ErrorClass::Lacking,
+            Self::Failed(_) => ErrorClass::Failed,
+        }
+    }
 }
 
 impl Batch<'_> {
     /// Returns its text. The job has a whole node: SLURM rejects a `map_cpu` binding to cpus
     /// outside the job.
     pub fn script(&self) -> String {
-        let minutes = self.time.as_secs().div_ceil(60).max(1);
+        let minutes = (self.time() * 2).as_secs().div_ceil(60).max(1);
         let mut text = format!(
             "#!/bin/bash\n#SBATCH --job-name=numalab-scale\n#SBATCH --nodes=1\n\
              #SBATCH --exclusive\n#SBATCH --time={minutes}\n"
@@ -31,40 +70,89 @@ impl Batch<'_> {
         for option in self.options {
             text.push_str(&format!("#SBATCH {option}\n"));
         }
-        text.push_str(&format!("exec {}\n", command_line(self.command)));
+        text.push_str(&format!("exec {}\n", command_line(&self.command())));
         text
     }
-}
 
-/// The result of submitting a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submission {
-    /// SLURM accepted it; the job id.
-    Accepted(String),
-    /// SLURM rejected it; its message.
-    Refused(String),
-}
-
-/// Submits a script, after `sbatch --test-only` has accepted it: a job that can never run would
-/// wait forever.
-///
-/// # Errors
-///
-/// [`CommandError`] if `sbatch` cannot be started or does not answer.
-pub fn submit(script: &str) -> Result<Submission, CommandError> {
-    let (fits, words) = sbatch("--test-only", script)?;
-    if !fits {
-        return Ok(Submission::Refused(words));
+    /// Describes the estimated time, and the script that would be submitted.
+    pub fn foreseen(&self) -> String {
+        let (steps, seconds) = (self.manifest.steps.len(), self.time().as_secs());
+        let time = match seconds {
+            ..180 => format!("{seconds} seconds"),
+            _ => format!("{} minutes", seconds.div_ceil(60)),
+        };
+        format!("\nAbout {time} for {steps} launches.\n\nBatch script:\n{}", self.script())
     }
-    let (accepted, words) = sbatch("--parsable", script)?;
-    Ok(if accepted { Submission::Accepted(words) } else { Submission::Refused(words) })
+
+    /// Submits the script, after `sbatch --test-only` has accepted it: a job that can never run
+    /// would wait forever. Returns the job's id.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`] if SLURM is missing, does not answer, or refuses the script.
+    pub fn submit(&self) -> Result<String, BatchError> {
+        let script = self.script();
+        sbatch("--test-only", &script)?;
+        sbatch("--parsable", &script)
+    }
+
+    fn time(&self) -> Duration {
+        estimate(&self.manifest.steps, &self.manifest.sizes_bytes)
+    }
+
+    /// Returns the command that the job runs.
+    fn command(&self) -> Vec<String> {
+        let manifest = self.manifest;
+        let mut command = vec![self.numalab.to_owned(), "scale".to_owned()];
+        let mut add = |option: &str, value: &str| command.push(format!("--{option}={value}"));
+        if let Some(directory) = self.resume {
+            add("resume", &whole(directory));
+            return command;
+        }
+        let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
+        match self.arch.exists() {
+            true => add("arch", &whole(self.arch)),
+            // A bundled architecture, found by its name.
+            false => add("arch", &self.arch.to_string_lossy()),
+        }
+        add(&manifest.mode.to_string(), &domains.join(","));
+        add("memory-sizes", &manifest.memory_sizes);
+        add("launcher", "srun");
+        match &manifest.workload {
+            Workload::Latency => {}
+            Workload::Bandwidth => add("workload", "bandwidth"),
+            Workload::Command(text) => add("workload", text),
+        }
+        if let Some(label) = &manifest.label {
+            add("label", label);
+        }
+        for option in &manifest.options {
+            add("rank-option", option);
+        }
+        add("output", &whole(self.results));
+        if manifest.with_smt {
+            command.push("--smt".to_owned());
+        }
+        command
+    }
 }
 
-fn sbatch(option: &str, script: &str) -> Result<(bool, String), CommandError> {
+fn whole(path: &Path) -> String {
+    absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
+}
+
+/// Runs sbatch, and returns its output.
+fn sbatch(option: &str, script: &str) -> Result<String, BatchError> {
     let command = tool("sbatch", [option]);
-    let ran = run_with_input(command, Input::Bytes(script.as_bytes()), LIMIT, &Interrupt::never())?;
-    let words = if ran.status.success() { &ran.stdout } else { &ran.stderr };
-    Ok((ran.status.success(), words.trim().to_owned()))
+    let ran = run_with_input(command, Input::Bytes(script.as_bytes()), LIMIT, &Interrupt::never());
+    let ran = ran.map_err(|error| match error {
+        CommandError::NotFound { program } => BatchError::Absent { program },
+        error => BatchError::Failed(error),
+    })?;
+    match ran.status.success() {
+        true => Ok(ran.stdout.trim().to_owned()),
+        false => Err(BatchError::Refused { said: ran.stderr.trim().to_owned() }),
+    }
 }
 
 #[cfg(test)]
@@ -72,15 +160,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_takes_a_whole_node_for_long_enough() {
-        let command = ["numalab".to_owned(), "scale".to_owned(), "--label=a b".to_owned()];
+    fn a_script_takes_a_whole_node_and_repeats_the_command_in_the_job() {
+        let manifest = Manifest {
+            label: Some("a b".to_owned()),
+            sizes_bytes: vec![8 << 20],
+            ..Manifest::read(
+                r#"{"schema":"numalab-scale/1","system":"S","partition":"P","mode":"sequential","domains":[0,1],
+                "memory_sizes":"8","launcher":"local","workload":"latency","label":null,"arch":"",
+                "steps":[]}"#,
+            )
+            .unwrap()
+        };
         let options = ["--partition=standard".to_owned()];
-        let batch = Batch { command: &command, time: Duration::from_secs(61), options: &options };
+        let batch = Batch {
+            manifest: &manifest,
+            numalab: "numalab",
+            arch: Path::new("lumi_partc"),
+            resume: None,
+            results: Path::new("/results"),
+            options: &options,
+        };
         assert_eq!(
             batch.script(),
             "#!/bin/bash\n#SBATCH --job-name=numalab-scale\n#SBATCH --nodes=1\n\
-             #SBATCH --exclusive\n#SBATCH --time=2\n#SBATCH --partition=standard\n\
-             exec numalab scale '--label=a b'\n"
+             #SBATCH --exclusive\n#SBATCH --time=1\n#SBATCH --partition=standard\n\
+             exec numalab scale --arch=lumi_partc --sequential=0,1 --memory-sizes=8 \
+             --launcher=srun '--label=a b' --output=/results\n"
         );
+        let resumed = Batch { resume: Some(Path::new("/results/job_1")), ..batch };
+        assert!(resumed.script().ends_with("exec numalab scale --resume=/results/job_1\n"));
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{create_unique_directory, write_atomically};
-use numalab_host::{DirectoryLock, DirectoryLockError, UtcTime};
+use numalab_host::{Classed, DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 
 use numalab_record::file;
 
@@ -40,6 +40,15 @@ pub enum DirectoryError {
         /// The system's error.
         error: io::Error,
     },
+}
+
+impl Classed for DirectoryError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Write { .. } | Self::InUse(_) => ErrorClass::Failed,
+            Self::Exists { .. } | Self::NoRun { .. } => ErrorClass::BadInput,
+        }
+    }
 }
 
 /// A result directory that only this process may write to.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use numalab_host::{Classed, ErrorClass};
 use serde::{Deserialize, Serialize};
 
 /// The launcher that starts the ranks.
@@ -74,6 +75,12 @@ pub enum LaunchError {
         /// The way to install it.
         remedy: &'static str,
     },
+}
+
+impl Classed for LaunchError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Lacking
+    }
 }
 
 impl LauncherChoice {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_formats::architecture;
-use numalab_host::ErrorClass;
 use numalab_host::bounded::read_file;
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingError, ScalingFile, read};
 
@@ -107,9 +107,8 @@ pub enum ResultsError {
     Table(#[from] ScalingError),
 }
 
-impl ResultsError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for ResultsError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable { .. } => ErrorClass::Failed,
             Self::Table(_) => ErrorClass::BadInput,

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use numalab_formats::ReadError;
-use numalab_host::{ErrorClass, Interrupt, terminate_with_parent, users_program};
+use numalab_host::{Classed, ErrorClass, Interrupt, terminate_with_parent, users_program};
 use numalab_record::shell::command_line;
 
 use super::banner::{RULE, closing, opening, step_heading};
@@ -41,9 +41,8 @@ pub enum RunError {
     Incomplete(String),
 }
 
-impl RunError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for RunError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Architecture(_) => ErrorClass::BadInput,
             _ => ErrorClass::Failed,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_measure::MeasureError;
 use numalab_topology::{CpuId, CpuSet};
 
@@ -109,9 +109,8 @@ impl From<numalab_host::Error> for SessionError {
     }
 }
 
-impl SessionError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for SessionError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Team(error) => error.class(),
             Self::Measure(error) => error.class(),
@@ -128,7 +127,9 @@ impl SessionError {
             | Self::Message(_) => ErrorClass::Failed,
         }
     }
+}
 
+impl SessionError {
     /// Returns true if another rank failed, which reports it itself.
     pub fn is_of_another_rank(&self) -> bool {
         matches!(self, Self::Other { .. } | Self::Team(TeamError::GaveUp))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_host::files::write_atomically;
-use numalab_host::open_locked;
+use numalab_host::{Classed, open_locked};
 use numalab_record::RankTable;
 
 use super::SessionError;

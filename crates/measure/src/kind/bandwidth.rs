@@ -24,6 +24,7 @@ use crate::scope::{MatrixShape, Scope, all_workers, matrix_workers};
 use crate::share::Share;
 use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
 use crate::survey::Survey;
+use crate::target::Target;
 use crate::team::{abort_on_error, give_and_join};
 
 /// The common properties of bandwidth cells.
@@ -54,6 +55,29 @@ pub fn bandwidth_cells(
         }))
     };
     kernels.iter().map(one).collect()
+}
+
+/// Returns every kernel on one cpu and on all; with several nodes, also the first one, or loads if
+/// there is a choice of all, from each node to each. No kernels mean all of them.
+pub fn bandwidth_plan(
+    target: &Target,
+    kernels: &[StreamKernel],
+    spec: &BandwidthSpec,
+) -> Vec<Cell> {
+    let Target { machine, scope, .. } = target;
+    let (between, kernels) = match kernels {
+        [] => (StreamKernel::Read, &StreamKernel::ALL[..]),
+        [first, ..] => (*first, kernels),
+    };
+    let all = all_workers(machine, scope);
+    let mut cells = bandwidth_cells(&all[..1], kernels, spec);
+    cells.extend(bandwidth_cells(&all, kernels, spec));
+    if scope.nodes.len() > 1 {
+        cells.extend(bandwidth_matrix(machine, scope, between, spec));
+    }
+    let mut seen = BTreeSet::new();
+    cells.retain(|cell| seen.insert(cell.id.clone()));
+    cells
 }
 
 /// Returns a cell for each pair of a node with cpus and a node with memory: all cores of the first

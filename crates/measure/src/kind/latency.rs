@@ -15,6 +15,8 @@ use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
 use crate::sampling::{Samples, WindowLength, sample_here};
+use crate::scope::{MatrixShape, matrix_workers};
+use crate::target::Target;
 use crate::team::{abort_on_error, join_all};
 
 pub(super) use survey::beyond_caches;
@@ -56,6 +58,36 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
         sizes.push(to);
     }
     sizes
+}
+
+/// Returns the nearest memory of the first cpu at these sizes.
+pub fn latency_curve(target: &Target, sizes: &[u64], pattern: AccessPattern) -> Vec<Cell> {
+    let first = target.scope.cpus.first().copied().unwrap_or_default();
+    let worker = target.nearest(first);
+    latency_cells(
+        &[worker],
+        sizes,
+        LatencySpec { pattern, pages: target.pages, team: Team::Serial },
+    )
+}
+
+/// Returns the chosen cpus and nodes at these sizes, one after the other.
+pub fn latency_matrix(
+    target: &Target,
+    shape: MatrixShape,
+    sizes: &[u64],
+    pattern: AccessPattern,
+) -> Vec<Cell> {
+    let workers = matrix_workers(&target.machine, &target.scope, shape);
+    latency_cells(&workers, sizes, LatencySpec { pattern, pages: target.pages, team: Team::Serial })
+}
+
+/// Returns all chosen cpus at once, each on its nearest memory, at these sizes.
+pub fn latency_at_once(target: &Target, sizes: &[u64], pattern: AccessPattern) -> Vec<Cell> {
+    let workers: Vec<WorkerPlan> =
+        target.scope.cpus.iter().map(|&cpu| target.nearest(cpu)).collect();
+    let team = Team::Concurrent;
+    latency_cells(&workers, sizes, LatencySpec { pattern, pages: target.pages, team })
 }
 
 /// Returns a cell for each worker and size. Cells that share a buffer (the same node) or run at

@@ -10,7 +10,7 @@ use numalab_record::{
     AccessPattern, Cell, Effort, Experiment, LoadedCell, Metric, Pages, Placement, StreamKernel,
     WorkerPlan,
 };
-use numalab_topology::{CpuId, Machine, NodeId};
+use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
 
 use super::{Measurement, ROUNDS, Together, cells_of, filling};
 use crate::buffer::{Buffer, MemorySource, check_memory, pinned};
@@ -23,6 +23,7 @@ use crate::scope::{Scope, all_workers};
 use crate::share::Share;
 use crate::stream::membench_kernel;
 use crate::survey::Survey;
+use crate::target::Target;
 use crate::team::{give_and_join, give_up_on_error};
 
 /// Pauses of a load worker per [`PACED_BYTES`], from full speed to nearly idle: where time is short,
@@ -34,6 +35,31 @@ const DELAYS: [u32; 9] = [0, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
 pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) -> Vec<WorkerPlan> {
     let others = all_workers(machine, scope).into_iter().filter(|worker| worker.cpu != cpu);
     others.map(|worker| WorkerPlan { node, ..worker }).collect()
+}
+
+/// Returns a curve for each kernel: a chase on the first cpu, from this node's memory or the nearest,
+/// under load by one cpu of every other core; nothing if there is no other.
+///
+/// # Errors
+/// [`MeasureError::Scope`] if there is no such node.
+pub fn loaded_curves(
+    target: &Target,
+    node: Option<NodeId>,
+    kernels: &[StreamKernel],
+    size_bytes: u64,
+) -> Result<Vec<Cell>, MeasureError> {
+    let Target { machine, scope, pages } = target;
+    let mut chaser = target.nearest(scope.cpus.first().copied().unwrap_or_default());
+    if let Some(node) = node {
+        Scope::new(machine, None, Some(&NodeSet::from_iter([node])))?;
+        chaser.node = node;
+    }
+    let load = load_workers(machine, scope, chaser.cpu, chaser.node);
+    let curve = |&kernel: &StreamKernel| {
+        let (load, pages) = (load.clone(), *pages);
+        loaded_cells(&LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages })
+    };
+    Ok(if load.is_empty() { Vec::new() } else { kernels.iter().flat_map(curve).collect() })
 }
 
 /// Returns the curves of a surface: `chaser` on the memory of every node in scope, loaded by cores

@@ -87,19 +87,6 @@ pub fn timestamp_is_invariant() -> bool {
     true
 }
 
-/// Returns the length of an SVE vector, or 0 if the crate is not built for SVE.
-pub fn sve_vector_bytes() -> usize {
-    #[cfg(target_feature = "sve")]
-    {
-        let bytes: usize;
-        // SAFETY: built for SVE, so the instruction exists; it writes one register.
-        unsafe { asm!("cntb {bytes}", bytes = out(reg) bytes, options(nostack, nomem)) };
-        bytes
-    }
-    #[cfg(not(target_feature = "sve"))]
-    0
-}
-
 /// Returns true if [`cpu_number`] is available: on Linux.
 pub fn has_cpu_number() -> bool {
     cfg!(target_os = "linux")

@@ -43,18 +43,6 @@ impl Kernel {
     pub const fn counted_bytes(self, array_bytes: u64) -> u64 {
         array_bytes * self.arrays() as u64
     }
-
-    /// Returns the bytes that move for `array_bytes` of each array in memory: a store through the
-    /// caches first reads its line (write-allocate), one that bypasses them does not. Cpus that
-    /// recognise whole-line stores may move fewer.
-    #[must_use]
-    pub const fn moved_bytes(self, array_bytes: u64) -> u64 {
-        let allocated = match self {
-            Kernel::Write | Kernel::Copy | Kernel::Triad => array_bytes,
-            Kernel::Read | Kernel::NtWrite | Kernel::NtCopy => 0,
-        };
-        self.counted_bytes(array_bytes) + allocated
-    }
 }
 
 impl fmt::Display for Kernel {

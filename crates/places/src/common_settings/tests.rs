@@ -87,7 +87,7 @@ fn an_imitated_machine_is_in_the_gallery_or_a_file() {
     let like = |name: &str| settings(json!({ "emulate-like": name })).like("guests");
     assert_eq!(like("xeon-8360y-2s").unwrap().unwrap().machine.nodes.len(), 2);
     let message = like("/no/such.toml").unwrap_err().to_string();
-    let start = "backend.guests.emulate-like: \"/no/such.toml\": expected No such file";
+    let start = "backend.guests.emulate-like: \"/no/such.toml\": expected a file, or one of epyc-";
     assert!(message.starts_with(start), "{message}");
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("machine.toml");

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::iter::repeat_n;
 
 use numalab_formats::memory_emulator::{EmulatedMachine, MemoryCosts, PagePlacement, Policy};
-use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ThreadPlacement};
 use numalab_record::study::Setting;
@@ -128,7 +127,7 @@ impl Imitated {
     pub(super) fn program(&self, of: &SampleRequest<'_>) -> Result<EmulatedProgram, BackendError> {
         let settings = &of.treatment.settings;
         let Placed { threads, policy, huge_always } = self.placed(settings)?;
-        let plugin = PLUGIN.find().map_err(|error| failed(&GuestError::from(error)))?;
+        let plugin = PLUGIN.find().map_err(|error| failed(&error))?;
         let command = of.workload.command.iter().map(|word| exec::filled(word, settings)).collect();
         let program = EmulatedProgram::new(plugin, self.model.clone(), threads, command);
         Ok(EmulatedProgram { policy, huge_always, ..program })

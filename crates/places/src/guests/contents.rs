@@ -1,6 +1,6 @@
 //! The contents of the guests' image that the workloads need.
 
-use numalab_image::Contents;
+use numalab_image::{Architecture, Contents};
 use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
 
@@ -8,9 +8,8 @@ use super::errors::bad;
 
 /// Returns this program as process 1, and every workload's package.
 pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
-    let program =
-        std::env::current_exe().map_err(|error| BackendError::failed("this program", error))?;
-    let mut contents = Contents::new(program);
+    let own = Contents::own(Architecture::of_host());
+    let mut contents = own.map_err(|error| BackendError::of("guests", &error))?;
     for workload in workloads {
         for tool in &workload.tools {
             match &tool.package {

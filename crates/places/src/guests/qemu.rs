@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Guest, GuestError, HostMemory, HostPages, Launch, Limits,
-    PinPlan, Pins, Qemu, QemuNeeds, Runtime, Task,
+    AcceleratorChoice, Boot, Guest, GuestError, HostMemory, HostPages, Limits, PinPlan, Pins,
+    Runtime, Task,
 };
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::{Root, read_machine};
-use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Contents, Image, KernelChoice};
 use numalab_record::study::{AcceleratorReason, Evidence};
 use numalab_study::BackendError;
 use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
@@ -39,25 +39,22 @@ pub(super) fn host() -> Result<Machine, BackendError> {
     Ok(reading.machine)
 }
 
-/// Returns QEMU, its accelerator and the guests' image, from the cache or newly fetched.
-pub(super) fn supplies(contents: &Contents) -> Result<(Qemu, Accelerator, Image), BackendError> {
-    let prepare = || -> Result<(Qemu, Accelerator, Image), GuestError> {
-        let cache = Cache::open()?;
-        let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
+/// Returns what every guest boots from, from the cache or newly fetched.
+pub(super) fn supplies(contents: &Contents) -> Result<(Boot, Image), BackendError> {
+    let prepare = || -> Result<(Boot, Image), GuestError> {
+        let (guest, choice) = (Guest::default(), KernelChoice::Distribution);
         let mut note = |_: &str| {};
-        let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
-        let image = Image::ensure(&cache, &kernel, contents, &mut note)?;
-        let accelerator =
-            Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, &cache)?;
-        Ok((qemu, accelerator, image))
+        let boot = Boot::find(&guest, AcceleratorChoice::Auto, &choice, &mut note)?;
+        let kernel = boot.kernel(&guest, &choice, &mut note)?;
+        let image = boot.image(&kernel, contents, &mut note)?;
+        Ok((boot, image))
     };
-    prepare().map_err(|error| lacking(&error, error.remedy()))
+    prepare().map_err(|error| lacking(&error))
 }
 
 /// The state shared by all guests of a boot.
 struct Shared {
-    qemu: Qemu,
-    accelerator: Accelerator,
+    boot: Boot,
     image: Image,
     runtime: Runtime,
     host: Machine,
@@ -80,19 +77,19 @@ impl BootContext<'_> {
             let disturbance = DisturbanceWatch::disturbance(before, watch.now());
             outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
         }
-        let Accelerator { kind, reason } = &shared.accelerator;
-        let hypervisor = format!("QEMU {}, {}", shared.qemu.version, kind.name());
+        let Boot { qemu, accelerator, .. } = &shared.boot;
+        let hypervisor = format!("QEMU {}, {}", qemu.version, accelerator.kind.name());
         outcome.facts = vec![Evidence::fact("hypervisor", hypervisor)];
-        if let AcceleratorReason::KvmFails(fault) = reason {
+        if let AcceleratorReason::KvmFails(fault) = &accelerator.reason {
             outcome.facts.push(Evidence::fact("kvm", fault.to_string()));
         }
         Ok(outcome)
     }
 
     fn shared(&self) -> Result<Shared, BackendError> {
-        let (qemu, accelerator, image) = supplies(&self.contents)?;
-        let runtime = Runtime::open().map_err(|error| BackendError::failed("guests", error))?;
-        Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
+        let (boot, image) = supplies(&self.contents)?;
+        let runtime = Runtime::open().map_err(|error| lacking(&error))?;
+        Ok(Shared { boot, image, runtime, host: self.layout.machine.clone() })
     }
 
     /// Runs one workload in all guests, each in a separate thread.
@@ -148,8 +145,7 @@ impl BootContext<'_> {
         limit: Duration,
     ) -> Result<Ran, GuestError> {
         let guest = self.guest(shared, placed, limit);
-        let (qemu, accelerator) = (shared.qemu.clone(), shared.accelerator.clone());
-        let launch = Launch::plan(guest, qemu, accelerator, shared.image.boot_files())?;
+        let launch = shared.boot.launch(guest, shared.image.boot_files())?;
         let mut ran = Ran::default();
         let mut sink = |_: Stream, bytes: &[u8]| ran.take(bytes);
         let wanted = || (self.ended)();

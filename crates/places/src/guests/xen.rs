@@ -43,9 +43,9 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
         });
     }
     if settings.emulates_memory() {
-        PLUGIN.find().map_err(|error| lacking(&error, Some(error.remedy())))?;
+        PLUGIN.find().map_err(|error| lacking(&error))?;
     }
-    let cache = Cache::open().map_err(|error| lacking(&error, None))?;
+    let cache = Cache::open().map_err(|error| lacking(&error))?;
     qemu(&cache, settings, 2).map(drop)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
 pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
     let cache = Cache::open().map_err(|error| BackendError::failed("cache", error))?;
     let files = XenFiles::ensure(&cache, contents, &mut |_| {});
-    let files = files.map_err(|error| lacking(&error, error.remedy()))?;
+    let files = files.map_err(|error| lacking(&error))?;
     Ok((cache, files))
 }
 
@@ -110,10 +110,11 @@ impl BootContext<'_> {
     }
 
     fn xen_error(&self, error: &XenError) -> BackendError {
+        let doing = format!("Xen, {}", self.treatment.name);
         match error {
             XenError::Guest(GuestError::Stopped) => BackendError::Interrupted,
-            XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
-            error => BackendError::failed(format!("Xen, {}", self.treatment.name), error),
+            XenError::Guest(guest) => BackendError::of(&doing, guest),
+            error => BackendError::failed(doing, error),
         }
     }
 
@@ -216,8 +217,8 @@ impl BootContext<'_> {
 
 /// Returns the size of the domains' image, whose parts are in the cache.
 pub(super) fn domain_bytes(contents: &Contents) -> Result<u64, BackendError> {
-    let cache = Cache::open().map_err(|error| lacking(&error, None))?;
-    XenFiles::domain_bytes_of(&cache, contents).map_err(|error| lacking(&error, error.remedy()))
+    let cache = Cache::open().map_err(|error| lacking(&error))?;
+    XenFiles::domain_bytes_of(&cache, contents).map_err(|error| lacking(&error))
 }
 
 /// Refuses domains with too little memory to unpack an image of this size.
@@ -342,7 +343,7 @@ fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, B
         true => EmulatorMode::Virtual.needs(Architecture::X86_64, cpus),
         false => QemuNeeds::default(),
     };
-    Qemu::find(cache, &needs).map_err(|error| lacking(&error, error.remedy()))
+    Qemu::find(cache, &needs).map_err(|error| lacking(&error))
 }
 
 #[cfg(test)]

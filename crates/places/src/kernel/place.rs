@@ -2,11 +2,11 @@
 
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
-    MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
+    Accelerator, AcceleratorChoice, Boot, EmulatorMode, Guest, GuestError, HostMemory,
+    MemoryEmulator, PinPlan, Pins,
 };
-use numalab_host::{Root, read_machine};
-use numalab_image::{Architecture, Cache, Kernel, KernelChoice};
+use numalab_host::{Classed, Root, read_machine};
+use numalab_image::{Architecture, Cache, KernelChoice};
 use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
 use numalab_study::BackendError;
 use numalab_topology::{Machine, NodeSet};
@@ -16,8 +16,7 @@ use crate::downloads::supplies;
 
 /// A place in which the kernel can boot.
 pub(super) struct Place {
-    pub qemu: Qemu,
-    pub accelerator: Accelerator,
+    pub boot: Boot,
     pub kind: Kind,
 }
 
@@ -71,43 +70,40 @@ impl Kind {
 /// Finds the requested place, or the best available one; KVM is tried with a kernel fetched for the
 /// purpose.
 pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
-    search(shape, machine, &|qemu, cache| {
-        let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ())?;
-        Ok(Accelerator::decide(AcceleratorChoice::Auto, qemu, &probe.file, cache)?)
+    search(shape, machine, &|| {
+        let (guest, kernel) = (Guest::default(), KernelChoice::Distribution);
+        Boot::find(&guest, AcceleratorChoice::Auto, &kernel, &mut |_| ())
     })
 }
 
 /// Predicts the place that will be found if KVM works, without trying it.
 pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
-    search(shape, machine, &|_, _| {
-        Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
-    })
+    search(shape, machine, &|| Boot::foreseen(&Guest::default(), AcceleratorChoice::Kvm))
 }
 
 /// Returns the files to download before KVM can be tried.
 pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
-    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+    let cache = Cache::open().map_err(|error| lacking(&error))?;
     let mut supplies = supplies(&cache, Architecture::X86_64)?;
     supplies.need_kernel(&KernelChoice::Distribution);
     Ok(supplies.missing())
 }
 
-/// Decides between KVM and TCG.
-type Decide<'a> = &'a dyn Fn(&Qemu, &Cache) -> Result<Accelerator, GuestError>;
+/// Finds the inputs of a guest on real nodes.
+type Find<'a> = &'a dyn Fn() -> Result<Boot, GuestError>;
 
-fn search(shape: &Shape, machine: &Machine, decide: Decide<'_>) -> Result<Place, BackendError> {
-    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+fn search(shape: &Shape, machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
     match shape.place {
-        Wanted::Real => real(machine, &cache, decide),
-        Wanted::Emulator => emulated(shape, machine, &cache),
-        Wanted::Plain => plain(&cache),
-        Wanted::Auto => real(machine, &cache, decide)
-            .or_else(|_| emulated(shape, machine, &cache))
-            .or_else(|_| plain(&cache)),
+        Wanted::Real => real(machine, find),
+        Wanted::Emulator => emulated(shape, machine),
+        Wanted::Plain => translated(&Guest::default(), Kind::Plain),
+        Wanted::Auto => real(machine, find)
+            .or_else(|_| emulated(shape, machine))
+            .or_else(|_| translated(&Guest::default(), Kind::Plain)),
     }
 }
 
-fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, BackendError> {
+fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
     let lacks = |what: &str, remedy: &str| BackendError::Lacking {
         what: what.to_owned(),
         remedy: remedy.to_owned(),
@@ -124,45 +120,36 @@ fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, B
     if Accelerator::without_device().is_some() {
         return Err(lacks(&KvmFault::NoDevice.to_string(), "load kvm_intel or kvm_amd"));
     }
-    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
-    let accelerator = decide(&qemu, cache).map_err(|error| lacking(&error))?;
-    if let AcceleratorReason::KvmFails(fault) = &accelerator.reason {
+    let boot = find().map_err(|error| lacking(&error))?;
+    if let AcceleratorReason::KvmFails(fault) = &boot.accelerator.reason {
         return Err(lacks(&fault.to_string(), "expected a machine with KVM"));
     }
     let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
-    Ok(Place { qemu, accelerator, kind: Kind::Real { host: Box::new(host), nodes } })
+    Ok(Place { boot, kind: Kind::Real { host: Box::new(host), nodes } })
 }
 
-fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
-    let plugin = PLUGIN.find().map_err(|error| lacking(&error.into()))?;
+fn emulated(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+    let plugin = PLUGIN.find().map_err(|error| lacking(&error))?;
     let (described, costs) = shape.described(machine)?;
-    let emulator =
-        Box::new(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described });
-    // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
-    let needs = match shape.file {
-        Some(_) => emulator.needs(Architecture::X86_64, machine.online_cpus().len()),
-        None => QemuNeeds {
-            plugins: true,
-            least_version: emulator.least_for_pages(),
-            ..QemuNeeds::default()
-        },
+    let emulator = MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described };
+    let guest = Guest {
+        machine: machine.clone(),
+        memory_emulator: Some(emulator.clone()),
+        own_kernel: shape.file.is_none(),
+        ..Guest::default()
     };
-    let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
-    let kind = Kind::Emulated { emulator, costs };
-    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
+    translated(&guest, Kind::Emulated { emulator: Box::new(emulator), costs })
 }
 
-fn plain(cache: &Cache) -> Result<Place, BackendError> {
-    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
-    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Plain })
+/// Returns a place under TCG for this guest.
+fn translated(guest: &Guest, kind: Kind) -> Result<Place, BackendError> {
+    let boot = Boot::foreseen(guest, AcceleratorChoice::Tcg);
+    Ok(Place { boot: boot.map_err(|error| lacking(&error))?, kind })
 }
 
 /// Converts a guest's error to a backend's.
-pub(super) fn lacking(error: &GuestError) -> BackendError {
-    match error.remedy() {
-        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => BackendError::failed("booting the kernel", error),
-    }
+pub(super) fn lacking(error: &dyn Classed) -> BackendError {
+    BackendError::of("booting the kernel", error)
 }
 
 /// Returns real memory and pins for a guest: each node on a separate host node, or all on the

@@ -6,7 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use numalab_host::{
-    CommandError, ErrorClass, Input, Interrupt, Ran, current_affinity, monotonic_raw_ns,
+    Classed, CommandError, ErrorClass, Input, Interrupt, Ran, current_affinity, monotonic_raw_ns,
     process_policy, run_with_input, set_process_policy, set_thread_affinity,
 };
 use numalab_launch::{identity, local};

@@ -1,4 +1,6 @@
-use numalab_record::profile::Hindrance;
+use std::os::unix::process::ExitStatusExt as _;
+
+use numalab_record::profile::{Ended, Hindrance};
 use numalab_record::{FirstTouches, ProgramThread, Region};
 
 use super::*;
@@ -70,7 +72,7 @@ fn an_emulated_run_is_a_profile_of_its_command_and_not_of_this_machine() {
     }];
     let run = EmulatedRun {
         command: vec!["/bin/prog".to_owned(), "x".to_owned()],
-        ended: Ended::Signalled(9),
+        status: ExitStatus::from_raw(9),
         watched_ns: 77,
         main: report(1),
         processes: vec![program(1, None), program(2, None)],

@@ -28,7 +28,7 @@ fn a_directory_of_another_kind_is_refused_and_an_empty_one_is_not() {
     assert!(check(Kind::Study, &[]).is_ok());
     assert!(check(Kind::Run, &[file::RUN]).is_ok());
     let error = check(Kind::Run, &[file::RUN, file::JOURNAL]).unwrap_err().to_string();
-    assert_eq!(error, "holds a study, expected a run; `numalab study report DIR` reads it");
+    assert_eq!(error, "holds a study, expected a run; `numalab report DIR` reads it");
     let error = check(Kind::Study, &[file::SCALE]).unwrap_err().to_string();
     assert_eq!(error, "holds a scaling run, expected a study; `numalab report DIR` reads it");
 }

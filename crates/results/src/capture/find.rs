@@ -10,10 +10,11 @@ mod transfers;
 
 pub use load::{CurveFamily, curve_families};
 
-use numalab_formats::machine_toml::{MachineFile, MemoryFigures};
+use numalab_formats::machine_toml::{LoadFigures, MachineFile, MemoryFigures};
+use numalab_formats::memory_emulator::Curve;
 use numalab_memory_model::machine::Family;
 use numalab_record::Document;
-use numalab_topology::{Machine, Node, NodeId};
+use numalab_topology::{Machine, Node, NodeId, NodeSet};
 use serde::Serialize;
 
 use crate::run::{Chase, NodeAccess, Summary};
@@ -26,6 +27,19 @@ pub struct Captured {
     pub chase: Option<Chase>,
     /// Figures that were derived, replaced or omitted.
     pub remarks: Vec<Remark>,
+}
+
+impl Captured {
+    /// Takes these load curves for the memory of every node.
+    pub fn take_curves(&mut self, curves: &[Curve]) {
+        let nodes = self.figures.machine.memory_nodes();
+        let load = |node| {
+            let nodes = NodeSet::from_iter([node]);
+            LoadFigures { nodes, from: None, peak_mb_s: None, curves: curves.to_vec() }
+        };
+        self.figures.memory.load = nodes.iter().map(load).collect();
+        self.remarks.retain(|remark| !matches!(remark, Remark::NoLoad { .. }));
+    }
 }
 
 /// A remark on a captured figure, or on a missing one.

@@ -6,7 +6,7 @@ mod over_time;
 mod parts;
 mod words;
 
-pub use words::hindrance_words;
+pub use words::{hindrance_words, remarks};
 
 use std::collections::BTreeSet;
 

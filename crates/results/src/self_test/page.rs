@@ -107,6 +107,22 @@ const fn name(check: Check) -> &'static str {
     }
 }
 
+/// Describes what a check does.
+pub const fn described(check: Check) -> &'static str {
+    match check {
+        Check::Pins => "a thread pinned to each CPU",
+        Check::Bound => "memory bound to each node",
+        Check::FirstTouch => "memory touched from each node",
+        Check::Proof => "memory of one node claimed to be on another",
+        Check::TransparentHugePages => "transparent huge pages on each node (thp_enabled)",
+        Check::ReservedHugePages => "reserved huge pages on each node (huge_2m_pages_nodeN)",
+        Check::Balancing => "memory that follows its thread (numa_balancing)",
+        Check::Matrix => "latency between nodes, against distance",
+        Check::Guest => "a guest with a node on each host node",
+        Check::Settings => "all settings restored",
+    }
+}
+
 fn found_words(checked: &Checked) -> String {
     match (&checked.found, &checked.reason) {
         (Some(found), _) => words(found),

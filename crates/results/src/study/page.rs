@@ -2,6 +2,7 @@
 
 mod cells;
 mod charts;
+mod command_times;
 mod findings;
 mod levels;
 mod method;
@@ -17,6 +18,7 @@ mod tiers;
 mod walks;
 pub(in crate::study) mod words;
 
+pub use command_times::command_times;
 pub use notices::{accelerator_reason, notice as notice_words};
 
 use numalab_page::number::{count, utc};

@@ -40,7 +40,7 @@ impl Report for PlannedStudy {
         .into_iter()
         .filter(|part| part.listing.as_ref().is_some_and(|lines| !lines.is_empty()));
         Page {
-            brand: format!("numalab study plan {}", self.name),
+            brand: format!("numalab study run {} --dry-run", self.name),
             title: self.question.clone(),
             meta: format!("On: {}", self.backend),
             lead: lead(self),

@@ -1,7 +1,7 @@
 //! The contract of every backend: its calls, their order, and its failures.
 
 use crate::study_place::StudyPlace;
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Notice, Observation, Treatment};
 use numalab_workload::Workload;
@@ -173,6 +173,14 @@ impl BackendError {
         Self::Failed { doing: doing.into(), reason: reason.to_string() }
     }
 
+    /// Returns the error for an action that failed in a library: a lack, if there is a remedy.
+    pub fn of(doing: &str, error: &dyn Classed) -> Self {
+        match error.remedy() {
+            Some(remedy) => Self::Lacking { what: error.to_string(), remedy },
+            None => Self::failed(doing, error),
+        }
+    }
+
     /// Returns the error for a workload's missing program, with the remedy.
     pub fn missing(workload: &Workload, program: &str) -> Self {
         let tool = workload.tools.iter().find(|tool| tool.program == program);
@@ -181,9 +189,10 @@ impl BackendError {
             remedy: tool.map_or_else(|| "expected a program".to_owned(), |tool| tool.remedy()),
         }
     }
+}
 
-    /// Returns the class of the error.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for BackendError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Lacking { .. } => ErrorClass::Lacking,
             Self::BadInput { .. } => ErrorClass::BadInput,

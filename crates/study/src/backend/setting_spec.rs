@@ -1,7 +1,7 @@
 //! The settings of a backend, defined once for the parser, the messages, `study settings` and
 //! `study new`.
 
-use numalab_record::study::Setting;
+use numalab_record::study::{BackendSettings, ListedSetting, Setting};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -70,6 +70,17 @@ const RENAMED: [(&str, &str); 4] = [
     ("latency", "emulate-latency"),
 ];
 
+impl SettingSpec {
+    fn listed(&self) -> ListedSetting {
+        ListedSetting {
+            name: self.name.to_owned(),
+            about: self.about.to_owned(),
+            expected: self.kind.expected(),
+            default: Some(self.default.to_owned()).filter(|default| !default.is_empty()),
+        }
+    }
+}
+
 impl SettingKind {
     /// Describes the accepted values.
     pub fn expected(&self) -> String {
@@ -112,6 +123,16 @@ impl SettingKind {
 }
 
 impl BackendKind {
+    /// Returns its settings as a list for readers.
+    pub fn listed(&self) -> BackendSettings {
+        BackendSettings {
+            backend: self.name.to_owned(),
+            about: self.about.to_owned(),
+            settings: self.settings.iter().map(SettingSpec::listed).collect(),
+            levels: self.levels.iter().map(SettingSpec::listed).collect(),
+        }
+    }
+
     /// A backend without settings, in real time, with places that all take the same time.
     pub const PLAIN: Self = Self {
         name: "",

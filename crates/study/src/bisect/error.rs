@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use numalab_host::{CommandError, ErrorClass};
+use numalab_host::{Classed, CommandError, ErrorClass};
 
 use crate::backend::BackendError;
 
@@ -87,9 +87,8 @@ pub enum BisectError {
     Io { path: PathBuf, source: io::Error },
 }
 
-impl BisectError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for BisectError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Git { source, .. } => match source {
                 CommandError::Failed { .. } => ErrorClass::BadInput,

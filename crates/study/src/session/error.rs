@@ -1,6 +1,6 @@
 //! Errors of sessions.
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 
 use crate::backend::{BackendError, PrepareError};
 use crate::journal::JournalError;
@@ -34,9 +34,8 @@ fn after(cause: Option<&SessionError>) -> String {
     cause.map_or_else(String::new, |cause| format!(" (after: {cause})"))
 }
 
-impl SessionError {
-    /// Returns the class of the error, which decides the exit code.
-    pub fn class(&self) -> ErrorClass {
+impl Classed for SessionError {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Backend(error) => error.class(),
             Self::Journal(error) => error.class(),

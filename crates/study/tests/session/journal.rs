@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_host::ErrorClass;
+use numalab_host::{Classed, ErrorClass};
 use numalab_record::study::{EndReason, Entry};
 use numalab_study::{Journal, JournalError, Started, is_study, read};
 

@@ -10,11 +10,10 @@ use numalab_topology::TableError;
 use crate::args::MachineArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
-use crate::source::describe;
 
 /// Writes the tables that describe a machine.
 pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result<(), Failure> {
-    let described = describe(args)?;
+    let described = args.request().describe()?;
     let tables = described.machine.to_tables().map_err(|error| match error {
         TableError::Refused(_) | TableError::NoMemory => Failure::new(Code::Failed, error),
         _ => Failure::bad_input(error),

@@ -6,7 +6,6 @@ use numalab_advise::{Remark, Watch};
 use numalab_host::note;
 use numalab_page::number::seconds_words;
 use numalab_record::study::Notice;
-use numalab_results::advice::page::what;
 use numalab_study::Observer;
 
 use crate::output;
@@ -48,16 +47,6 @@ impl Watch for Watcher {
             Remark::Trying { .. } | Remark::Following { .. } if output::quiet() => {}
             // Too short for anyone to wonder.
             Remark::Following { most, .. } if *most < WORTH_SAYING => {}
-            Remark::Following { least, most } => {
-                let [least, most] = [least, most].map(|time| seconds_words(time.as_secs_f64()));
-                note(format!("following it under emulation takes {least} to {most}"));
-            }
-            Remark::Trying { candidates, blocks, about } => {
-                let names: Vec<String> = candidates.iter().map(what).collect();
-                let about = about.map(|time| seconds_words(time.as_secs_f64()));
-                let about = about.map_or_else(String::new, |words| format!(", about {words}"));
-                note(format!("trying in {blocks} blocks{about}: {}", names.join(", ")));
-            }
             other => note(other),
         }
     }

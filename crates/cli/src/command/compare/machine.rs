@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use numalab_formats::gallery;
+use numalab_places::machine::{machine_file, run_document};
 use numalab_results::capture::capture;
 use numalab_results::machine::MachineComparison;
 
 use super::{Compared, refuse_metric, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::{input, source};
 
 /// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;
@@ -31,10 +31,10 @@ pub(super) fn compared(
     let margin_percent = args.margin.unwrap_or(MARGIN);
     tolerance(margin_percent)?;
     let baseline = file.display().to_string();
-    let expected = input::machine_file(&baseline)?;
+    let expected = machine_file(&baseline)?;
     let found = match is_machine(result) {
-        true => input::machine_file(&result.display().to_string())?,
-        false => capture(&source::run_document(result)?).figures,
+        true => machine_file(&result.display().to_string())?,
+        false => capture(&run_document(result)?).figures,
     };
     let compared = MachineComparison::of(&expected, &found, margin_percent);
     let worse = [compared.worse().next().is_some(), false];

@@ -1,9 +1,8 @@
 //! Measuring runs, one or several on each side.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use numalab_record::{Kind, file};
+use numalab_measure::runs_in;
 use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
@@ -35,17 +34,4 @@ pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
         }
     }
     Ok(runs)
-}
-
-/// Returns the runs inside a directory that is not a run, sorted by name: oldest first.
-fn runs_in(path: &Path) -> Vec<PathBuf> {
-    let is_result = |path: &Path| Kind::of_directory(|name| path.join(name).is_file()).is_some();
-    if is_result(path) {
-        return Vec::new();
-    }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut runs: Vec<PathBuf> =
-        entries.filter(|path| path.join(file::CELLS).is_file() && is_result(path)).collect();
-    runs.sort();
-    runs
 }

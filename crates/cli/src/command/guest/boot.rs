@@ -1,52 +1,47 @@
-//! Shared by `run` and `shell`: makes a guest ready to start from the arguments.
+//! Makes a guest ready to start from the arguments.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, AcceleratorKind, Guest, GuestError, HostMemory, HostPages,
-    Launch, Limits, Pins, Qemu, QemuHazard,
+    AcceleratorChoice, Boot, Guest, GuestError, HostMemory, HostPages, Launch, Limits, Pins,
+    QemuHazard,
 };
 use numalab_host::{Root, note, read_machine};
-use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
-use numalab_record::study::{AcceleratorReason, Notice};
+use numalab_image::{BootFiles, Contents, KernelChoice};
+use numalab_record::study::Notice;
 use numalab_results::study::page::{accelerator_reason, notice_words};
 use numalab_topology::Machine;
 
 use super::memory_emulator;
 use crate::args::{BootArgs, BootKernel, ContentArgs};
-use crate::command::own::own_program;
 use crate::failure::Failure;
-use crate::output;
-use crate::source::describe_guest;
+use crate::output::{self, hint};
 
 /// Tables that QEMU generates only for a machine with nodes; it always generates a MADT.
 const TABLES: [&str; 3] = ["SRAT.bin", "SLIT.bin", "HMAT.bin"];
 
-/// Returns a guest that is ready to start, with everything it boots in the cache.
+/// Returns a Linux guest that is ready to start, with everything it boots in the cache.
 pub(super) fn prepare(
     args: &BootArgs,
     command: &[String],
     timeout: Option<Duration>,
 ) -> Result<Launch, Failure> {
     let guest = guest(args, timeout)?;
-    let cache = Cache::open()?;
-    let qemu = find_qemu(&guest, &cache)?;
-    let program = command.first().map(String::as_str);
-    let (kernel, image) = files(&cache, &args.contents, program, &guest.machine)?;
-    let choice = args.accel;
-    let accelerator = match guest.known_accelerator(choice) {
-        Some(known) => known,
-        None => Accelerator::decide(choice, &qemu, &kernel.file, &cache)?,
-    };
-    if !output::quiet() {
-        say_accelerator(&accelerator);
+    let kernel = linux(&args.contents)?;
+    let own = Contents::own(args.contents.architecture)?;
+    let mut contents = contents(&args.contents, own, command)?;
+    if guest.machine.has_cxl() {
+        contents.need_cxl();
     }
-    let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
-    say_losses(&launch);
+    let mut note = |text: &str| hint(text);
+    let boot = Boot::find(&guest, args.accel, kernel, &mut note)?;
+    let kernel = boot.kernel(&guest, kernel, &mut note)?;
+    let image = boot.image(&kernel, &contents, &mut note)?;
+    let launch = planned(&boot, guest, image.boot_files())?;
     if let Some(QemuHazard { version, fixed_in }) = launch.hazard() {
         let (version, fixed_in) = (version.to_string(), fixed_in.to_string());
-        note(notice_words(&Notice::QemuCanHang { version, fixed_in }));
+        numalab_host::note(notice_words(&Notice::QemuCanHang { version, fixed_in }));
     }
     Ok(launch)
 }
@@ -59,83 +54,61 @@ pub(super) fn show(
     timeout: Option<Duration>,
 ) -> Result<(), Failure> {
     let guest = guest(args, timeout)?;
-    contents(&args.contents, PathBuf::new(), command.first().map(String::as_str))?;
-    let cache = Cache::open()?;
-    let qemu = find_qemu(&guest, &cache)?;
-    let kind = match (guest.known_accelerator(args.accel), args.accel) {
-        (Some(known), _) => known.kind,
-        (None, AcceleratorChoice::Kvm) => AcceleratorKind::Kvm,
-        (None, _) => {
-            note(format_args!(
-                "--accel auto: a real start first tries a guest under KVM, and uses KVM if that \
-                 works; shown is tcg, the fallback"
-            ));
-            AcceleratorKind::Tcg
-        }
-    };
-    let accelerator = Accelerator { kind, reason: AcceleratorReason::NotTried };
+    contents(&args.contents, Contents::default(), command)?;
     let kernel = match linux(&args.contents)? {
         KernelChoice::File(file) => file.clone(),
         KernelChoice::Distribution | KernelChoice::Backports => PathBuf::from("KERNEL"),
     };
+    if args.accel == AcceleratorChoice::Auto && guest.known_accelerator(args.accel).is_none() {
+        note(
+            "--accel auto: a real start first tries a guest under KVM, and uses KVM if that works; \
+             shown is tcg, the fallback",
+        );
+    }
     let files = BootFiles { kernel, initramfs: Some(PathBuf::from("INITRAMFS")) };
-    let launch = Launch::plan(guest, qemu, accelerator, &files)?;
-    say_losses(&launch);
+    let launch = Boot::foreseen(&guest, args.accel)?.launch(guest, &files)?;
+    launch.losses().iter().for_each(note);
     output::print(&output::shell_lines(&launch.command_line()))
 }
 
-/// Returns the kernel and the image for this machine, from the cache or newly built.
-pub(super) fn files(
-    cache: &Cache,
-    args: &ContentArgs,
-    program: Option<&str>,
-    machine: &Machine,
-) -> Result<(Kernel, Image), Failure> {
-    let mut note = |text: &str| {
-        if !output::quiet() {
+/// Plans the start of a guest that boots these files instead of Linux with our image.
+pub(super) fn bare(args: &BootArgs, guest: Guest, files: &BootFiles) -> Result<Launch, Failure> {
+    let boot = match args.dry_run {
+        true => Boot::foreseen(&guest, args.accel)?,
+        false => Boot::find(&guest, args.accel, &KernelChoice::Distribution, &mut |text| {
             note(text);
-        }
+        })?,
     };
-    let init = match args.architecture.own_program() {
-        Some(companion) => companion.find()?,
-        None => own_program()?,
-    };
-    let mut contents = contents(args, init, program)?;
-    if machine.has_cxl() {
-        contents.need_cxl();
-    }
-    contents.expect_own_processor(&contents.init)?;
-    let mut kernel =
-        |choice: &KernelChoice| Kernel::ensure_for(cache, choice, args.architecture, &mut note);
-    let kernel = match (linux(args)?, machine.tiers.len()) {
-        (choice, 0 | 1) => kernel(choice),
-        (choice, _) => numalab_image::with_tiers(choice, &mut kernel),
-    };
-    let kernel = kernel?;
-    let image = Image::ensure(cache, &kernel, &contents, &mut note)?;
-    Ok((kernel, image))
+    planned(&boot, guest, files)
 }
 
-/// Lists the contents of the guest's image, including `program`.
+/// Plans the start, and reports which accelerator is used and what QEMU cannot show.
+fn planned(boot: &Boot, guest: Guest, files: &BootFiles) -> Result<Launch, Failure> {
+    let accelerator = &boot.accelerator;
+    let reason = accelerator_reason(&accelerator.reason);
+    hint(format_args!("accelerator {}: {reason}", accelerator.kind.name()));
+    let launch = boot.launch(guest, files)?;
+    launch.losses().iter().for_each(note);
+    Ok(launch)
+}
+
+/// Adds to the contents of an image what the arguments and this command need.
 pub(super) fn contents(
     args: &ContentArgs,
-    init: PathBuf,
-    program: Option<&str>,
+    own: Contents,
+    command: &[String],
 ) -> Result<Contents, Failure> {
-    let mut contents = Contents {
-        modules: args.module.clone(),
-        architecture: args.architecture,
-        ..Contents::new(init)
-    };
+    let (modules, architecture) = (args.module.clone(), args.architecture);
+    let mut contents = Contents { modules, architecture, ..own };
     for program in &args.with {
         contents.add_program(program)?;
     }
-    program.map(|program| contents.need_program(program)).transpose()?;
+    command.first().map(|program| contents.need_program(program)).transpose()?;
     Ok(contents)
 }
 
 /// Returns the Linux kernel to boot.
-fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
+pub(super) fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
         BootKernel::Linux(choice) => Ok(choice),
         BootKernel::Numalab => Err(Failure::bad_input(
@@ -145,7 +118,7 @@ fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
 }
 
 pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
-    let described = describe_guest(&args.machine)?;
+    let described = args.machine.request().describe_guest()?;
     described.findings.iter().for_each(note);
     let memory = HostMemory {
         pages: args.pages,
@@ -165,44 +138,6 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     let guest = Guest { memory_emulator: emulator, architecture, ..guest };
     guest.expect_possible(args.accel == AcceleratorChoice::Kvm).map_err(GuestError::from)?;
     Ok(guest)
-}
-
-/// Finds a QEMU that can run this guest.
-pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
-    Ok(Qemu::find(cache, &guest.qemu_needs())?)
-}
-
-/// Chooses the accelerator of a guest that is not our Linux: KVM only if one really runs under it.
-/// For a command line that is only shown, nothing is tried.
-pub(super) fn bare_accelerator(
-    guest: &Guest,
-    args: &BootArgs,
-    qemu: &Qemu,
-    cache: &Cache,
-) -> Result<Accelerator, Failure> {
-    match args.accel {
-        AcceleratorChoice::Auto if guest.memory_emulator.is_some() => {
-            Ok(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
-        }
-        AcceleratorChoice::Kvm if args.dry_run => {
-            Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
-        }
-        accel if args.dry_run || accel == AcceleratorChoice::Tcg => Ok(Accelerator::tcg()),
-        accel => {
-            if let (AcceleratorChoice::Auto, Some(tcg)) = (accel, Accelerator::without_device()) {
-                return Ok(tcg);
-            }
-            let mut report = |text: &str| note(text);
-            let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report)?;
-            Ok(Accelerator::decide(accel, qemu, &probe.file, cache)?)
-        }
-    }
-}
-
-/// Reports which accelerator is used, and why.
-pub(super) fn say_accelerator(accelerator: &Accelerator) {
-    let reason = accelerator_reason(&accelerator.reason);
-    note(format_args!("accelerator {}: {reason}", accelerator.kind.name()));
 }
 
 /// Returns true if memory must not be reserved in advance, as the guest may have more than the
@@ -234,8 +169,4 @@ fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         "--tables {directory}: no SRAT.bin there, expected the files that `numalab machine acpi \
          build -o {directory}` writes"
     )))
-}
-
-pub(super) fn say_losses(launch: &Launch) {
-    launch.losses().iter().for_each(note);
 }

@@ -1,17 +1,14 @@
 //! `numalab guest image`.
 
-use std::path::PathBuf;
-
 use numalab_formats::size::format_rounded;
 use numalab_guest::Qemu;
 use numalab_host::note;
-use numalab_image::{Architecture, Cache, CacheEntry, EntryKind};
-use numalab_topology::Machine;
+use numalab_image::{Architecture, Cache, CacheEntry, Contents, EntryKind, Image, Kernel};
 
 use super::{boot, kernel};
 use crate::args::ImageArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, hint};
 
 /// Fills, empties or shows the cache.
 pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
@@ -35,7 +32,12 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {
-        let (kernel, image) = boot::files(&cache, &args.contents, None, &Machine::default())?;
+        let architecture = args.contents.architecture;
+        let contents = boot::contents(&args.contents, Contents::own(architecture)?, &[])?;
+        let mut note = |text: &str| hint(text);
+        let kernel = boot::linux(&args.contents)?;
+        let kernel = Kernel::ensure_for(&cache, kernel, architecture, &mut note)?;
+        let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
         let made = if image.cached { "was there" } else { "made" };
         let release = kernel.release;
         return output::print(&format!("image {}: {made}, for Linux {release}\n", image.hash));
@@ -60,7 +62,7 @@ fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
         text.push_str(&format!("would unpack the QEMU of Debian's backports into {root}\n"));
     }
     if args.build {
-        boot::contents(&args.contents, PathBuf::new(), None)?;
+        boot::contents(&args.contents, Contents::default(), &[])?;
         text.push_str(&format!("would build an image in {root}, unless it exists\n"));
     }
     Ok(text)

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_frames::Dump;
-use numalab_guest::{AcceleratorKind, BareOutcome, Launch, Qemu, QemuNeeds, Runtime};
+use numalab_guest::{BareOutcome, Launch, Runtime};
 use numalab_host::{Interrupt, UtcTime, note};
-use numalab_image::own_kernel::iso::{self, IsoError};
-use numalab_image::{BootFiles, Cache, own_kernel};
+use numalab_image::own_kernel::iso;
+use numalab_image::{BootFiles, own_kernel};
 use numalab_kernel::command::Command;
 use numalab_kernel::event::Event;
 use numalab_kernel::results::{Context, Results};
-use numalab_kernel::run::{self, RunError};
+use numalab_kernel::run;
 use numalab_measure::RunRecorder;
 use numalab_record::Document;
 use numalab_record::system::Described;
@@ -39,16 +39,16 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     let command = Command::parse(&line).map_err(Failure::bad_input)?;
     let launch = plan(args)?;
     if args.guest.dry_run {
-        output::print(&output::shell_lines(&launch.command_line()))?;
+        output::print(&output::shell_lines(&launch.bare_command_line()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let started_unix_ms = UtcTime::now().unix_ms;
-    let (outcome, results) = listen(args, &launch.launch)?;
+    let (outcome, results) = listen(args, &launch)?;
     let context = Context {
         label: args.label.clone(),
         command: std::env::args().collect(),
         started_unix_ms,
-        facts: launch.facts(),
+        facts: facts(&launch),
     };
     memory_emulator::keep_report(
         args.guest.memory_emulator.emulate_report.as_deref(),
@@ -75,79 +75,40 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A kernel that is ready to start.
-struct Planned {
-    launch: Launch,
-    qemu: Qemu,
-    is_emulated: bool,
-}
-
-impl Planned {
-    fn command_line(&self) -> Vec<String> {
-        self.launch.bare_command_line()
-    }
-
-    /// Returns true if all memory costs the same: under plain TCG, without emulated memory.
-    fn has_equal_costs(&self) -> bool {
-        self.launch.accelerator().kind == AcceleratorKind::Tcg && !self.is_emulated
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        let accelerator = self.launch.accelerator();
-        let facts = [
-            ("accelerator", accelerator.kind.name().to_owned()),
-            ("accelerator_reason", accelerator_reason(&accelerator.reason)),
-            ("qemu", self.qemu.version.to_string()),
-            ("hostname", "numalab-kernel guest".to_owned()),
-        ];
-        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-}
-
-fn plan(args: &RunArgs) -> Result<Planned, Failure> {
+fn plan(args: &RunArgs) -> Result<Launch, Failure> {
     if !args.collect.is_empty() || !args.guest.contents.with.is_empty() {
         let message = "--collect, --with: numalab's kernel has no files, expected a Linux guest";
         return Err(Failure::bad_input(message));
     }
-    let kernel = kernel_file()?;
+    let files = BootFiles { kernel: own_kernel::OWN_KERNEL.find()?, initramfs: None };
     let mut guest = boot::guest(&args.guest, args.timeout)?;
     guest.kernel_arguments.extend(args.command.iter().cloned());
-    let cache = Cache::open()?;
-    // Unlike Linux, it runs in virtual time with several cpus on every QEMU that has plugins.
-    let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
-    let qemu = Qemu::find(&cache, &needs)?;
-    let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
-    if !output::quiet() {
-        boot::say_accelerator(&accelerator);
-    }
-    let files = BootFiles { kernel, initramfs: None };
-    let is_emulated = guest.memory_emulator.is_some();
-    let launch = Launch::plan(guest, qemu.clone(), accelerator, &files)?;
-    boot::say_losses(&launch);
-    Ok(Planned { launch, qemu, is_emulated })
+    guest.own_kernel = true;
+    boot::bare(&args.guest, guest, &files)
 }
 
-fn kernel_file() -> Result<PathBuf, Failure> {
-    let lacking = |error: numalab_image::CompanionError| {
-        Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
-    };
-    own_kernel::OWN_KERNEL.find().map_err(lacking)
+/// Returns the facts about a run that the kernel itself does not know.
+fn facts(launch: &Launch) -> BTreeMap<String, String> {
+    let accelerator = launch.accelerator();
+    let facts = [
+        ("accelerator", accelerator.kind.name().to_owned()),
+        ("accelerator_reason", accelerator_reason(&accelerator.reason)),
+        ("qemu", launch.qemu().version.to_string()),
+        ("hostname", "numalab-kernel guest".to_owned()),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Writes an image that boots the kernel with these words.
 pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Result<(), Failure> {
     let line = words.join(" ");
     Command::parse(&line).map_err(Failure::bad_input)?;
-    let kernel = kernel_file()?;
+    let kernel = own_kernel::OWN_KERNEL.find()?;
     let shown = file.display();
     if dry_run {
         return output::print(&format!("would write {shown} with {}\n", kernel.display()));
     }
-    iso::write(&kernel, &line, file).map_err(|error| match (&error, error.remedy()) {
-        (_, Some(remedy)) => Failure::new(Code::Lacking, format!("{error}; {remedy}")),
-        (IsoError::Words { .. }, None) => Failure::bad_input(error),
-        _ => Failure::new(Code::Failed, error),
-    })?;
+    iso::write(&kernel, &line, file)?;
     output::print(&format!("{shown}\n"))
 }
 
@@ -164,11 +125,7 @@ fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Fai
     };
     let ran = run::run(launch, &runtime, &mut told, &|| interrupt.requested());
     printed?;
-    ran.map_err(|error| match error {
-        RunError::Refused { .. } => Failure::bad_input(error),
-        RunError::Guest(error) => error.into(),
-        RunError::Results(_) | RunError::Cut => Failure::new(Code::Failed, error),
-    })
+    Ok(ran?)
 }
 
 /// Prints the closing remarks of a run.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use numalab_guest::MemoryEmulator;
 use numalab_image::Architecture;
+use numalab_places::machine::Described;
 
 use crate::args::MemoryEmulatorArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
-use crate::source::Described;
 
 /// Time limit of a guest's boot while instructions and accesses are counted, on a loaded host.
 pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use numalab_guest::qmp::{PinError, apply, vcpus};
-use numalab_guest::{GuestError, PinPlan, QmpClient};
+use numalab_guest::{PinPlan, QmpClient};
 use numalab_topology::Machine;
 
-use super::{boot, report};
+use super::boot;
 use crate::args::PinArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -18,19 +18,17 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn run(args: &PinArgs) -> Result<(), Failure> {
     let plan = plan(args);
     let host = boot::host()?;
-    let failed = |error: PinError| Failure::from(GuestError::from(error));
     let connected = QmpClient::connect(&args.qmp, ANSWER_LIMIT);
-    let mut qemu = connected.map_err(|error| failed(error.into()))?;
+    let mut qemu = connected.map_err(PinError::from)?;
     if args.dry_run {
-        let text = foreseen(&mut qemu, &plan, &host).map_err(failed)?;
-        return output::print(&text);
+        return output::print(&foreseen(&mut qemu, &plan, &host)?);
     }
-    let pinned = apply(&mut qemu, &plan, args.helpers.as_ref(), &host).map_err(failed)?;
-    output::print(&report::pin_lines(&pinned))
+    let pinned = apply(&mut qemu, &plan, args.helpers.as_ref(), &host)?;
+    output::print(&pinned.to_string())
 }
 
 fn plan(args: &PinArgs) -> PinPlan {
-    match args.node_cpus.clone().or_else(|| args.map.clone()) {
+    match args.map.clone() {
         Some(PinPlan::NodeLists { lists, .. }) => PinPlan::NodeLists { vcpus: args.vcpus, lists },
         Some(plan) => plan,
         None => PinPlan::Automatic,

@@ -1,19 +1,18 @@
 //! `numalab guest run --raw`: any kernel, firmware or disk.
 
-use std::cell::Cell;
 use std::process::ExitCode;
 
-use numalab_guest::{Disk, Launch, Patterns, RawEnd, RawOutcome, RawTask, Runtime};
-use numalab_guest_agent::Stream;
-use numalab_host::{Interrupt, note, print_error};
-use numalab_image::{BootFiles, Cache, DiskFormat, KernelChoice, Medium, MediumError};
+use numalab_guest::{Disk, Launch, Patterns, RawEnd, RawOutcome, RawTask};
+use numalab_host::{note, print_error};
+use numalab_image::{BootFiles, DiskFormat, KernelChoice, Medium, MediumError};
 use numalab_record::MemoryReport;
 use numalab_results::Report as _;
 
-use super::{boot, memory_emulator, report};
+use super::report::{Relay, say_placement};
+use super::{boot, memory_emulator};
 use crate::args::{BootKernel, RunArgs};
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, hint};
 
 /// Boots the file and passes its console on; the exit code reports how it ended.
 pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -24,39 +23,17 @@ pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     let patterns = Patterns { expect: args.raw.expect.clone(), fail: args.raw.fail.clone() };
     let task = RawTask { medium, patterns };
-    let heard = listen(&launch, &task).map_err(Failure::of_wrapper)?;
-    conclude(args, &heard.outcome).map_err(Failure::of_wrapper)?;
+    let relay = Relay::new().map_err(Failure::of_wrapper)?;
+    let outcome = relay.follow(|runtime, sink, asked| launch.run_raw(runtime, &task, sink, asked));
+    let outcome = outcome.map_err(|error| Failure::from(error).of_wrapper())?;
+    conclude(args, &outcome).map_err(Failure::of_wrapper)?;
     // A closed pipe means that the reader has what it wanted.
-    if heard.unread {
+    if relay.is_unread() {
         return Ok(ExitCode::SUCCESS);
     }
-    let code = exit_code(&heard, &task.patterns)?;
-    if !output::quiet() {
-        note(format_args!("{}, after {:.1?}", heard.outcome.end, heard.outcome.time));
-    }
+    let code = exit_code(&outcome.end, &relay, &task.patterns)?;
+    hint(format_args!("{}, after {:.1?}", outcome.end, outcome.time));
     Ok(code)
-}
-
-/// The outcome of a guest, and of passing its output on.
-struct Heard {
-    outcome: RawOutcome,
-    is_silent: bool,
-    unread: bool,
-}
-
-fn listen(launch: &Launch, task: &RawTask) -> Result<Heard, Failure> {
-    let runtime = Runtime::open()?;
-    let interrupt = Interrupt::install()?;
-    let (unread, is_silent) = (Cell::new(false), Cell::new(true));
-    let mut sink = |stream: Stream, bytes: &[u8]| {
-        is_silent.set(false);
-        if report::pass_on(stream, bytes).is_err() {
-            unread.set(true);
-        }
-    };
-    let asked = || interrupt.requested() || unread.get();
-    let outcome = launch.run_raw(&runtime, task, &mut sink, &asked)?;
-    Ok(Heard { outcome, is_silent: is_silent.get(), unread: unread.get() })
 }
 
 fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
@@ -78,16 +55,9 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
         let format = DiskFormat::of(file).map_err(medium_failure)?;
         guest.disks.push(Disk { file: file.clone(), format });
     }
-    let cache = Cache::open()?;
-    let qemu = boot::find_qemu(&guest, &cache)?;
-    let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
-    if !output::quiet() {
-        note(format_args!("{} boots as {}", file.display(), medium.name()));
-        boot::say_accelerator(&accelerator);
-    }
+    hint(format_args!("{} boots as {}", file.display(), medium.name()));
     let files = BootFiles { kernel: file.clone(), initramfs: args.raw.initrd.clone() };
-    let launch = Launch::plan(guest, qemu, accelerator, &files)?;
-    boot::say_losses(&launch);
+    let launch = boot::bare(&args.guest, guest, &files)?;
     Ok((launch, medium))
 }
 
@@ -113,7 +83,7 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
         let is_placed = args.guest.pin.is_some() || args.guest.host_nodes.is_some();
         match &outcome.memory {
             memory @ Some(_) if is_placed => {
-                report::say_placement(outcome.pins.as_ref(), memory.as_deref());
+                say_placement(outcome.pins.as_ref(), memory.as_deref());
             }
             None if is_placed => {
                 note("the location of the memory is unknown: QEMU ended with the guest");
@@ -131,9 +101,8 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
 }
 
 /// Returns the exit code: patterns decide if given, otherwise the guest's exit port or power-off.
-fn exit_code(heard: &Heard, patterns: &Patterns) -> Result<ExitCode, Failure> {
-    let end = &heard.outcome.end;
-    let silence = if heard.is_silent { "; its first serial port printed nothing" } else { "" };
+fn exit_code(end: &RawEnd, relay: &Relay, patterns: &Patterns) -> Result<ExitCode, Failure> {
+    let silence = if relay.is_silent() { "; its first serial port printed nothing" } else { "" };
     match end {
         RawEnd::Expected { .. } => Ok(ExitCode::SUCCESS),
         RawEnd::Failed { .. } => Err(Failure::new(Code::Worse, end)),

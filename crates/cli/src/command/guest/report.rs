@@ -1,21 +1,59 @@
 //! Messages while a guest runs and when it has ended, also about pinned threads.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use numalab_formats::size::format_rounded;
 use numalab_guest::qmp::MemoryProof;
-use numalab_guest::{Outcome, PinReport};
+use numalab_guest::{Asked, GuestError, Outcome, PinReport, Runtime, Sink};
 use numalab_guest_agent::Stream;
-use numalab_host::{note, print_error};
+use numalab_host::{Interrupt, note, print_error};
 
 use super::memory_emulator;
 use crate::args::BootArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints output as it arrives.
-pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+/// Passes a guest's output on as it arrives, and ends the guest when its reader is gone or a signal
+/// arrives.
+pub(super) struct Relay {
+    interrupt: Interrupt,
+    unread: Cell<bool>,
+    silent: Cell<bool>,
+}
+
+impl Relay {
+    pub fn new() -> Result<Self, Failure> {
+        let (unread, silent) = (Cell::new(false), Cell::new(true));
+        Ok(Self { interrupt: Interrupt::install()?, unread, silent })
+    }
+
+    /// Runs a guest to its end.
+    pub fn follow<T>(
+        &self,
+        run: impl FnOnce(&Runtime, &mut dyn Sink, Asked<'_>) -> Result<T, GuestError>,
+    ) -> Result<T, GuestError> {
+        let mut sink = |stream: Stream, bytes: &[u8]| {
+            self.silent.set(false);
+            if pass_on(stream, bytes).is_err() {
+                self.unread.set(true);
+            }
+        };
+        run(&Runtime::open()?, &mut sink, &|| self.interrupt.requested() || self.is_unread())
+    }
+
+    /// Returns true if the reader has closed the pipe.
+    pub fn is_unread(&self) -> bool {
+        self.unread.get()
+    }
+
+    /// Returns true if nothing was printed.
+    pub fn is_silent(&self) -> bool {
+        self.silent.get()
+    }
+}
+
+fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match stream {
         Stream::Out => {
             let mut out = io::stdout().lock();
@@ -41,46 +79,9 @@ pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, F
 /// Reports where the guest's threads and memory were.
 pub(super) fn say_placement(pins: Option<&PinReport>, memory: Option<&[MemoryProof]>) {
     if let Some(pins) = pins {
-        print_error(pin_lines(pins));
+        print_error(pins);
     }
     for proof in memory.into_iter().flatten() {
-        print_error(format_args!("{}\n", memory_line(proof)));
+        print_error(format_args!("{proof}\n"));
     }
-}
-
-/// Lists each thread with its cpus, as read back.
-pub(super) fn pin_lines(report: &PinReport) -> String {
-    let mut text = String::new();
-    for pinned in &report.vcpus {
-        let node = pinned.vcpu.node.map(|node| format!(" of node {node}")).unwrap_or_default();
-        let last = pinned.runs_on.map(|cpu| format!(", last on {cpu}")).unwrap_or_default();
-        let (index, thread) = (pinned.vcpu.index, pinned.vcpu.thread);
-        text.push_str(&format!(
-            "vcpu {index}{node}: thread {thread} on cpus {}{last}\n",
-            pinned.affinity
-        ));
-    }
-    for helper in &report.helpers {
-        text.push_str(&format!(
-            "{}: thread {} on cpus {}\n",
-            helper.name, helper.thread, helper.affinity
-        ));
-    }
-    text
-}
-
-fn memory_line(proof: &MemoryProof) -> String {
-    let by_node = proof.bytes_by_node.iter();
-    let present: Vec<String> =
-        by_node.map(|(node, bytes)| format!("{} on node {node}", format_rounded(*bytes))).collect();
-    let present =
-        if present.is_empty() { "nothing touched".to_owned() } else { present.join(", ") };
-    let sizes = proof.bytes_by_page.keys().map(|size| format!("{} pages", format_rounded(*size)));
-    let how: Vec<String> = proof.policies.iter().cloned().chain(sizes).collect();
-    format!(
-        "memory {} of {}: {present} ({})",
-        proof.block.name,
-        format_rounded(proof.block.size_bytes),
-        how.join(", ")
-    )
 }

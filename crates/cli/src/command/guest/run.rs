@@ -1,14 +1,13 @@
 //! `numalab guest run`.
 
-use std::cell::Cell;
 use std::process::ExitCode;
 
-use numalab_guest::{GuestError, Runtime, Task};
-use numalab_guest_agent::{Job, Stream};
-use numalab_host::Interrupt;
+use numalab_guest::{GuestError, Task};
+use numalab_guest_agent::Job;
 use numalab_image::Architecture;
 
-use super::{boot, kernel, raw, report};
+use super::report::{self, Relay};
+use super::{boot, kernel, raw};
 use crate::args::{BootKernel, RunArgs};
 use crate::failure::Failure;
 
@@ -44,21 +43,13 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input(message));
     }
     let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;
-    let runtime = Runtime::open()?;
-    let interrupt = Interrupt::install()?;
     let mut job = Job::new(args.command.iter().cloned());
     job.collect = args.collect.clone();
     let task = Task { job, results: args.output.clone(), ..Task::default() };
-    let unread = Cell::new(false);
-    let mut sink = |stream: Stream, bytes: &[u8]| {
-        if report::pass_on(stream, bytes).is_err() {
-            unread.set(true);
-        }
-    };
-    let asked = || interrupt.requested() || unread.get();
-    match launch.run(&runtime, &task, &mut sink, &asked) {
+    let relay = Relay::new()?;
+    match relay.follow(|runtime, sink, asked| launch.run(runtime, &task, sink, asked)) {
         // A closed pipe means that the reader has what it wanted.
-        Err(GuestError::Stopped) if unread.get() => Ok(ExitCode::SUCCESS),
+        Err(GuestError::Stopped) if relay.is_unread() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
     }
 }

@@ -1,12 +1,10 @@
 //! `numalab knobs run`.
 
 use std::env;
-use std::process::{Child, ExitCode, ExitStatus};
-use std::thread;
-use std::time::Duration;
+use std::process::{Child, ExitCode};
 
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
-use numalab_host::{Interrupt, Root, note, users_program};
+use numalab_host::{Interrupt, Root, note, users_program, wait_passing_signals};
 use numalab_record::shell::command_line;
 use numalab_results::system::no_effect;
 
@@ -15,10 +13,6 @@ use crate::args::KnobRunArgs;
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
-
-/// Steps for which a command may go on after it was asked to end; then it is killed.
-const GRACE_STEPS: u32 = 100;
-const STEP: Duration = Duration::from_millis(50);
 
 /// Sets the knobs, runs the command, and restores the knobs.
 pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
@@ -46,10 +40,10 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let ended = start(&args.command).and_then(|child| wait(child, &interrupt));
+    let ended = start(&args.command).map(|child| wait_passing_signals(child, &interrupt));
     tuning.restore()?;
-    let status = ended?;
-    Ok(wrapper::exit_code(status))
+    let failed = |error| Failure::new(Code::Failed, format!("waiting for the command: {error}"));
+    Ok(wrapper::exit_code(ended?.map_err(failed)?))
 }
 
 /// Adds the command with the needed permission to an error about a missing one.
@@ -82,24 +76,4 @@ fn start(command: &[String]) -> Result<Child, Failure> {
     })?;
     let started = users_program(program, arguments).spawn();
     started.map_err(|error| Failure::not_started(program, &error))
-}
-
-/// Waits for the command; a signal to numalab is passed on to it.
-fn wait(mut child: Child, interrupt: &Interrupt) -> Result<ExitStatus, Failure> {
-    let failed = |error| Failure::new(Code::Failed, format!("waiting for the command: {error}"));
-    let mut steps_since_told = 0;
-    loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(status);
-        }
-        if interrupt.requested() {
-            match steps_since_told {
-                0 => numalab_host::end_gently(&child),
-                GRACE_STEPS => child.kill().map_err(failed)?,
-                _ => {}
-            }
-            steps_since_told += 1;
-        }
-        thread::sleep(STEP);
-    }
 }

@@ -1,22 +1,18 @@
 //! `numalab machine capture`.
 
-use std::path::Path;
-
-use numalab_formats::machine_toml::{self, LoadFigures};
-use numalab_formats::mess;
-use numalab_host::files::write_atomically;
-use numalab_host::{UtcTime, note};
-use numalab_measure::MeasurePlan;
+use numalab_formats::machine_toml;
+use numalab_host::note;
 use numalab_measure::kind::loaded::loaded_surface;
+use numalab_measure::{MeasurePlan, Target, usual_budget};
+use numalab_places::machine::{mess_curves, run_document};
 use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
-use numalab_results::capture::page::sentences;
-use numalab_results::capture::{Captured, Remark, capture};
-use numalab_topology::NodeSet;
+use numalab_results::capture::capture;
+use numalab_results::capture::page::{head, sentences};
 
 use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
-use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
-use crate::failure::{Code, Failure};
-use crate::{input, output, source};
+use crate::command::measuring::{print_plan, run_plan, survey, write_reports};
+use crate::failure::Failure;
+use crate::output;
 
 /// Kernels that load memory in a quick capture: loads alone, and stores alone.
 const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
@@ -31,33 +27,31 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
         )));
     }
     let document = match &args.from {
-        Some(place) => source::run_document(place)?,
+        Some(place) => run_document(place)?,
         None => match measure(args)? {
             Some(document) => document,
             None => return Ok(()),
         },
     };
     let mut captured = capture(&document);
-    if let Some(curves) = &args.mess {
-        take_curves(&mut captured, curves)?;
+    if let Some(place) = &args.mess {
+        captured.take_curves(&mess_curves(place)?);
     }
     let remarks = sentences(&captured);
     if !output::quiet() {
         remarks.iter().for_each(note);
     }
-    let head = head(&document, &remarks);
+    let head = head(&document.run, &remarks, VERSION);
     let file = machine_toml::write_file(&captured.figures);
     let file = file.map_err(|error| Failure::bad_input(error.to_string()))?;
     let text = format!("{head}\n{file}");
     let Some(path) = &args.output else { return output::print(&text) };
-    write_atomically(path, &text).map_err(|error| {
-        Failure::new(Code::Failed, format!("{}: could not write it: {error}", path.display()))
-    })
+    output::save(path, &text)
 }
 
 /// Measures everything that a machine file has; with `--dry-run`, only shows the plan.
 fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
-    let target = Target::survey(&args.selection)?;
+    let target = survey(&args.selection)?;
     let Target { machine, scope, pages } = &target;
     let (effort, kernels) = match args.quick {
         true => (Effort::Quick, &QUICK[..]),
@@ -92,58 +86,4 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
         write_reports(&document, &directory)?;
     }
     Ok(Some(document))
-}
-
-/// Takes the load curves of every node's memory from Mess.
-fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
-    let failed = |file: &Path, error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("{}: {error}", file.display()))
-    };
-    let mut curves = Vec::new();
-    if place.is_dir() {
-        let entries = std::fs::read_dir(place).map_err(|error| failed(place, &error))?;
-        for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let percent = name.strip_prefix("bwlat_").and_then(|name| name.strip_suffix(".txt"));
-            let Some(percent) = percent.and_then(|percent| percent.parse::<u8>().ok()) else {
-                continue;
-            };
-            let read = mess::read_simulator(f64::from(percent), &input::text(&file)?);
-            curves.push(read.map_err(|error| failed(&file, &error))?);
-        }
-        curves.sort_by(|a, b| a.writes_percent.total_cmp(&b.writes_percent));
-    } else {
-        let read = mess::read(&input::text(place)?);
-        curves = read.map_err(|error| failed(place, &error))?;
-    }
-    if curves.is_empty() {
-        return Err(failed(place, &"expected memory_curves.csv or files bwlat_PERCENT.txt"));
-    }
-    let nodes = captured.figures.machine.memory_nodes();
-    let load = |node| {
-        let nodes = NodeSet::from_iter([node]);
-        LoadFigures { nodes, from: None, peak_mb_s: None, curves: curves.clone() }
-    };
-    captured.figures.memory.load = nodes.iter().map(load).collect();
-    captured.remarks.retain(|remark| !matches!(remark, Remark::NoLoad { .. }));
-    Ok(())
-}
-
-/// Returns the comments at the start of the file: its origin and remarks.
-fn head(document: &Document, remarks: &[String]) -> String {
-    let run = &document.run;
-    let fact = |name| run.environment.facts.get(name).map(String::as_str);
-    let day = UtcTime { unix_ms: run.started_unix_ms }.to_string();
-    let title = fact("cpu_model").unwrap_or("A machine");
-    let nodes = run.machine.nodes.len();
-    let mut text = format!(
-        "# {title}, {nodes} {}, as measured\n#\n# Measured by numalab {} on {day}, written by \
-         numalab {VERSION}.\n",
-        if nodes == 1 { "node" } else { "nodes" },
-        run.version
-    );
-    for remark in remarks {
-        text.push_str(&format!("# {remark}\n"));
-    }
-    text
 }

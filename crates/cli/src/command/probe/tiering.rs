@@ -1,14 +1,13 @@
 //! `numalab study probe tiering`.
 
 use numalab_formats::size::format_rounded;
-use numalab_host::{Interrupt, Root, UtcTime, read_machine};
+use numalab_host::{Root, read_machine};
 use numalab_measure::{
-    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringProbe, each_tier, fast_and_slow,
+    Heat, MeasureContext, TierAccess, TierPlace, TieringProbe, each_tier, fast_and_slow,
 };
 use numalab_record::tiering::TieringProbed;
 use numalab_topology::Machine;
 
-use super::PRECISION;
 use crate::args::{HeatKind, TieringArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -31,10 +30,7 @@ pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
             numalab_results::tiering::page::tiers(&probe.tiers),
         ));
     }
-    let interrupt = Interrupt::install()?;
-    let settings =
-        Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
-    let context = MeasureContext::new(machine, settings, interrupt)?;
+    let context = MeasureContext::for_probe(machine, args.time)?;
     let (readings, looks) = probe.run(&context)?;
     let (heat, placed) = (heat(&probe), placed(&probe));
     let TieringProbe { fast, slow, tiers, size_bytes, .. } = probe;

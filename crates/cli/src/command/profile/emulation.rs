@@ -1,20 +1,18 @@
 //! Runs the program in QEMU's user mode, on the description of this machine or another.
 
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::Instant;
 
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, Followed, ProgramError};
 use numalab_host::note;
 use numalab_profile::EmulatedRun;
-use numalab_record::profile::{Ended, Hindrance, PassedOver, Profile, ProfiledNode};
+use numalab_record::profile::{Hindrance, PassedOver, Profile, ProfiledNode};
 use numalab_topology::Machine;
 
 use crate::args::ProfileArgs;
 use crate::command::emulate;
 use crate::failure::Failure;
-use crate::source::describe;
 
 /// A program that can be emulated.
 pub(super) struct Prepared {
@@ -39,7 +37,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     }
     let no = |reason: String| Hindrance::NoEmulation { reason };
     let plugin = PLUGIN.find().map_err(|error| no(error.to_string()))?;
-    let described = describe(&args.machine()).map_err(|error| no(error.message().to_owned()))?;
+    let described = args.machine().request().describe().map_err(|error| no(error.to_string()))?;
     let prepared = || -> Result<Prepared, Failure> {
         let program = EmulatedProgram::new(
             plugin,
@@ -79,19 +77,11 @@ pub(super) fn run(
     let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
     Ok(Profile::from(EmulatedRun {
         command: prepared.program.command,
-        ended: ended(outcome.status),
+        status: outcome.status,
         watched_ns,
         main: followed.report,
         processes: followed.processes,
         nodes: nodes.collect(),
         passed_over,
     }))
-}
-
-fn ended(status: ExitStatus) -> Ended {
-    use std::os::unix::process::ExitStatusExt as _;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, signal) => Ended::Signalled(signal.unwrap_or(0)),
-    }
 }

@@ -12,25 +12,14 @@ use numalab_study::{
 
 use super::show::deliver;
 use super::source;
-use crate::args::{
-    Format, StudyChange, StudyPlanArgs, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION,
-};
+use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::SampleProgress;
 
-/// Runs `numalab study plan`.
-pub(super) fn plan(args: &StudyPlanArgs) -> Result<(), Failure> {
-    print(&ready(&args.study, &args.change)?, 0, args.format)
-}
-
 /// Runs `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
-    let ready = ready(&args.study, &args.change)?;
-    begin(&ready, &args.output, args.dry_run, &args.show, no_lead)
-}
-
-fn ready(name: &str, change: &StudyChange) -> Result<ReadyStudy, Failure> {
+    let (name, change) = (&args.study, &args.change);
     let changes = StudyChanges {
         blocks: change.blocks,
         budget: change.budget,
@@ -38,7 +27,8 @@ fn ready(name: &str, change: &StudyChange) -> Result<ReadyStudy, Failure> {
         seed: change.seed,
         set: change.set.clone(),
     };
-    Ok(ReadyStudy::read(&source::text(name)?, name, &changes, BACKENDS)?)
+    let ready = ReadyStudy::read(&source::text(name)?, name, &changes, BACKENDS)?;
+    begin(&ready, &args.output, args.dry_run, &args.show, no_lead)
 }
 
 /// Prints what would be run, and the number of samples already taken; starts and writes nothing.

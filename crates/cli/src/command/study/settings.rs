@@ -1,8 +1,8 @@
 //! Lists the settings of backends.
 
 use numalab_places::BACKENDS;
-use numalab_record::study::{BackendSettings, ListedSetting, SettingList};
-use numalab_study::{BackendKind, SettingSpec};
+use numalab_record::study::SettingList;
+use numalab_study::BackendKind;
 
 use crate::args::Format;
 use crate::failure::Failure;
@@ -19,22 +19,7 @@ pub(super) fn list(backend: Option<&str>, format: Format) -> Result<(), Failure>
 
 /// Lists backends with their settings.
 pub(super) fn listed(kinds: impl IntoIterator<Item = &'static BackendKind>) -> SettingList {
-    let backend = |kind: &BackendKind| BackendSettings {
-        backend: kind.name.to_owned(),
-        about: kind.about.to_owned(),
-        settings: kind.settings.iter().map(setting).collect(),
-        levels: kind.levels.iter().map(setting).collect(),
-    };
-    SettingList { backends: kinds.into_iter().map(backend).collect() }
-}
-
-fn setting(spec: &SettingSpec) -> ListedSetting {
-    ListedSetting {
-        name: spec.name.to_owned(),
-        about: spec.about.to_owned(),
-        expected: spec.kind.expected(),
-        default: Some(spec.default.to_owned()).filter(|default| !default.is_empty()),
-    }
+    SettingList { backends: kinds.into_iter().map(BackendKind::listed).collect() }
 }
 
 #[cfg(test)]

@@ -9,22 +9,20 @@ use numalab_results::change_words;
 use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
-use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};
+use crate::args::{FailIf, Format, StudyShow};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Runs `numalab study report`.
-pub(super) fn report_and_judge(args: &StudyReportArgs) -> Result<(), Failure> {
-    report(&args.directory, args.format)?;
-    let document = read(&args.directory)?;
-    fail_if(args.fail_if, &StudySummary::of(&document))
-}
-
-/// Regenerates the reports of a study, or prints one.
-pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
+/// Regenerates the reports of a study, or prints one; fails if anything is worse and that is asked.
+pub(crate) fn report(
+    directory: &Path,
+    format: Option<Format>,
+    condition: Option<FailIf>,
+) -> Result<(), Failure> {
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
-    output::show_again(&summary, format, || write_reports(&summary, directory))
+    output::show_again(&summary, format, || write_reports(&summary, directory))?;
+    fail_if(condition, &summary)
 }
 
 /// Writes the reports of a session, and prints the answers.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
 use numalab_formats::{
-    Carried, HostPlacement, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile,
-    slurm, svg, xen,
+    Carried, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg, xen,
 };
 use numalab_record::system::Described;
 use numalab_results::Report;
@@ -37,13 +36,9 @@ const READ: [(Carried, Write, Read); 2] = [
 /// Formats that only other tools read.
 const WRITTEN: [(Carried, Write); 8] = [
     (hwloc::SYNTHETIC_CARRIED, |machine| Some(write_synthetic(machine).ok()?.output)),
-    (qemu::CARRIED, |machine| {
-        Some(qemu::write(machine, &HostPlacement::default()).ok()?.output.join(" "))
-    }),
-    (libvirt::CARRIED, |machine| {
-        Some(libvirt::write(machine, &HostPlacement::default()).ok()?.output)
-    }),
-    (xen::CARRIED, |machine| Some(xen::write(machine, &HostPlacement::default()).ok()?.output)),
+    (qemu::CARRIED, |machine| Some(qemu::write(machine).ok()?.output.join(" "))),
+    (libvirt::CARRIED, |machine| Some(libvirt::write(machine).ok()?.output)),
+    (xen::CARRIED, |machine| Some(xen::write(machine).ok()?.output)),
     (slurm::CARRIED, |machine| slurm::node_line(machine, "n").ok()),
     (rankfile::CARRIED, |machine| rankfile::write(machine, "n", &machine.first_threads()).ok()),
     (command_line::CARRIED, |machine| {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use numalab_formats::{HostPlacement, qemu};
+use numalab_formats::qemu;
 use numalab_topology::Machine;
 
 use super::all::all;
@@ -41,7 +41,7 @@ fn qemu_starts_with_every_machine_and_shows_its_nodes() {
         for node in &mut machine.nodes {
             node.memory_bytes = if node.memory_bytes > 0 { NODE_BYTES } else { 0 };
         }
-        let written = match qemu::write(&machine, &HostPlacement::default()) {
+        let written = match qemu::write(&machine) {
             Ok(written) => written,
             Err(error) => {
                 refused.push(format!("{name}: {error}"));

@@ -1,5 +1,7 @@
 //! Expectations about memory placement (`--expect`), and those not met.
 
+use std::str::FromStr;
+
 use numalab_record::explore::{
     BytesByNode, GuestView, GuestsView, ProcessView, VcpuView, View, spread,
 };
@@ -27,6 +29,35 @@ pub enum Expectation {
     },
     /// Every virtual cpu may run only on the cpus of the node that holds its memory.
     Pinned,
+}
+
+impl FromStr for Expectation {
+    type Err = String;
+
+    /// Reads `node1>=95%`, `node0,1>=95%`, `threads local>=90%` or `pinned`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "`{text}` is not an expectation: expected node1>=95%, threads local>=90% or pinned"
+            )
+        };
+        let text = text.trim();
+        if text == "pinned" {
+            return Ok(Self::Pinned);
+        }
+        let (of, share) = text.split_once(">=").ok_or_else(expected)?;
+        let percent = share.trim().strip_suffix('%').and_then(|share| share.trim().parse().ok());
+        let least = percent.map(|percent: f64| percent / 100.0);
+        let least = least.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(expected)?;
+        let of = of.trim();
+        if matches!(of, "threads local" | "local") {
+            return Ok(Self::Local { least });
+        }
+        let nodes = of.strip_prefix("nodes").or_else(|| of.strip_prefix("node"));
+        let nodes: NodeSet =
+            nodes.and_then(|nodes| nodes.trim().parse().ok()).ok_or_else(expected)?;
+        if nodes.is_empty() { Err(expected()) } else { Ok(Self::OnNodes { nodes, least }) }
+    }
 }
 
 /// An expectation that is not met.

@@ -212,3 +212,24 @@ pub(super) fn short_count(count: u64) -> String {
         count => format!("{count:.0}"),
     }
 }
+
+/// Returns remarks that the user needs in every format.
+pub fn remarks(profile: &Profile) -> Vec<String> {
+    let left = (!profile.left.is_empty()).then(|| {
+        let left = profile.left.join(", ");
+        format!(
+            "the command left {left} running, now terminated: profile a daemon in the foreground, \
+             or by --pid"
+        )
+    });
+    let why = match profile.ended {
+        Ended::Interrupted => Some("interrupted"),
+        Ended::TimeOver if matches!(profile.target, Target::Command(_)) => {
+            Some("the time limit was reached, and the command was terminated")
+        }
+        Ended::ProcessEnded => Some("the process has ended"),
+        _ => None,
+    };
+    let until = why.map(|why| format!("{why}; the report covers the time until then"));
+    left.into_iter().chain(until).collect()
+}

@@ -1,5 +1,7 @@
 use std::fs;
 
+use numalab_host::{Classed, ErrorClass};
+
 use super::super::git_lab::Lab;
 use super::*;
 
@@ -26,7 +28,7 @@ fn an_unknown_revision_is_refused_with_the_tree_and_gits_error() {
         let BisectError::Git { tree, .. } = &error else { panic!("{revision}: {error}") };
         assert_eq!(*tree, lab.tree());
         assert!(error.to_string().starts_with(&format!("{}: ", lab.tree().display())), "{error}");
-        assert_eq!(error.class(), numalab_host::ErrorClass::BadInput, "{revision}");
+        assert_eq!(error.class(), ErrorClass::BadInput, "{revision}");
     }
 }
 

@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Guest, HostMemory, Launch, Limits, Outcome, PinPlan, Pins,
-    Qemu, QemuNeeds, Runtime, Task,
+    AcceleratorChoice, Boot, Guest, GuestError, HostMemory, Launch, Limits, Outcome, PinPlan, Pins,
+    Runtime, Task,
 };
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
-use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Architecture, Contents, KernelChoice};
 use numalab_record::self_test::{CheckFound, GuestNode};
-use numalab_topology::{
-    CpuSet, EmulatedNodes, EmulationSpec, Machine, NodeId, NodeSet, UniformMachine,
-};
+use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 
-use crate::command::own::own_program;
-use crate::failure::Failure;
+use super::SelfTestError;
+use crate::machine::MachineRequest;
 
 /// Memory of each guest node.
 const NODE_BYTES: u64 = 256 << 20;
@@ -23,7 +21,7 @@ const NODE_BYTES: u64 = 256 << 20;
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// Boots a guest with nodes bound and pinned to those host nodes that have CPUs.
-pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Failure> {
+pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, SelfTestError> {
     let online = host.online_cpus();
     let with_cpus = |node: &NodeId| {
         let cpus = host.node(*node).map(|node| node.cpus.intersection(&online));
@@ -33,7 +31,7 @@ pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Fai
     let launch = launch(host, &nodes)?;
     let interrupt = Interrupt::install()?;
     let task = Task { job: Job::new(["true".to_owned()]), ..Task::default() };
-    let runtime = Runtime::open()?;
+    let runtime = Runtime::open().map_err(GuestError::from)?;
     let mut sink = |_: Stream, _: &[u8]| {};
     let outcome = launch.run(&runtime, &task, &mut sink, &|| interrupt.requested())?;
     let accelerator = launch.accelerator().kind.name().to_owned();
@@ -41,22 +39,24 @@ pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Fai
     Ok(CheckFound::Guest { accelerator, nodes: nodes.iter().enumerate().map(found).collect() })
 }
 
-fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, Failure> {
-    let cache = Cache::open()?;
-    let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
+fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, SelfTestError> {
+    let (guest, choice) = (guest(host, nodes)?, KernelChoice::Distribution);
+    let contents = Contents::own(Architecture::of_host()).map_err(GuestError::from)?;
     let mut quiet = |_: &str| {};
-    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut quiet)?;
-    let image = Image::ensure(&cache, &kernel, &Contents::new(own_program()?), &mut quiet)?;
-    let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, &cache)?;
-    Ok(Launch::plan(guest(host, nodes)?, qemu, accelerator, image.boot_files())?)
+    let boot = Boot::find(&guest, AcceleratorChoice::Auto, &choice, &mut quiet)?;
+    let kernel = boot.kernel(&guest, &choice, &mut quiet)?;
+    let image = boot.image(&kernel, &contents, &mut quiet)?;
+    Ok(boot.launch(guest, image.boot_files())?)
 }
 
 /// Returns a guest machine with a node and one virtual CPU for each of these nodes.
-fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
-    let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-    let base = UniformMachine::of_packages(count, count, NODE_BYTES * u64::from(count));
-    let base = base.build().map_err(Failure::bad_input)?;
-    let spec = EmulationSpec::new(EmulatedNodes::Equal(nodes.len()));
+fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, SelfTestError> {
+    let request = MachineRequest {
+        emulate: Some(nodes.len().to_string()),
+        cpus: Some(u32::try_from(nodes.len()).unwrap_or(u32::MAX)),
+        memory: Some(NODE_BYTES * nodes.len() as u64),
+        ..MachineRequest::default()
+    };
     let memory = HostMemory {
         nodes: nodes.iter().map(|(node, _)| NodeSet::from_iter([*node])).collect(),
         prealloc: true,
@@ -64,11 +64,10 @@ fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     };
     let lists = nodes.iter().map(|(_, cpus)| cpus.clone()).collect();
     let plan = PinPlan::NodeLists { vcpus: None, lists };
-    let pins = Pins { plan, host: host.clone() };
     Ok(Guest {
-        machine: spec.emulate(&base).map_err(Failure::bad_input)?,
+        machine: request.describe_guest()?.machine,
         memory,
-        pins: Some(pins),
+        pins: Some(Pins { plan, host: host.clone() }),
         limits: Limits { run: Some(RUN_LIMIT), ..Limits::default() },
         ..Guest::default()
     })

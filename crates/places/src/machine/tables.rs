@@ -5,31 +5,39 @@ use std::path::{Path, PathBuf};
 
 use numalab_acpi::acpidump::Dump;
 use numalab_acpi::{AnyTable, Severity, Signature, Slot, Tables, check};
+use numalab_record::system::{AcpiShown, AcpiTable};
 use numalab_topology::{Finding, Findings, Machine};
 
-use crate::failure::{Code, Failure};
-use crate::input::{self, MOST_TABLE_BYTES};
+use super::error::MachineError;
+use super::files::bytes;
 
 /// Directory in which Linux shows the firmware's tables.
-pub(crate) const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
+pub const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
 /// Tables that numalab reads, by their file names.
 const NAMES: [&str; 5] = ["SRAT", "SLIT", "HMAT", "APIC", "CEDT"];
 /// Endings of files with one table: Linux's, ours, acpixtract's, iasl's.
 const ENDINGS: [&str; 4] = ["", ".bin", ".dat", ".aml"];
 /// Endings of files with several tables, as acpidump writes them.
 const DUMP_ENDINGS: [&str; 4] = [".txt", ".out", ".dump", ".acpidump"];
+/// Maximum number of entries shown for a table: more than the SRAT of any machine has.
+const MOST_ENTRIES: usize = 1 << 17;
 /// Maximum number of files read in a directory; Linux shows fewer than a hundred.
 const MOST_FILES: usize = 4096;
 
 /// The bytes of a table, with their origin.
-pub(crate) struct Loaded {
+#[derive(Debug)]
+pub struct Loaded {
     /// The file, and the table's place in it if it holds several.
     pub place: String,
+    /// The table.
     pub bytes: Vec<u8>,
 }
 
 /// Reads the tables of these files.
-pub(crate) fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
+///
+/// # Errors
+/// [`MachineError`] for a file that is none.
+pub fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, MachineError> {
     let mut loaded = Vec::new();
     for file in files {
         loaded.extend(in_file(file)?);
@@ -38,7 +46,10 @@ pub(crate) fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
 }
 
 /// Reads the tables of a file, or of a directory written by any of the usual tools.
-pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
+///
+/// # Errors
+/// [`MachineError`] if it has none.
+pub fn of_directory(directory: &Path) -> Result<Vec<Loaded>, MachineError> {
     if directory.is_file() {
         return in_file(directory);
     }
@@ -59,25 +70,22 @@ pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
         };
         for name in names.iter().filter(is_dump) {
             let file = directory.join(name);
-            if is_text_of_tables(&input::bytes(&file, MOST_TABLE_BYTES)?) {
+            if is_text_of_tables(&bytes(&file)?) {
                 found.push(file);
             }
         }
     }
     if found.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "{}: no table found, expected files such as SRAT, SRAT.bin or srat.dat, or the text \
-             that acpidump writes",
-            directory.display()
-        )));
+        let reason = "no table found, expected files such as SRAT, SRAT.bin or srat.dat, or the \
+                      text that acpidump writes";
+        return Err(MachineError::file(directory, reason));
     }
     of_files(&found)
 }
 
 /// Returns the names of the files in a directory, sorted.
-fn names(directory: &Path) -> Result<Vec<String>, Failure> {
-    let failed =
-        |error| Failure::bad_input(format!("{}: could not read it: {error}", directory.display()));
+fn names(directory: &Path) -> Result<Vec<String>, MachineError> {
+    let failed = |error| MachineError::unreadable(directory, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)?.take(MOST_FILES) {
         let entry = entry.map_err(failed)?;
@@ -90,7 +98,7 @@ fn names(directory: &Path) -> Result<Vec<String>, Failure> {
 }
 
 /// Parses every table that can be parsed; returns a line with the reason for each of the others.
-pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
+fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
     let (mut tables, mut refused) = (Tables::default(), Vec::new());
     for table in loaded {
         match AnyTable::read(&table.bytes) {
@@ -102,7 +110,7 @@ pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
 }
 
 /// Returns findings about tables, with equal ones counted, and the highest severity.
-pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) {
+fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) {
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     let (mut findings, mut worst) = (Findings::default(), None);
     let visited = check(tables, &mut scratch, &mut |finding| {
@@ -113,18 +121,40 @@ pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) 
     (findings.into_list(), worst)
 }
 
+/// Describes each table with its header and one line per entry, and returns the highest severity
+/// found.
+pub fn shown(loaded: &[Loaded]) -> (AcpiShown, Option<Severity>) {
+    let (tables, refused) = read_all(loaded);
+    let shown = loaded.iter().filter_map(|table| {
+        let read = AnyTable::read(&table.bytes).ok()?;
+        let header = read.header();
+        let text = read.to_string();
+        let mut lines = text.lines().map(str::to_owned);
+        Some(AcpiTable {
+            place: table.place.clone(),
+            signature: header.signature.to_string(),
+            revision: header.revision,
+            length_bytes: header.length,
+            header: lines.next().unwrap_or_default(),
+            entries: lines.take(MOST_ENTRIES).collect(),
+        })
+    });
+    let (findings, worst) = findings(&tables);
+    (AcpiShown { tables: shown.collect(), refused, findings }, worst)
+}
+
 /// Returns the machine that the tables of a directory or file, or of this system, describe.
-pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>), Failure> {
+pub(super) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>), MachineError> {
     let directory = directory.unwrap_or(Path::new(SYSTEM_TABLES));
     let loaded = of_directory(directory)?;
     let (tables, refused) = read_all(&loaded);
     if let Some(refusal) = refused.first() {
-        return Err(Failure::new(Code::CheckFailed, refusal));
+        return Err(MachineError::Tables(refusal.clone()));
     }
     let (mut findings, worst) = findings(&tables);
     if worst == Some(Severity::Error) {
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        return Err(Failure::new(Code::CheckFailed, lines.join("\n")));
+        return Err(MachineError::Tables(lines.join("\n")));
     }
     if tables.srat.is_none() && (tables.slit.is_some() || tables.hmat.is_some()) {
         let message = format!(
@@ -132,7 +162,7 @@ pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>
              it",
             directory.display()
         );
-        return Err(Failure::new(Code::CheckFailed, message));
+        return Err(MachineError::Tables(message));
     }
     let machine = Machine::from_tables(&tables);
     findings.extend(machine.validate());
@@ -140,22 +170,21 @@ pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>
 }
 
 /// Returns the tables in a file: one in binary, or those of an acpidump text that numalab reads.
-fn in_file(file: &Path) -> Result<Vec<Loaded>, Failure> {
-    let bytes = input::bytes(file, MOST_TABLE_BYTES)?;
+fn in_file(file: &Path) -> Result<Vec<Loaded>, MachineError> {
+    let bytes = bytes(file)?;
     let place = file.display().to_string();
     if bytes.first_chunk().is_some_and(|first| is_known(&Signature(*first).0)) && !is_text(&bytes) {
         return Ok(vec![Loaded { place, bytes }]);
     }
     if !is_text_of_tables(&bytes) {
-        return Err(Failure::bad_input(format!(
-            "{place}: not a table: expected a SRAT, SLIT, HMAT, APIC or CEDT in binary, or the \
-             text that acpidump writes"
-        )));
+        let reason = "not a table: expected a SRAT, SLIT, HMAT, APIC or CEDT in binary, or the \
+                      text that acpidump writes";
+        return Err(MachineError::file(file, reason));
     }
     let mut loaded = Vec::new();
     for table in Dump::new(&bytes).filter(|table| is_known(table.name)) {
         let name = String::from_utf8_lossy(table.name);
-        let failed = |error| Failure::bad_input(format!("{place}: {name}: {error}"));
+        let failed = |error| MachineError::file(file, format_args!("{name}: {error}"));
         let mut buffer = vec![0; table.size_bytes().map_err(failed)?];
         table.decode(&mut buffer).map_err(failed)?;
         loaded.push(Loaded { place: format!("{place}: {name}"), bytes: buffer });

@@ -6,7 +6,7 @@ use numalab_host::Root;
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 
 /// Returns facts about the modules; empty if the table cannot be read.
-pub(super) fn facts(root: &Root) -> Vec<(String, String)> {
+pub(crate) fn facts(root: &Root) -> Vec<(String, String)> {
     let slots = root.bytes(TABLE).ok().and_then(|bytes| smbios::read(&bytes).ok());
     let slots = slots.unwrap_or_default();
     let channels = Channels::of(&slots);

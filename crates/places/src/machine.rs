@@ -1,0 +1,229 @@
+//! The machine that options or settings name: live, described or emulated.
+
+mod error;
+mod files;
+mod source;
+pub mod tables;
+
+use std::path::{Path, PathBuf};
+
+use numalab_formats::described::{DescribedError, part_of, uniform};
+use numalab_formats::machine_toml::MachineFile;
+use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
+use numalab_formats::{emulation, tiers};
+use numalab_host::{Root, read_machine};
+use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, TierSpec};
+
+pub use error::MachineError;
+pub use files::{architecture_text, machine_file, mess_curves, run_document};
+
+/// Default memory of each node of a guest modelled on a known machine.
+const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
+/// Default number of cpus on each of its nodes.
+const LIKE_CPUS_PER_NODE: usize = 2;
+/// Default number of cpus of a guest, at least.
+const GUEST_CPUS: u32 = 2;
+
+/// The names of a machine, as options give them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MachineRequest {
+    /// `sysfs` (the default), `acpi:DIR`, `lstopo:FILE` and the like.
+    pub source: Option<String>,
+    /// A file of numalab's own TOML.
+    pub topology: Option<PathBuf>,
+    /// A machine with known memory: a machine file, or the name of a bundled one.
+    pub like: Option<String>,
+    /// Emulated nodes: `4`, or `1G,1G,2G,0`.
+    pub emulate: Option<String>,
+    /// Rows of their distances: `10,20;20,10`.
+    pub distances: Option<String>,
+    /// Emulated tiers: `512M@100ns,1G@300ns`.
+    pub tiers: Option<String>,
+    /// True if the second tier is memory of a CXL device.
+    pub cxl: bool,
+    pub cpus: Option<u32>,
+    /// Memory of all nodes, in bytes.
+    pub memory: Option<u64>,
+}
+
+/// A machine, with findings about its source.
+#[derive(Debug, Default)]
+pub struct Described {
+    pub machine: Machine,
+    pub findings: Vec<Finding>,
+    /// The emulated nodes, if any.
+    pub emulated: Option<EmulationSpec>,
+    /// The emulated tiers, if any.
+    pub tiers: Option<TierSpec>,
+    /// The machine file, if the machine's memory is known.
+    pub file: Option<MachineFile>,
+}
+
+impl Described {
+    /// Returns a guest's memory as the emulator models it: from the machine's file, otherwise
+    /// with these costs.
+    ///
+    /// # Errors
+    /// [`MachineError::Memory`] if the emulator cannot model it.
+    pub fn emulated_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, MachineError> {
+        self.modelled(&given.or(MemoryCosts::of_guest(self.tiers.as_ref())))
+    }
+
+    /// Returns the same for a followed program.
+    ///
+    /// # Errors
+    /// [`MachineError::Memory`] if the emulator cannot model it.
+    pub fn followed_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, MachineError> {
+        self.modelled(&given.or(MemoryCosts::usual(self.tiers.as_ref())))
+    }
+
+    fn modelled(&self, costs: &MemoryCosts) -> Result<EmulatedMachine, MachineError> {
+        Ok(match &self.file {
+            Some(file) => file.emulated(&self.machine)?,
+            None => memory_emulator::describe(&self.machine, costs)?,
+        })
+    }
+}
+
+impl MachineRequest {
+    /// Returns the machine.
+    ///
+    /// # Errors
+    /// [`MachineError`] if it cannot be read, or the numbers do not describe one.
+    pub fn describe(&self) -> Result<Described, MachineError> {
+        self.described(None)
+    }
+
+    /// Returns the machine of a guest, which is small and uniform if nothing describes it.
+    ///
+    /// # Errors
+    /// As [`describe`](Self::describe).
+    pub fn describe_guest(&self) -> Result<Described, MachineError> {
+        self.described(Some((LIKE_CPUS_PER_NODE, LIKE_BYTES_PER_NODE)))
+    }
+
+    /// Returns the machine for a program under emulation: guests are small by default, a program
+    /// gets all the memory that it touches.
+    ///
+    /// # Errors
+    /// As [`describe`](Self::describe).
+    pub fn describe_for_program(&self) -> Result<Described, MachineError> {
+        match self.like {
+            Some(_) => self.describe(),
+            None => self.describe_guest(),
+        }
+    }
+
+    /// Returns true if it names no machine but this one, or a run on a machine that `is_this`.
+    pub fn is_here(&self, is_this: impl Fn(&Machine, &Machine) -> bool) -> bool {
+        let is_made = self.emulate.is_some()
+            || self.like.is_some()
+            || self.tiers.is_some()
+            || self.topology.is_some()
+            || self.cpus.is_some();
+        let was_measured_here = |place: &str| {
+            let run = run_document(Path::new(place)).map(|document| document.run.machine);
+            let here = read_machine(&Root::live());
+            run.is_ok_and(|run| here.is_ok_and(|here| is_this(&run, &here.machine)))
+        };
+        let is_here = |source: &String| match source.split_once(':') {
+            None => source == "sysfs",
+            Some(("results", place)) => was_measured_here(place),
+            Some(_) => false,
+        };
+        !is_made && self.source.as_ref().is_none_or(is_here)
+    }
+
+    /// Returns the machine; a guest has these usual cpus and bytes on each node.
+    fn described(&self, usual: Option<(usize, u64)>) -> Result<Described, MachineError> {
+        if let Some(text) = &self.tiers {
+            return self.tiered(text);
+        }
+        if let Some(name) = &self.like {
+            return self.like(name, usual);
+        }
+        let spec = self.emulated()?;
+        let is_free = usual.is_some() && self.source.is_none() && self.topology.is_none();
+        let cpus = self.cpus.or(is_free.then(|| guest_cpus(spec.as_ref())));
+        let (machine, findings) = match (cpus, self.memory) {
+            (Some(cpus), memory) => {
+                let machine = uniform(spec.as_ref(), cpus, memory);
+                (machine.map_err(|error| self.refused(error))?, Vec::new())
+            }
+            (None, Some(memory)) => {
+                return Err(MachineError::option("memory", memory, "expected --cpus as well"));
+            }
+            (None, None) => {
+                let (base, findings) = match &self.topology {
+                    Some(file) => source::own(file)?,
+                    None => source::of(self.source.as_deref().unwrap_or("sysfs"))?,
+                };
+                let emulated = spec.as_ref().map(|spec| spec.emulate(&base)).transpose();
+                let emulated = emulated.map_err(|error| self.refused(error.into()))?;
+                (emulated.unwrap_or(base), findings)
+            }
+        };
+        Ok(Described { machine, findings, emulated: spec, ..Described::default() })
+    }
+
+    fn tiered(&self, text: &str) -> Result<Described, MachineError> {
+        let bad =
+            |error: &dyn std::fmt::Display| MachineError::option("emulate-tiers", text, error);
+        let spec = tiers::parse(text).map_err(|error| bad(&error))?;
+        let cpus = self.cpus.unwrap_or(GUEST_CPUS);
+        let machine = if self.cxl { spec.cxl_machine(cpus) } else { spec.machine(cpus) };
+        let machine = machine.map_err(|error| bad(&error))?;
+        Ok(Described { machine, tiers: Some(spec), ..Described::default() })
+    }
+
+    /// Returns a known machine, or the requested part of it.
+    fn like(&self, name: &str, usual: Option<(usize, u64)>) -> Result<Described, MachineError> {
+        let file = machine_file(name)?;
+        let machine = if self.cpus.is_none() && self.memory.is_none() && usual.is_none() {
+            file.machine.clone()
+        } else {
+            let (per_node, node_bytes) = usual.unwrap_or((usize::MAX, u64::MAX));
+            let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
+            let usual_bytes = node_bytes.saturating_mul(nodes as u64);
+            let memory = self.memory.unwrap_or(usual_bytes);
+            let part = part_of(&file.machine, self.cpus, per_node, memory);
+            part.map_err(|error| self.refused(error))?
+        };
+        Ok(Described { machine, file: Some(file), ..Described::default() })
+    }
+
+    fn emulated(&self) -> Result<Option<EmulationSpec>, MachineError> {
+        let Some(nodes) = &self.emulate else { return Ok(None) };
+        let spec = emulation::parse(nodes, self.distances.as_deref());
+        spec.map(Some).map_err(|error| MachineError::option("emulate", nodes, error))
+    }
+
+    /// Names the option of a number that does not describe a machine.
+    fn refused(&self, error: DescribedError) -> MachineError {
+        match error {
+            DescribedError::Cpus { cpus, error } => MachineError::option("cpus", cpus, error),
+            DescribedError::Nodes(error) => {
+                MachineError::option("emulate", self.emulate.as_deref().unwrap_or_default(), error)
+            }
+            DescribedError::Uneven { cpus, nodes } => {
+                let reason = format!("expected a multiple of {nodes}, the nodes with cpus");
+                MachineError::option("cpus", cpus, reason)
+            }
+        }
+    }
+}
+
+/// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
+fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
+    let cpus = match spec.map(|spec| &spec.nodes) {
+        None => 0,
+        Some(EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes)) => *nodes,
+        Some(EmulatedNodes::Listed(nodes)) => {
+            nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.cpus.unwrap_or(1)))
+        }
+    };
+    u32::try_from(cpus).unwrap_or(u32::MAX).max(GUEST_CPUS)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+use super::*;
+
+fn request(emulate: Option<&str>, cpus: Option<u32>) -> MachineRequest {
+    MachineRequest { emulate: emulate.map(str::to_owned), cpus, ..MachineRequest::default() }
+}
+
+fn like(name: &str, cpus: Option<u32>) -> MachineRequest {
+    MachineRequest { like: Some(name.to_owned()), ..request(None, cpus) }
+}
+
+fn size(described: Result<Described, MachineError>) -> (usize, usize, u64) {
+    let machine = described.unwrap().machine;
+    (machine.nodes.len(), machine.cpus.len(), machine.memory_bytes() >> 20)
+}
+
+#[test]
+fn a_guest_is_small_unless_its_size_is_given() {
+    assert_eq!(size(request(None, None).describe_guest()), (1, 2, 1024));
+    assert_eq!(size(request(Some("4"), None).describe_guest()), (4, 4, 4096));
+    assert_eq!(size(like("x460", None).describe_guest()), (4, 8, 2048));
+    assert_eq!(size(request(Some("2"), Some(8)).describe_guest()), (2, 8, 2048));
+}
+
+#[test]
+fn a_program_gets_all_the_memory_of_a_known_machine() {
+    let whole = size(like("x460", None).describe());
+    assert_eq!(size(like("x460", None).describe_for_program()), whole);
+    assert!(whole.2 > 2048, "{whole:?}");
+}
+
+#[test]
+fn an_option_that_describes_no_machine_is_named_with_its_value() {
+    let refused = |request: MachineRequest| request.describe().unwrap_err().to_string();
+    let uneven = "--cpus 6: expected a multiple of 4, the nodes with cpus";
+    assert_eq!(refused(like("x460", Some(6))), uneven);
+    let lone = MachineRequest { memory: Some(1 << 30), ..request(None, None) };
+    assert!(refused(lone).contains("expected --cpus as well"));
+    assert!(refused(request(Some("1Q"), Some(2))).starts_with("--emulate 1Q: "));
+    let source =
+        |text: &str| MachineRequest { source: Some(text.to_owned()), ..request(None, None) };
+    assert!(refused(source("dmi")).contains("`dmi`: expected sysfs, sysfs:DIR"));
+    assert!(refused(like("cray-1", None)).contains("expected a file, or one of epyc-"));
+}
+
+#[test]
+fn settings_of_a_study_name_a_made_machine_and_no_other() {
+    let spec = request(Some("2"), Some(4)).guest_spec(GivenCosts::default(), &[]).unwrap();
+    assert_eq!(
+        (spec.settings["emulate"].as_str(), spec.settings["cpus"].as_u64()),
+        (Some("2"), Some(4))
+    );
+    let here = request(None, None).guest_spec(GivenCosts::default(), &[]).unwrap_err();
+    assert!(here.to_string().starts_with("--try-on guest for this machine: expected --emulate"));
+}
