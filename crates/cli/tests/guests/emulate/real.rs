@@ -69,7 +69,8 @@ fn a_sample_of_a_long_program_takes_as_long_as_all_of_it() {
     let Some(lab) = lab() else { return };
     let machine = ["--emulate", "2", "--cpus", "4"];
     let ns = |more: &[&str], probe: &[&str]| {
-        let command = [&[lab.program("probes").as_str()], probe].concat();
+        let program = lab.program("probes");
+        let command = [&[program.as_str()], probe].concat();
         let output = lab.run(&[&machine, more].concat(), &command);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.trim().parse::<f64>().expect("ns of an operation")
