@@ -33,7 +33,7 @@ measure:
 	@$(CARGO) build --profile measure -p numalab
 	@target/measure/numalab measure $(ARGS)
 
-# NUMA=true: an allocator that knows the two nodes, after one that does not; else that one alone.
+# NUMA=true: a NUMA-aware allocator, after one that is not; else only the latter.
 # ENABLE_BASIC_TEST=true: test_numa at its full size; else the kernel boots and ends.
 run: build
 	@scripts/run $(if $(filter true,$(NUMA)),blind numa,blind) -- --emulate 2 --cpus $(SMP) \

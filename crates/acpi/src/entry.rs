@@ -157,7 +157,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The number of zero bytes from which a zero length counts as filling, not as one wrong length
+    /// The number of zero bytes from which a zero length counts as padding, not as one wrong length
     /// field.
     const BLANK_ENTRY: usize = 16;
 

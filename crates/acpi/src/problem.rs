@@ -107,7 +107,7 @@ pub enum Problem {
         /// Bytes to the end of the table.
         remaining: usize,
     },
-    /// At least an entry's length of zeros in place of an entry. Linux 6.1 takes them for a
+    /// At least an entry's length of zeros in place of an entry. Linux 6.1 mistakes them for a
     /// processor of length 0 and drops the whole SRAT; others stop there.
     #[error("{zeros} bytes of zeros in place of an entry, so the last {unread} bytes are not read")]
     ZeroFill {

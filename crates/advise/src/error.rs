@@ -20,10 +20,10 @@ pub enum AdviseError {
     /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
-    /// It could not be started, or did not end.
+    /// The program could not be started, or did not end.
     #[error(transparent)]
     Command(CommandError),
-    /// It failed.
+    /// The program failed.
     #[error("{program} ended with {status}{said}")]
     Ended {
         program: String,
@@ -31,7 +31,7 @@ pub enum AdviseError {
         /// The end of its error output, after a colon.
         said: String,
     },
-    /// It exited while processes that it had started were still running.
+    /// The program exited while processes that it had started were still running.
     #[error(
         "{program} left {left} running, which was ended: expected a program that completes its \
          work before it exits"
@@ -41,7 +41,7 @@ pub enum AdviseError {
         /// The processes left running.
         left: String,
     },
-    /// Most of its processes were not observed.
+    /// Most processes of the program were not observed.
     #[error("{0}")]
     MostNotFollowed(String),
     /// The emulator's report does not describe a program.
@@ -53,13 +53,13 @@ pub enum AdviseError {
     /// The metric is not in its output.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// It cannot be run under emulation.
+    /// The program cannot be run under emulation.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// The emulator cannot be found or used.
     #[error(transparent)]
     Emulator(#[from] GuestError),
-    /// It cannot be the workload of a study.
+    /// The program cannot be the workload of a study.
     #[error(transparent)]
     Workload(#[from] SpecError),
     /// The ranks that it starts cannot be placed.

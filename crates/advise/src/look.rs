@@ -145,7 +145,7 @@ fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
     }
 }
 
-/// Runs the program under emulation, and advises from what was seen. `again` runs at the same time,
+/// Runs the program under emulation, and bases the advice on the observations. `again` runs at the same time,
 /// without other placements.
 fn follow(
     subject: &Subject,

@@ -18,7 +18,7 @@ pub enum RanksError {
          --distribution, --cpu-bind and --mem-bind"
     )]
     NothingLeft,
-    /// It would wait for a new allocation in each trial.
+    /// Each trial would wait for a new allocation.
     #[error(
         "srun outside an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]

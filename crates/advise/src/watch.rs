@@ -22,7 +22,7 @@ pub trait Watch: Observer {
 pub enum Remark {
     /// The program cannot be followed, for this reason; candidates are tried without predictions.
     NotFollowed(String),
-    /// A limit of what the emulator can see of the program.
+    /// A limit of the emulator's view of the program.
     Seen(String),
     /// Each trial read this many bytes of files again, so that their pages are where it places them.
     FilesRenewed(u64),

@@ -1,5 +1,5 @@
-//! The command line: one module for each command, what measuring commands share, and which command
-//! runs what.
+//! The command line: one module for each command, the parts that measuring commands share, and the
+//! dispatch of commands.
 
 mod acpi;
 mod advise;

@@ -33,8 +33,8 @@ impl Flows {
         Some(Self { decode, speeds, known: Mutex::default(), blocks: Kept::default() })
     }
 
-    /// Returns the data flow through a block of these instructions, which are at addresses from the
-    /// first to before the second.
+    /// Returns the data flow through a block of these instructions, at addresses from the first up
+    /// to, but not including, the second.
     pub fn through<'a>(
         &self,
         block: impl Iterator<Item = &'a [u8]>,

@@ -111,7 +111,8 @@ impl Plugin {
             Effect::None => {}
             Effect::Advance(ns) => self.move_clock(i64::try_from(ns).unwrap_or(0)),
             Effect::Sleep(time) => {
-                // A sleep may last longer than asked: its real length is taken off what is owed.
+                // A sleep may last longer than requested, so its real length is subtracted from the
+                // debt.
                 let begun = std::time::Instant::now();
                 std::thread::sleep(time);
                 self.engine.slept(vcpu, begun.elapsed());

@@ -43,7 +43,7 @@ impl Pmu {
         self.file.write_all_at(&header(engine).to_bytes(), self.offset)
     }
 
-    /// Writes a vCPU's block; its sequence number is odd meanwhile.
+    /// Writes a vCPU's block; its sequence number is odd during the write.
     ///
     /// # Errors
     /// The system's error.

@@ -1,6 +1,6 @@
 //! Answers libnuma's system calls when this file is preloaded into a program (`LD_PRELOAD`).
 //!
-//! QEMU's user mode implements no NUMA policy calls, and libnuma takes a kernel without them for
+//! QEMU's user mode implements no NUMA policy calls, and libnuma mistakes a kernel without them for
 //! one without nodes. So its calls go to the plugin, which answers for the emulated machine.
 //!
 //! Nothing here runs inside QEMU, which does not resolve its functions from this library.

@@ -254,8 +254,8 @@ impl Program {
     }
 
     /// Returns the shared state, without waiting, if the calling thread holds the turn. A thread in
-    /// exit_group(2) or execve(2) does, and no other gets it meanwhile (`begins_call`). What others
-    /// do between exit_group(2) and the end is not counted.
+    /// exit_group(2) or execve(2) does, and no other gets it meanwhile (`begins_call`). Work of
+    /// others between exit_group(2) and the end is not counted.
     fn seen(&self) -> Option<&World> {
         if !self.turns.is_own() {
             return None;

@@ -95,7 +95,7 @@ struct Node {
 }
 
 impl<'a> Report<'a> {
-    /// Builds the report of what the model has counted so far.
+    /// Builds the report of the model's counts so far.
     pub fn new(
         engine: &'a Engine,
         qemu: &'a Host,

@@ -17,7 +17,7 @@ pub fn vcpus(described: usize, qemu_has: usize) -> Check {
     Check { check: "vcpus", passed: described == qemu_has, detail }
 }
 
-/// Checks that the clock moves by what it is charged; trials are (charged, moved) in ns.
+/// Checks that the clock moves by the time charged; trials are (charged, moved) in ns.
 pub fn clock(trials: &[(i64, i64)]) -> Check {
     let wrong = trials.iter().find(|(asked, moved)| asked != moved);
     let detail = match wrong {

@@ -79,7 +79,7 @@ impl Runs {
     /// them are stored or none. Waits for another collection into the same store.
     ///
     /// # Errors
-    /// Those of [`Store::open`] except [`FleetError::NothingCollected`]. Unreadable runs are
+    /// The errors of [`Store::open`] except [`FleetError::NothingCollected`]. Unreadable runs are
     /// counted, not errors.
     pub fn collect(&self, path: &Path) -> Result<Collected, FleetError> {
         let mut writing = Writing::begin(path)?;

@@ -15,7 +15,7 @@ pub(crate) use file::Writing;
 #[derive(Debug, Default)]
 pub struct Store {
     keys: Vec<Key>,
-    /// By the run's path.
+    /// The runs by path.
     runs: BTreeMap<String, KeptRun>,
 }
 
@@ -55,7 +55,7 @@ struct KeptRun {
     planned: usize,
     ended: usize,
     facts: BTreeMap<String, String>,
-    /// By the index of the key, in ascending order.
+    /// Medians by the index of their key, in ascending order.
     medians: Vec<(usize, f64)>,
 }
 

@@ -17,8 +17,8 @@ pub const CARRIED: Carried = Carried {
 };
 
 /// Writes the option that makes Linux emulate these nodes (x86, a kernel with `CONFIG_NUMA_EMU`). A
-/// list of equal sizes becomes that size, of which Linux makes the largest number of nodes that fit
-/// into the machine; it decides itself which cpus are near each node.
+/// list of equal sizes becomes that size, and Linux makes as many such nodes as fit into the
+/// machine; it decides itself which cpus are near each node.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] for nodes of different sizes, nodes without memory, or given

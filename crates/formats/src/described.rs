@@ -75,7 +75,7 @@ fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
 }
 
 /// Returns the part of a known machine with these cpus, or with this usual number on each node, and
-/// with this memory in all.
+/// with this total memory.
 ///
 /// # Errors
 /// [`DescribedError::Uneven`] if the nodes cannot have equal shares.

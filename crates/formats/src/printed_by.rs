@@ -2,7 +2,7 @@
 
 /// A tool, how its text is recognised, and what to give numalab.
 struct Tool {
-    /// Texts of which the first lines contain one.
+    /// Texts that contain one in their first lines.
     marks: &'static [&'static str],
     /// The source that reads it, if there is one.
     source: Option<&'static str>,

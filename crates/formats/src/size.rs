@@ -3,7 +3,7 @@
 /// Reasons why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// Not a number with a unit.
+    /// The text is not a number with a unit.
     #[error("`{text}` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G")]
     Form {
         /// The text.

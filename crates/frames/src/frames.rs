@@ -22,7 +22,7 @@ use crate::tags::Tags;
 /// meanwhile, except in interrupts. With [`CpuFences`] a wrong cpu (two threads that name the same
 /// one) costs speed, locality and at worst a refusal
 /// ([`AllocError::ExhaustedNested`](crate::AllocError::ExhaustedNested)), because one of the two is
-/// taken for an interrupt of the other; no frame is returned twice and none is lost. With
+/// mistaken for an interrupt of the other; no frame is returned twice and none is lost. With
 /// [`RemoteFences`](crate::RemoteFences) the caller of their constructor has promised that it does
 /// not happen.
 ///

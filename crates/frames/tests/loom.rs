@@ -115,8 +115,8 @@ fn two_frees_into_an_empty_block_make_both_frames_available() {
     });
 }
 
-/// A free into a block while another cpu takes the block's last frame: its move off the lists meets
-/// the free's move onto them.
+/// A free into a block while another cpu takes the block's last frame: its removal from the lists
+/// races with the free's insertion into them.
 #[test]
 fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
     model(|| {

@@ -172,7 +172,7 @@ impl MemoryEmulator {
     /// Writes the files that QEMU and its plugin read into a guest's directory.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system's errors.
     pub fn prepare(&self, directory: &Path) -> io::Result<()> {
         let machine = serde_json::to_vec(&self.machine)?;
         fs::write(directory.join(MACHINE), machine)?;
@@ -182,7 +182,7 @@ impl MemoryEmulator {
     /// Reads the plugin's report (JSON, `numalab-emulator/1`) after QEMU has ended.
     ///
     /// # Errors
-    /// Those of the file system: a QEMU that was killed leaves no report.
+    /// The file system's errors: a QEMU that was killed leaves no report.
     pub fn report(directory: &Path) -> io::Result<String> {
         fs::read_to_string(directory.join(REPORT))
     }

@@ -74,10 +74,10 @@ pub enum ProgramError {
     /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
-    /// It cannot be read.
+    /// The program cannot be read.
     #[error("{path}: {source}")]
     Unreadable { path: String, source: io::Error },
-    /// It is not for a processor that QEMU's user mode and the plugin support.
+    /// The program is not for a processor that QEMU's user mode and the plugin support.
     #[error("{0}: expected a Linux program for x86_64 or aarch64, or a script")]
     Foreign(String),
     /// QEMU's user mode is not installed.
@@ -86,7 +86,7 @@ pub enum ProgramError {
          qemu-user"
     )]
     NoQemu { program: &'static str },
-    /// It did not end by itself.
+    /// The program did not end by itself.
     #[error(transparent)]
     Run(#[from] CommandError),
     /// A file or a process could not be created.

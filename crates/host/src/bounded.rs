@@ -37,7 +37,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most `most_bytes`.
 ///
 /// # Errors
-/// Those of [`open_file`], or one that says that the file is too large.
+/// The errors of [`open_file`], or one that says that the file is too large.
 pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     read(open_file(path)?, most_bytes)
 }
@@ -57,7 +57,7 @@ pub fn read_input(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// Reads a file like [`read_file`], as text.
 ///
 /// # Errors
-/// Those of [`read_file`], and one for text that is not UTF-8.
+/// The errors of [`read_file`], and one for text that is not UTF-8.
 pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_file(path, most_bytes)?)
 }
@@ -65,7 +65,7 @@ pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
 /// Reads a file or a pipe like [`read_input`], as text.
 ///
 /// # Errors
-/// Those of [`read_input`], and one for text that is not UTF-8.
+/// The errors of [`read_input`], and one for text that is not UTF-8.
 pub fn read_input_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_input(path, most_bytes)?)
 }

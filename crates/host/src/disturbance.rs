@@ -34,7 +34,7 @@ pub enum Reason {
     OffCpu {
         /// Nanoseconds off the cpu.
         off_ns: u64,
-        /// Nanoseconds in all.
+        /// Total time in nanoseconds.
         wall_ns: u64,
     },
     /// Page faults that waited for a disk.

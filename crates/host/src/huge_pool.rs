@@ -42,9 +42,9 @@ impl HugePool {
     }
 }
 
-/// Checks that the pool has `needed` free pages, on one node or in all, and that the control group
-/// lets this process touch them: the first touch beyond its limit is SIGBUS. Always succeeds for
-/// pages that come from no pool.
+/// Checks that the pool has `needed` free pages, on one node or in total, and that the control
+/// group lets this process touch them: the first touch beyond its limit is SIGBUS. Always succeeds
+/// for pages that come from no pool.
 ///
 /// # Errors
 /// [`MappingError::NoHugePages`] if too few are free, [`MappingError::HugePagesLimited`] if the

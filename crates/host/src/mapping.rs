@@ -56,7 +56,7 @@ unsafe impl Sync for Mapping {}
 /// after checking that the node's pool has the huge pages.
 ///
 /// # Errors
-/// Those of the three functions.
+/// The errors of the three functions.
 pub fn bound_and_touched(
     size_bytes: usize,
     pages: Pages,

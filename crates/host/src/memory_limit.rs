@@ -65,7 +65,7 @@ impl Classed for MemoryError {
 /// counted by their pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Bytes that can be allocated in all.
+    /// Total bytes that can be allocated.
     pub available_bytes: u64,
     /// The limit that applies.
     pub source: LimitSource,

@@ -189,7 +189,7 @@ impl Mpi {
     /// Gathers every rank's bytes, indexed by rank.
     ///
     /// # Errors
-    /// [`MpiError::Call`], and [`MpiError::TooLong`] beyond 2 GiB in all.
+    /// [`MpiError::Call`], and [`MpiError::TooLong`] beyond a total of 2 GiB.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, MpiError> {
         let (_, size) = self.rank_and_size()?;
         each!(&self.library, calls => calls.all_gather(bytes, size))

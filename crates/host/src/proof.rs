@@ -72,7 +72,7 @@ pub enum ProofError {
         pages_per_node: BTreeMap<NodeId, u64>,
     },
     /// The memory does not consist of the pages requested; for transparent huge pages, the kernel
-    /// gives none to any memory.
+    /// provides none to any memory.
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are behind pages \
              of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
@@ -220,7 +220,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
 }
 
 /// Returns the bytes that must be in pages of the size requested. Where the kernel allows
-/// transparent huge pages, it makes them only from free ones, of which fragmented memory has none;
+/// transparent huge pages, it makes them only from free ones, and fragmented memory has none;
 /// the proof records their share for the analysis.
 fn least_backed(pages: Pages, mapped_bytes: u64, root: &Root) -> u64 {
     let are_allowed = || transparent_huge_page_mode(root).is_some_and(|mode| mode != "never");

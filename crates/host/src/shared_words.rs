@@ -61,8 +61,9 @@ impl SharedWords {
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: 1. `words` words from `start`, which is page-aligned, stay mapped while `self` lives;
         // `open` has seen that they are no more than a slice may have. 2. All bit patterns are valid.
-        // 3. Other processes change them at any time, as atomics may. 4. Only this user may open the
-        // file (`check_owner`), and numalab never shortens one: no access is past its end.
+        // 3. Other processes may change them at any time, which atomics allow. 4. Only this user
+        // may open the file (`check_owner`), and numalab never shortens one: no access is past its
+        // end.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
     }
 }

@@ -54,7 +54,7 @@ pub enum CacheError {
     /// No environment variable gives the place of the cache.
     #[error("no directory for the cache: set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
     NoPlace,
-    /// It belongs to another user, who could change the programs in it.
+    /// The directory belongs to another user, who could change the programs in it.
     #[error(
         "{path}: belongs to user {owner}, expected {user} or root; set NUMALAB_CACHE to your own \
          directory"
@@ -66,7 +66,7 @@ pub enum CacheError {
         /// The id of this user.
         user: u32,
     },
-    /// Other users may write to it.
+    /// Other users may write to the directory.
     #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
         /// The directory.

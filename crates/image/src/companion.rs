@@ -31,7 +31,7 @@ pub enum CompanionError {
         /// The value of the variable.
         path: PathBuf,
     },
-    /// It is in none of its places.
+    /// The file is in none of its places.
     #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
         /// The wanted file.

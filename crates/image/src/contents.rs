@@ -56,7 +56,7 @@ pub enum ContentsError {
         /// The given path.
         path: PathBuf,
     },
-    /// It is for a processor other than the guest's.
+    /// The program is for a processor other than the guest's.
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
         /// The program.

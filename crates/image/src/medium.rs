@@ -80,7 +80,7 @@ pub enum MediumError {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
+    /// The file is something else.
     #[error(
         "{path}: not bootable, expected a Linux bzImage, an ELF file with a PVH note, a multiboot \
          kernel, an ISO or disk image with a boot sector, qcow2, or firmware with a size that is a \

@@ -21,10 +21,10 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Reasons why no kernel can be extracted from a kernel image.
 #[derive(Debug, thiserror::Error)]
 pub enum VmlinuxError {
-    /// It is not a bootable image.
+    /// The file is not a bootable image.
     #[error("no \"HdrS\" at byte 514: expected a Linux bzImage")]
     NoImage,
-    /// It does not give the position of the kernel.
+    /// The image does not give the position of the kernel.
     #[error("boot protocol {found:#06x}, expected 0x0208 or later")]
     Protocol {
         /// The protocol's version.
@@ -40,19 +40,19 @@ pub enum VmlinuxError {
         /// Length of the file.
         length: usize,
     },
-    /// It is compressed in an unknown format.
+    /// The kernel is compressed in an unknown format.
     #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
     Compression {
         /// Its first bytes.
         found: Vec<u8>,
     },
-    /// It is larger than any kernel.
+    /// The decompressed kernel is larger than any real one.
     #[error("the kernel has more than {most_bytes} bytes when decompressed")]
     TooLarge {
         /// The limit.
         most_bytes: u64,
     },
-    /// It cannot be decompressed.
+    /// The kernel cannot be decompressed.
     #[error("cannot decompress the kernel: {0}")]
     Damaged(io::Error),
 }

@@ -4,8 +4,8 @@
 /// The seed's arena.
 const USUAL_BYTES: u64 = 4 << 30;
 const MIB: u64 = 1 << 20;
-/// The addresses that each cpu has for an arena: those of one entry of the page tables' root. What
-/// lies behind them are the next cpu's.
+/// The addresses that each cpu has for an arena: those of one entry of the page tables' root. The
+/// addresses behind them belong to the next cpu.
 pub const WINDOW_BYTES: u64 = 512 << 30;
 /// The most that firmware, kernel and the allocator's tables take of a node.
 const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;

@@ -53,7 +53,7 @@ pub enum Alloc {
 /// The nodes to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Numa {
-    /// Those of the tables.
+    /// The nodes of the tables.
     On,
     /// One.
     Off,

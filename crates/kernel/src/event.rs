@@ -17,7 +17,7 @@ pub enum Event {
     Cpu(Cpu),
     /// Free memory of a node.
     Range(MemoryRange),
-    /// An odd or wrong fact.
+    /// An unusual or wrong fact.
     Finding(Finding),
     /// A window of a chase.
     Window(Window),

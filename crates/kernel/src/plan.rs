@@ -27,7 +27,7 @@ pub struct Plan {
     pub fallback: Vec<Vec<NodeIndex>>,
     /// The distances, row by row, with 10 and 20 for those that are unknown.
     pub distances: Vec<u8>,
-    /// Odd facts, and their consequences.
+    /// Unusual facts, and their consequences.
     pub findings: Vec<Finding>,
 }
 

@@ -118,7 +118,7 @@ impl Near {
         Ok(Self { device, device_node: node, cpu_node, cpus, memory_node, is_device_memory })
     }
 
-    /// Describes the device's node, and the replacement for what it lacks.
+    /// Describes the device's node, and the replacement for the resources that it lacks.
     pub fn describe(&self) -> String {
         let Self { device, device_node, cpu_node, cpus, memory_node, .. } = self;
         let mut said = format!("{device} is near node {device_node}");

@@ -115,11 +115,11 @@ impl Buffer {
     }
 }
 
-/// Checks whether `bytes`, the sum of all buffers alive at once, may be allocated: without memory
-/// the kernel would end the whole run.
+/// Checks whether `bytes`, the sum of all buffers alive at once, may be allocated: if memory runs
+/// out, the kernel ends the whole run.
 ///
 /// # Errors
-/// [`MeasureError::Host`] if this process may not use so much memory.
+/// [`MeasureError::Host`] if this process may not use this much memory.
 pub fn check_memory(bytes: u64, pages: Pages, node: Option<NodeId>) -> Result<(), MeasureError> {
     // Reserved huge pages are counted by their pools.
     if pages != Pages::Transparent && !pages.is_small() {

@@ -32,7 +32,7 @@ const WINDOWS: Duration = Duration::from_millis(120);
 pub(crate) struct Together<'a> {
     pub context: &'a MeasureContext,
     pub cells: &'a [Cell],
-    /// Their share of the time.
+    /// The share of the time for these cells.
     pub share: &'a Share<'a>,
 }
 

@@ -65,7 +65,7 @@ impl<'a> MeasurePlan<'a> {
     /// Fails if nothing of the curve can be measured, for lack of pages of the chosen size.
     ///
     /// # Errors
-    /// The reason of its first cell.
+    /// The reason of the curve's first cell.
     pub fn check(&self) -> Result<(), MeasureError> {
         check_plan(&self.survey.curve(BEYOND_CACHES_BYTES))
     }

@@ -40,7 +40,7 @@ pub fn bound_to_each(nodes: &[NodeId], pages: Pages) -> Result<CheckFound, Measu
 /// Touches memory without a policy from each of these cpus.
 ///
 /// # Errors
-/// Those of [`bound_to_each`], and a refused pin.
+/// The errors of [`bound_to_each`], and a refused pin.
 pub fn touched_by_each(cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
     let on = |&cpu: &CpuId| {
         let pinned = pin(cpu)?;

@@ -73,7 +73,7 @@ fn moved_pages() -> [u64; 3] {
 /// Returns the fast and the slow nodes of a machine with tiers: those of the first tier with cpus,
 /// and those of all slower ones. If the kernel has at most one tier (Linux before 6.10 ignores HMAT
 /// for tiers), the slow nodes are those without cpus that have a higher latency in the firmware's
-/// tables. `None` if all memory is of one tier.
+/// tables. `None` if all memory is in one tier.
 pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     if machine.tiers.len() <= 1 {
         return by_firmware(machine);

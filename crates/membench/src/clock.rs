@@ -156,8 +156,8 @@ const RATE_TOLERANCE: f64 = 1e-3;
 /// clocks of an emulated machine occasionally diverge by some 10 us (once in 800 calibrations in
 /// QEMU under TCG on a busy host).
 const CALIBRATIONS: usize = 3;
-/// The number of readings, of which the tightest is used, so that an interrupt does not spoil the
-/// rate.
+/// The number of readings; the one within the shortest interval is used, so that an interrupt does
+/// not spoil the rate.
 const ATTEMPTS: usize = 16;
 
 /// The two clocks to compare.

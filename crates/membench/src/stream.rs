@@ -84,7 +84,7 @@ pub struct Stream<'a> {
     arrays: PhantomData<&'a mut [Line]>,
 }
 
-// SAFETY: the pointers are exclusive borrows, which may be sent as `&mut [Line]` may.
+// SAFETY: the pointers are exclusive borrows, which may be sent like `&mut [Line]`.
 unsafe impl Send for Stream<'_> {}
 
 impl<'a> Stream<'a> {

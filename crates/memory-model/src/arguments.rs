@@ -23,10 +23,10 @@ pub use policy::{Beside, Policy};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It is only counted.
+    /// The time is only counted.
     #[default]
     Count,
-    /// It is added to the guest's clock, which counts instructions (`-icount`).
+    /// The time is added to the guest's clock, which counts instructions (`-icount`).
     Virtual,
     /// The vCPU's thread sleeps for it.
     Sleep,

@@ -171,8 +171,8 @@ mod tests {
     const TURN_PS: u64 = 5_000_000;
     const TURNS: u64 = 1_000;
 
-    /// Returns the number of lines that readers with these other costs per line get, running in
-    /// turns by their own time.
+    /// Returns the lines that each reader transfers, given the other costs per line of each; the
+    /// readers take turns by their own time.
     fn lines(each_ps: &[u64]) -> Vec<u64> {
         let mut queue = Queue::new(10_000.0, each_ps.len()).unwrap();
         let mut readers = vec![(0, 0); each_ps.len()];
@@ -191,7 +191,7 @@ mod tests {
         found.abs_diff(expected) <= expected / 33
     }
 
-    /// Lines that pass in all turns.
+    /// Lines transferred in all turns.
     const ALL: u64 = TURNS * TURN_PS / LINE_PS;
 
     #[test]

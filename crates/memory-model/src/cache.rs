@@ -32,7 +32,7 @@ enum Sets {
     Lowest,
     /// All of them, folded onto this number of bits.
     All(u32),
-    /// The lowest ones if frames of lines of 2 to the power of this number are scattered.
+    /// The lowest ones, with scattered frames of 2 to the power of this number of lines.
     Scattered(u32),
 }
 
@@ -136,7 +136,7 @@ impl Cache {
             Sets::All(bits) => line ^ line >> bits ^ line >> (2 * bits),
             Sets::Scattered(bits) => {
                 // Hashes the frame, by the golden ratio (D. Knuth, The Art of Computer
-                // Programming, 6.4), of which the highest bits are the best.
+                // Programming, 6.4), and takes the highest bits, which are mixed best.
                 let frame = (line >> bits).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
                 frame << bits | line & ((1 << bits) - 1)
             }

@@ -4,7 +4,7 @@
 //! hidden now or would be.
 //!
 //! A long thread is simulated in a random sample of stretches ([`Stretches`]); at the start of each,
-//! every alternative core has in flight what the actual one has.
+//! every alternative core has the same accesses in flight as the actual one.
 //!
 //! If all cores would be bound to one node, lines are found in shared caches as on that node, and
 //! lines of remote cores count as local. A core with huge pages has separate TLBs.
@@ -73,8 +73,8 @@ impl Shadow {
         self.cores.iter().map(|core| core.before_ps + core.later_ps * weight).collect()
     }
 
-    /// Ends a stretch, of this weight; in the next one, the alternative cores begin with what the
-    /// actual one has in flight, if it is followed.
+    /// Ends a stretch, of this weight; in the next one, the alternative cores begin with the
+    /// accesses that the actual one has in flight, if it is followed.
     pub(crate) fn begins_stretch(&mut self, weight: i64, pipeline: Option<&Pipeline>) {
         self.strays = true;
         for core in &mut self.cores {
@@ -93,8 +93,8 @@ impl Shadow {
         }
     }
 
-    /// Records how the branch before the next block was predicted, by the actual core that has begun
-    /// it.
+    /// Records the prediction of the branch before the next block, from the actual core, which has
+    /// begun that block.
     #[inline]
     pub(crate) fn predicts(&mut self, prediction: Prediction, actual: &Pipeline) {
         let strayed = core::mem::replace(&mut self.strays, actual.is_astray());
@@ -136,7 +136,7 @@ pub(crate) struct Elsewhere {
 /// The placement of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
-    /// Their actual nodes.
+    /// Pages stay on their actual nodes.
     Stay,
     /// All on one node.
     On(usize),
@@ -226,7 +226,7 @@ impl Elsewhere {
     }
 
     /// Translates a page that would be huge but is not; returns `None` for other pages, which cost
-    /// what they cost the actual core.
+    /// the same as on the actual core.
     pub(crate) fn translate(&self, page: u64, frame: u64, there: There) -> Option<Translation> {
         let tlbs = self.tlbs.as_ref()?;
         if !there.huge || is_huge(page, frame) {

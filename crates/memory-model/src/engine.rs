@@ -311,7 +311,7 @@ impl Engine {
         }
     }
 
-    /// Advances all vCPUs to the latest time, so that what follows begins at once; returns the
+    /// Advances all vCPUs to the latest time, so that they continue at the same time; returns the
     /// advance of the vCPU that has its turn, in ns.
     fn align(&self) -> i64 {
         let present_ps = self.vcpus[self.turns.vcpu()].time_ps.get();

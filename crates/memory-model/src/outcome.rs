@@ -50,7 +50,7 @@ pub struct Outcome {
     /// Latency of the place that had the line, whatever waits or prefetches there were; 0 for the
     /// nearest cache.
     pub served_ps: u64,
-    /// Wait of the vCPU in all.
+    /// Total wait of the vCPU.
     pub waited_ps: u64,
     /// Part of the wait that is caused by this access.
     pub own_wait_ps: u64,

@@ -67,7 +67,7 @@ impl Owners {
     /// Creates a directory for caches of this number of lines.
     pub fn new(lines: u64) -> Self {
         let places = (PLACES_PER_LINE * lines).clamp(1, MOST_PLACES).next_power_of_two();
-        // A zeroed block of memory, of which the host provides what is used.
+        // A zeroed block of memory: the host provides pages only as they are used.
         let count = usize::try_from(places).unwrap_or(usize::MAX);
         let figures = || vec![0; count].into_iter().map(AtomicU64::new).collect();
         Self { entries: figures(), written_ps: figures() }

@@ -1,4 +1,4 @@
-//! Blocks of code by their address, and where they have led: the ways that a core may take after a
+//! Blocks of code by address, with their successors: the paths that a core may take after a
 //! mispredicted branch.
 
 use alloc::boxed::Box;

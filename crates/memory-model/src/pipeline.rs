@@ -152,8 +152,9 @@ impl Pipeline {
         }
     }
 
-    /// Begins a block whose first instruction could be issued at `now_ps`; returns when it is. A
-    /// block without a flow waits for everything in flight, as its operands are unknown.
+    /// Begins a block with a first instruction that could be issued at `now_ps`; returns the time
+    /// at which it is issued. A block without a flow waits for everything in flight, as its
+    /// operands are unknown.
     pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> Came {
         if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {
             return Came { at_ps, for_access: false };
@@ -179,7 +180,7 @@ impl Pipeline {
         came
     }
 
-    /// Begins a block if it waits for no access in flight, but for results at most.
+    /// Begins a block unless it waits for an access in flight; it may wait for results.
     #[inline]
     pub fn begins_at_once(
         &mut self,

@@ -18,10 +18,10 @@ use history::{History, Lanes};
 use steady::Steady;
 
 const TABLES: usize = 6;
-/// A Zen 3 learnt about as many random branches that are repeated: most of 16,000, a third of 32,000.
+/// A Zen 3 learnt about this number of repeated random branches: most of 16,000, a third of 32,000.
 const TABLE_BITS: u32 = 12;
-/// Width to which histories are folded for an index: odd, so that of two branches in turn, one of
-/// which is always taken, as in loops, the other one reaches all bits.
+/// Width to which histories are folded for an index: odd, so that if two branches alternate and one
+/// is always taken, as in loops, the other one reaches all bits.
 const INDEX_BITS: u32 = 13;
 const TARGET_BITS: u32 = 11;
 const TAG_BITS: u32 = 10;
@@ -47,7 +47,7 @@ pub enum Prediction {
     /// Right, and at once.
     #[default]
     Known,
-    /// Right, but only after a look at the branches before it, as it has had several targets.
+    /// Predicted correctly, but only with the history, because the branch has had several targets.
     Late,
     /// Wrong.
     Wrong,

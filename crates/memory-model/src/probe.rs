@@ -13,7 +13,8 @@ use crate::machine::{CacheLevel, Tlb};
 
 const PAGE_BYTES: u64 = 4096;
 const LINE_BYTES: u64 = 64;
-/// The addresses of the pages: at different offsets in a large page, so that none is taken for one.
+/// The addresses of the pages: at different offsets in a large page, so that none looks like a
+/// large page.
 const FIRST_BYTES: u64 = 1 << 20;
 const FIRST_VIRTUAL_BYTES: u64 = (1 << 40) + PAGE_BYTES;
 /// Loads that fill the caches, one for each line of 32 MiB, and loads that are timed.
@@ -25,7 +26,7 @@ const LOADS: u64 = 1 << 16;
 pub enum Visits {
     /// One after the other.
     InOrder,
-    /// As no prefetcher follows.
+    /// In an order that no prefetcher follows.
     Random,
 }
 

@@ -213,7 +213,7 @@ impl MachineRequest {
     }
 }
 
-/// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
+/// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in total.
 fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
     let cpus = match spec.map(|spec| &spec.nodes) {
         None => 0,

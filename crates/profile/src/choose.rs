@@ -48,7 +48,7 @@ pub fn choose(
     choice
 }
 
-/// Returns why NUMA balancing does not unmap pages repeatedly, if that is so.
+/// Returns the reason why NUMA balancing does not unmap pages repeatedly, if there is one.
 pub(crate) fn balancing_hindrance(root: &Root, machine: &Machine) -> Option<Hindrance> {
     if machine.memory_nodes().len() < 2 {
         return Some(Hindrance::OneNode);

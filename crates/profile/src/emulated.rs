@@ -1,4 +1,4 @@
-//! A profile from what the memory emulator reports of a program.
+//! A profile from the memory emulator's report on a program.
 
 use std::process::ExitStatus;
 
@@ -15,7 +15,7 @@ pub struct EmulatedRun {
     pub command: Vec<String>,
     /// The way in which it ended.
     pub status: ExitStatus,
-    /// For how long it ran, in ns of this machine's time.
+    /// The run time, in ns of this machine's time.
     pub watched_ns: u64,
     /// All processes as one program.
     pub main: MemoryReport,

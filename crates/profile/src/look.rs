@@ -74,7 +74,7 @@ pub(crate) fn look_for_children(follower: &mut Follower) {
             follower.adopt(process);
         }
     }
-    // The cpu time of those that ended is known, so they become past.
+    // The cpu time of those that ended is known, so they become past processes.
     for process in known {
         if Stat::of(process).is_none_or(|stat| stat.has_ended()) {
             follower.past.extend(follower.living.remove(&process));

@@ -1,4 +1,4 @@
-//! Everything that is observed of a program.
+//! All observations of a program.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

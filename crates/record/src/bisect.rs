@@ -95,9 +95,9 @@ pub enum CommitSide {
     Bad,
     /// Still undecided after the maximum number of samples.
     Undecided,
-    /// It does not build, for the given reason.
+    /// The commit does not build, for the given reason.
     NotBuilt(String),
-    /// It does not boot or run the workload, for the given reason.
+    /// The commit does not boot or run the workload, for the given reason.
     NotRun(String),
 }
 
@@ -121,6 +121,6 @@ pub enum BisectAnswer {
     NotWorse,
     /// The maximum number of samples did not show whether the bad commit is worse.
     EndsUndecided,
-    /// It was interrupted.
+    /// The search was interrupted.
     Interrupted,
 }

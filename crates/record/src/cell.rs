@@ -47,7 +47,7 @@ pub enum Outcome {
     Precise,
     /// The budget ran out first; the samples are valid.
     BudgetSpent,
-    /// It could not be measured.
+    /// The cell could not be measured.
     Failed {
         /// The reason.
         reason: String,

@@ -216,10 +216,10 @@ impl Serialize for Kind {
 /// A document that is not of the expected kind.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
-    /// It is not JSON, or does not match its schema.
+    /// The text is not JSON, or does not match its schema.
     #[error("cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is of another kind.
+    /// The document is of another kind.
     #[error("holds {found}, expected {expected}{}", advice(*.found))]
     Other { found: Kind, expected: Kind },
     /// Its kind is unknown to this version.

@@ -1,5 +1,5 @@
-//! The result type of numalab: what was measured, where, with which proof, and every raw sample. It
-//! is versioned and serialised here; nothing is analysed.
+//! The result type of numalab: measurements, their places, the proof of placement, and every raw
+//! sample. It is versioned and serialised here; nothing is analysed.
 //!
 //! A run is stored in one directory. `run.json` holds a [`Run`], written once before the first
 //! sample; `samples.csv` gets one [`Sample`] per line, and `cells.jsonl` one [`CellLine`] once a

@@ -34,10 +34,10 @@ pub struct MemoryReport {
 /// An invalid report.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryReportError {
-    /// It is not JSON of this form.
+    /// The text is not JSON of this form.
     #[error("not a report of the memory emulator: {0}")]
     Json(serde_json::Error),
-    /// It is of another kind or version.
+    /// The report is of another kind or version.
     #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]
     Schema {
         /// The schema found.

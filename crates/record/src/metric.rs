@@ -75,8 +75,8 @@ pub enum Metric {
     CoreClock,
     /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd,
-    /// The time of a load of another page, of which each needs a page walk and none waits for
-    /// another, in nanoseconds.
+    /// The time of a load from another page, in nanoseconds: each load needs a page walk, and none
+    /// waits for another.
     PageRead,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,

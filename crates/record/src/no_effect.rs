@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEffect {
-    /// The machine does not have what the knob sets.
+    /// The machine lacks the feature that the knob sets.
     NothingToSet,
-    /// The kernel does not support it.
+    /// The kernel does not support the knob.
     NotInKernel,
-    /// It cannot be read, for the given reason.
+    /// The knob cannot be read, for the given reason.
     Denied(String),
-    /// It can only be written, so its old value could not be restored.
+    /// The knob can only be written, so its old value could not be restored.
     WriteOnly,
-    /// It can only be read.
+    /// The knob can only be read.
     ReadOnly,
     /// All memory is on one node.
     OneNode,
-    /// All memory is of one tier.
+    /// All memory is in one tier.
     OneTier,
     /// There is no swap.
     NoSwap,

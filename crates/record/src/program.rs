@@ -16,8 +16,8 @@ pub struct ProgramMemory {
     /// The program that it went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<String>,
-    /// From start to end, in ns. On an emulated machine threads wait when they are created, woken
-    /// and joined; busy waiting takes the time of its instructions.
+    /// The time from start to end, in ns. On an emulated machine threads wait when they are
+    /// created, woken and joined; busy waiting takes the time of its instructions.
     pub elapsed_ns: u64,
     /// Its threads; those that ran one after another on the same cpu count as one.
     pub threads: Vec<ProgramThread>,
@@ -53,15 +53,15 @@ pub struct ProgramThread {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placed {
-    /// On this node, with all threads.
+    /// Bound to this node, together with all threads.
     Bound(usize),
-    /// On these nodes in turn.
+    /// Interleaved over these nodes.
     Interleaved(Vec<usize>),
-    /// On their present nodes, as huge pages wherever possible.
+    /// On their actual nodes, as huge pages wherever possible.
     Huge,
     /// On the node of their first touch, by threads packed onto cpus node by node.
     Packed,
-    /// With the second thread that uses them, as if it had touched them first.
+    /// On the node of the second thread that uses them, as if it had touched them first.
     Users,
 }
 

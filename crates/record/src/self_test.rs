@@ -65,9 +65,9 @@ pub enum Check {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
-    /// It passed.
+    /// The check passed.
     Passed,
-    /// It failed.
+    /// The check failed.
     Failed,
     /// The machine lacks what the check needs.
     NotChecked,

@@ -15,7 +15,7 @@ pub enum Effort {
     /// About a minute.
     #[default]
     Normal,
-    /// As long as it takes to see everything.
+    /// As long as a complete measurement takes.
     Thorough,
 }
 

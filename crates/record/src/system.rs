@@ -39,13 +39,13 @@ pub struct KnobNow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobState {
-    /// It has a value.
+    /// The knob has a value.
     Value,
-    /// It can be written but not read.
+    /// The knob can be written but not read.
     WriteOnly,
-    /// It does not exist.
+    /// The knob does not exist.
     Absent,
-    /// It exists but cannot be read.
+    /// The knob exists but cannot be read.
     Denied,
 }
 

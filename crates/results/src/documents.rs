@@ -114,7 +114,7 @@ struct ScalingPart {
 /// A reason why JSON does not make a page.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// It is not JSON, or does not match its schema.
+    /// The text is not JSON, or does not match its schema.
     #[error(transparent)]
     Kind(#[from] KindError),
     /// Its kind is unknown, and it is not a report of the memory emulator either.

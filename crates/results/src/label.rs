@@ -60,7 +60,7 @@ pub(crate) fn tail_values(of: &Tail, number: impl Fn(f64) -> String) -> String {
     match of.is_shown {
         true => format!("{percentile} {baseline} to {candidate}"),
         false => format!(
-            "{percentile} may be off by {}, with too few values to tell",
+            "{percentile} may differ by {}, with too few values to tell",
             percent(of.change_percent)
         ),
     }

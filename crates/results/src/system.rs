@@ -65,7 +65,7 @@ pub fn no_effect(why: &NoEffect) -> String {
         NoEffect::WriteOnly => "it is write-only, so it could not be restored",
         NoEffect::ReadOnly => "it is read-only",
         NoEffect::OneNode => "memory is on one node",
-        NoEffect::OneTier => "all memory is of one tier",
+        NoEffect::OneTier => "all memory is in one tier",
         NoEffect::NoSwap => "there is no swap, so reclaim has no choice",
         NoEffect::NoSiblings => "this machine has no sibling threads",
         NoEffect::TiersUntold => "this kernel does not show which memory is in a slow tier",
@@ -137,7 +137,7 @@ fn answer(probed: &BalancingProbed) -> Lead {
     let sentence = match probed.value("local") {
         _ if probed.from.node == node => "both cpus are on one node: nothing can move".to_owned(),
         Some(local) => format!("at the end {local:.1} % of its pages are on node {node}"),
-        None => format!("how many of its pages are on node {node} at the end is not known"),
+        None => format!("the number of its pages on node {node} at the end is unknown"),
     };
     Lead::new("Answer", sentence, Mood::Plain)
 }

@@ -94,8 +94,8 @@ impl Layout {
         Contrast { weights }
     }
 
-    /// Returns the contrast for the slope per doubling of a factor's numbers, of which there is one
-    /// for each level, averaged over the other factors.
+    /// Returns the contrast for the slope per doubling of a factor's numbers, one for each level,
+    /// averaged over the other factors.
     ///
     /// # Errors
     /// [`Error::LengthsDiffer`] unless there is a number for each level, [`Error::NotPositive`] for

@@ -24,8 +24,8 @@ pub struct Extreme {
     pub percentile: f64,
     /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// Their 95 % intervals from order statistics; `None` if the interval would extend beyond the
-    /// last value.
+    /// The 95 % intervals of the two values, from order statistics; `None` if the interval would
+    /// extend beyond the last value.
     pub intervals: [Option<Interval>; 2],
     /// The two-sided p-value of the hypothesis that both have their share of the values beyond the
     /// combined percentile, and of the double number; adjusted for the number of tests.

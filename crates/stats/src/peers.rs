@@ -26,8 +26,8 @@ const MOST_OUTSIDE: f64 = 0.4;
 const OUTSIDE_CHANCE: f64 = 0.001;
 /// Degrees of freedom of the candidate tails; the last is normal for any purpose here.
 const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
-/// The prior share of heavy tails: a few values do not show the tails, so they count as normal but
-/// for this share.
+/// The prior share of heavy tails: a few values do not show the tails, so they count as normal
+/// except for this share.
 const HEAVY_BEFORE: f64 = 0.005;
 /// The weight of the prior against the populations, as a share of them.
 const WEIGHT_BEFORE: f64 = 1.0;

@@ -20,7 +20,7 @@ pub struct Race {
 /// The reason why a candidate cannot win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
-    /// It gains less than the margin over the baseline.
+    /// The candidate gains less than the margin over the baseline.
     NoGain,
     /// The candidate in this column is better.
     Behind(usize),

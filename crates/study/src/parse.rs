@@ -30,7 +30,7 @@ const RENAMED: [(&str, &str); 1] = [("world", "`backend`, as in [backend.linux-g
 /// Reason why a text is not a study.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// It is not TOML, has an unknown key, or lacks one.
+    /// The text is not TOML, has an unknown key, or lacks one.
     #[error("{origin}: {message}")]
     Toml {
         /// The file, or the name of the bundled study.
@@ -63,7 +63,7 @@ pub enum ParseError {
 /// Reads a study; `origin` is the file that errors name, and `backends` are those that it may name.
 ///
 /// # Errors
-/// [`ParseError`] with the place, what is there and what is expected.
+/// [`ParseError`] with the place, the text found there and the expected form.
 pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, ParseError> {
     check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {

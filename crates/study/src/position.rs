@@ -10,9 +10,9 @@ use toml::de::{DeTable, DeValue};
 /// A position in a text, formatted as `, line 7, column 8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 

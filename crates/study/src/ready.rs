@@ -110,7 +110,7 @@ impl ReadyStudy {
         Self::of(&study, origin, backends)
     }
 
-    /// Plans a study that no text has yet, or that differs from its text: results keep the study
+    /// Plans a study that has no text yet, or that differs from its text: results keep the study
     /// that was run.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl ReadyStudy {
         Ok(Self { plan, text: text.to_owned(), origin: origin.to_owned(), backends })
     }
 
-    /// Returns the plan of an interrupted run, of which blocks and time may be changed.
+    /// Returns the plan of an interrupted run; its blocks and time may be changed.
     ///
     /// # Errors
     /// [`ReadyError`] if its study cannot be read, or is not the one that was started.

@@ -1,4 +1,4 @@
-//! Findings about an input that is odd or wrong.
+//! Findings about unusual or wrong parts of an input.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -8,7 +8,7 @@ use core::fmt;
 
 pub use numalab_acpi::Severity;
 
-/// An odd or wrong part of an input, with its place.
+/// An unusual or wrong part of an input, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

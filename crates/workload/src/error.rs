@@ -5,7 +5,7 @@ use crate::finished::Ending;
 /// The largest part of an output that a message quotes, in characters.
 const QUOTED: usize = 80;
 
-/// Reasons why an output gives no value.
+/// Reasons why no value can be read from an output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// The command failed.
@@ -85,7 +85,7 @@ impl OutputError {
 /// Reasons why a description of a workload is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It has neither or both of `tool` and `command`.
+    /// The description has neither or both of `tool` and `command`.
     #[error("workload {name:?}: expected either `tool` or `command`, found {found}")]
     ToolOrCommand {
         /// Name of the workload.
@@ -190,7 +190,7 @@ pub enum SpecError {
 /// Reasons why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It must have exactly one place for the number.
+    /// The pattern does not have exactly one place for the number.
     #[error(
         "pattern {pattern:?} has {count} places for a number, expected one, \
          such as 'Time: {{seconds}} s'"
@@ -208,7 +208,7 @@ pub enum PatternError {
 /// Reasons why a regular expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// It is malformed.
+    /// The expression is malformed.
     #[error("regular expression {expression:?}: {reason}")]
     Malformed {
         /// The given expression.
@@ -216,7 +216,7 @@ pub enum ExpressionError {
         /// The parser's message.
         reason: String,
     },
-    /// It must have exactly one group, for the number.
+    /// The expression does not have exactly one group, for the number.
     #[error(
         "regular expression {expression:?} has {count} groups in parentheses, expected one, such \
          as 'time: ([0-9.]+) s'; (?:...) groups without a number"

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// It exited with this code.
+    /// The command exited with this code.
     Exited(i32),
-    /// It was killed by this signal.
+    /// The command was killed by this signal.
     Signalled(i32),
-    /// It was stopped because it took longer than this number of seconds.
+    /// The command was stopped because it took longer than this number of seconds.
     TimedOut(u64),
 }
 

@@ -1,4 +1,4 @@
-//! A user's own hypervisor: checked before a boot for what QEMU can load.
+//! A user's own hypervisor, checked before a boot: QEMU must be able to load it.
 
 use std::fs;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub struct XenBuild {
 /// Reasons why a file is not a bootable hypervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum XenBuildError {
-    /// It cannot be read, or not be written to the cache.
+    /// The file cannot be read, or cannot be written to the cache.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -37,7 +37,7 @@ pub enum XenBuildError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is something else.
+    /// The file is something else.
     #[error("{path}: it is {found}")]
     Other {
         /// The file.
@@ -45,7 +45,7 @@ pub enum XenBuildError {
         /// The kind of file it is.
         found: &'static str,
     },
-    /// It has changed since it was first checked.
+    /// The file has changed since it was first checked.
     #[error("{path}: it was rebuilt since the start")]
     Changed {
         /// The file.

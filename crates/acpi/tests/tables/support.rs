@@ -1,4 +1,4 @@
-//! The corpus of real and odd tables, read in place, and operations of tests on any table.
+//! The corpus of real and unusual tables, read in place, and operations of tests on any table.
 
 use std::path::{Path, PathBuf};
 

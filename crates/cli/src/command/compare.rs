@@ -20,7 +20,7 @@ pub(crate) use runs::{compare, named_runs};
 /// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
-/// A comparison with what `--fail-if` asks about it.
+/// A comparison with the answer to `--fail-if`.
 pub(crate) struct Compared {
     pub report: Box<dyn Report>,
     /// True if anything is worse by more than the margin, and if a tail is.

@@ -34,7 +34,7 @@ fn is_of_results(format: TopologyFormat) -> bool {
     matches!(format, Text | Json | Csv | Md | Html)
 }
 
-/// Renders a format, with what it carries; `None` for formats that carry everything.
+/// Renders a format, with the features that it carries; `None` for formats that carry everything.
 fn render(
     described: &Described,
     format: TopologyFormat,

@@ -71,8 +71,8 @@ fn missing_subjects_are_exit_2_and_named() {
     refuses(&["explore", "--watch"], "--watch needs a terminal");
 }
 
-/// A process of root's is closed to others: the message says who may see it. Their own processes
-/// are open to them.
+/// Only root may see a process of root: the message names the user. Users may see their own
+/// processes.
 #[test]
 fn another_users_process_is_exit_3_and_ones_own_is_shown() {
     if !rustix::process::geteuid().is_root() {

@@ -1,7 +1,7 @@
 //! Inputs as large as the limits allow take time and memory in proportion to their size.
 //!
 //! The limits are those of a program without optimisation on a busy machine, in time of the cpu;
-//! what was quadratic took a hundred times as long.
+//! quadratic versions took a hundred times as long.
 
 use std::fmt::Write as _;
 use std::fs;

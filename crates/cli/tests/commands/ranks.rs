@@ -263,7 +263,7 @@ os.execv(sys.argv[1], sys.argv[1:])";
 fn ranks_that_get_no_huge_page_measure_and_the_launch_says_so() {
     let modes = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     if modes.is_ok_and(|modes| modes.contains("[never]")) {
-        eprintln!("NOT RUN: this kernel gives nobody transparent huge pages");
+        eprintln!("NOT RUN: this kernel gives no process transparent huge pages");
         return;
     }
     let mut launch = Command::new("/usr/bin/python3");

@@ -190,7 +190,7 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab report"), "{err}");
 }
 
-/// Returns a copy of a study's results with these sessions of 150 blocks each, of which every 50th
+/// Returns a copy of a study's results with these sessions of 150 blocks each, every 50th of which
 /// lasts `far` times as long.
 fn with_far_blocks(results: &Path, name: &str, sessions: usize, far: f64) -> String {
     let copy = results.with_file_name(name);

@@ -3,14 +3,14 @@
 /// The way to run a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// As written.
+    /// Run as written.
     Runs,
-    /// With `--dry-run`, as it would take minutes, boot a guest, or change settings.
+    /// Run with `--dry-run`, because it would take minutes, boot a guest, or change settings.
     Plans,
-    /// With `--dry-run`; a machine without those nodes or cpus may refuse it with these words.
+    /// Run with `--dry-run`; a machine without those nodes or cpus may refuse it with these words.
     Needs(&'static str),
-    /// As written; it may be refused with these words if a machine or terminal is missing, or fail
-    /// its expectation on a machine of one node.
+    /// Run as written; it may be refused with these words if a machine or terminal is missing, or
+    /// fail its expectation on a machine of one node.
     May(&'static str),
     /// Not run, for this reason.
     Never(&'static str),
@@ -21,7 +21,7 @@ pub struct Rule {
     /// The command's first words.
     pub begins: &'static str,
     pub way: Way,
-    /// Words of its output, in order; [`AS_SHOWN`] for all of what the document shows, in which
+    /// Words of its output, in order; [`AS_SHOWN`] for all that the document shows, except that
     /// numbers may differ.
     pub shows: &'static [&'static str],
 }

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// Stand-ins for what documents name and a test cannot have: places below the root, and the number
-/// of a process. `@` is the sandbox.
+/// Replacements for names in documents that a test cannot use: places below the root, and the
+/// number of a process. `@` is the sandbox.
 const STAND_INS: [(&str, &str); 5] = [
     ("/scratch/fleet", "@/fleet"),
     ("/etc/numalab/baseline", "@/results/good"),

@@ -1,8 +1,8 @@
 //! Tests of the places for studies: this machine with its knobs and services, and real guests.
 //!
 //! Guests need `qemu-system-x86_64` and the distribution's kernel package, which is
-//! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` the lack of what a test
-//! needs is a failure; otherwise it is printed.
+//! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` a missing requirement of a test
+//! is a failure; otherwise it is printed.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -44,7 +44,7 @@ const EXPLORE: &str = "\
 set -e
 mkdir out
 sizes=$(seq -s M, 64 2 256)M
-# Seldom a vCPU loses a timer under TCG, and what sleeps for it sleeps for good: begun anew then.
+# Rarely a vCPU loses a timer under TCG, and a sleep never ends: start again then.
 for start in 1 2 3; do
   numalab latency --cpus 7 --nodes 0 --size $sizes --budget 900s --precision 0.001% --quiet > /dev/null 2>&1 &
   worker=$!

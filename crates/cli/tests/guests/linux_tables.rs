@@ -1,4 +1,4 @@
-//! Linux with odd tables: every sentence of `numalab machine acpi check` about Linux is shown
+//! Linux with unusual tables: every sentence of `numalab machine acpi check` about Linux is shown
 //! by a boot of the distribution's kernel.
 //!
 //! | said | code of the finding |

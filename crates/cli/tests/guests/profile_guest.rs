@@ -140,8 +140,9 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the region of which a thread touched about this number of pages first: a page may be
-/// counted in the wrong region if something was unmapped there before, of which there is no event.
+/// Returns the region in which a thread touched about this number of pages first: a page may be
+/// counted in the wrong region if something was unmapped there before, because no event reports
+/// that.
 fn region(profile: &Value, pages: u64) -> &Value {
     let nearly = pages - 2..=pages;
     let is_it = |region: &&Value| {

@@ -10,7 +10,7 @@ use numalab_image::{Cache, package};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A separate directory.
+/// A directory for the studies of one test.
 struct Lab {
     directory: TempDir,
 }
@@ -59,7 +59,7 @@ impl Drop for Other {
     }
 }
 
-/// Fails unless the sample says what else ran during its guests; steal time comes before other
+/// Fails unless the sample names the other load during its guests; steal time comes before other
 /// causes.
 #[track_caller]
 fn assert_disturbed(sample: &str) {
@@ -392,7 +392,7 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
     assert!(journal.contains("topology exported (xl info -n)"));
 }
 
-/// Two guests, each on a separate node, on machines set up in other ways.
+/// Two guests, each on a separate node, on machines that are set up differently.
 const SETUPS: &str = r#"
 name = "setups"
 question = "Where do guests lie on machines that are set up in other ways?"

@@ -12,7 +12,7 @@ pub struct Lab {
     /// Removed by the supervisor: a static lab is never dropped.
     directory: PathBuf,
     supervisor: Child,
-    /// Closing this stops everything, as our own end does.
+    /// Closing this stops everything, and so does our own end.
     input: Option<ChildStdin>,
 }
 

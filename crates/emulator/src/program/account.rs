@@ -62,7 +62,7 @@ struct Recent {
 #[derive(Debug, Default)]
 struct Latest {
     all: [Recent; RECENT],
-    /// Their times, which are searched at every wait; 0 for none.
+    /// Completion times of these accesses, searched at every wait; 0 for none.
     done_ps: [u64; RECENT],
     count: usize,
 }
@@ -103,8 +103,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Counts an access and the waits around it. A core goes on until it needs a value: later waits
-    /// are charged to the access that brings it.
+    /// Counts an access and the waits around it. A core continues until it needs a value: later
+    /// waits are charged to the access that brings it.
     #[inline]
     pub fn add(&mut self, touch: Touch, outcome: &Outcome) {
         if outcome.waited_ps > outcome.own_wait_ps {

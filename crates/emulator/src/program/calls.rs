@@ -187,7 +187,8 @@ impl Program {
             if call == Call::Clone {
                 self.turns.order().makes_none();
             }
-            // The host may have only one node: what it refuses, the emulated machine would do.
+            // The host may have only one node, and refuses calls that the emulated machine would
+            // accept.
             return world.placed(seat, call, arguments);
         };
         let [address, second, ..] = arguments;

@@ -13,9 +13,9 @@ pub const NS_PER_S: i64 = 1_000_000_000;
 /// Busy times, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
-    /// Of the thread that asks.
+    /// Busy time of the calling thread.
     pub thread_ns: u64,
-    /// Of the whole process.
+    /// Busy time of the whole process.
     pub process_ns: u64,
 }
 

@@ -17,7 +17,8 @@ use super::lock;
 pub struct Block {
     /// The number of instructions.
     pub instructions: u64,
-    /// Its data flow, where that is known. Flows are never freed, so that they compare by address.
+    /// Its data flow, where that is known. Flows are never freed, so that they can be compared by
+    /// address.
     pub flow: Option<&'static Flow>,
     pub place: Place,
     /// If true, it contains a spin-wait hint (`pause`, `yield`).

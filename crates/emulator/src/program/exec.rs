@@ -13,9 +13,9 @@ use numalab_memory_model::space::Placement;
 
 use super::guest_memory;
 
-/// Most words of a command line or an environment.
+/// Maximum number of words of a command line or an environment.
 const MOST_WORDS: usize = 1 << 16;
-/// Most levels of scripts with scripts as interpreters; more is a loop (execve(2)).
+/// Maximum depth of scripts with scripts as interpreters; more is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
 /// Longest first line of a script.
 const MOST_OF_LINE: u64 = 256;
@@ -159,7 +159,7 @@ fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
     Some(own)
 }
 
-/// Returns the plugin's argument with what a thread keeps.
+/// Returns the plugin's argument with the settings that a thread keeps.
 fn keeping(mut plugin: String, keeps: &Keeps) -> String {
     let cpus = keeps.cpus.iter().map(|cpus| {
         let words: Vec<String> = cpus.iter().map(usize::to_string).collect();

@@ -1,6 +1,6 @@
-//! Links the processes of one program. Each writes a separate report; what one must know of another
-//! goes through a file next to the report, since fork(2) copies the emulator and execve(2) loads it
-//! anew.
+//! Links the processes of one program. Each writes a separate report; information for another
+//! process goes through a file next to the report, since fork(2) copies the emulator and execve(2)
+//! loads it again.
 
 use std::fs;
 

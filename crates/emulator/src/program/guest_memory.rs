@@ -91,7 +91,8 @@ const MOST_STRING_BYTES: usize = 128 << 10;
 /// `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4 << 10;
 
-/// Reads a path up to its NUL. Reads never cross a page at once, as the next one may be unmapped.
+/// Reads a path up to its NUL. A single read never crosses a page boundary, because the next page
+/// may be unmapped.
 pub fn path(address: u64) -> String {
     let to_page_end = MOST_PATH_BYTES - usize::try_from(address % 4096).unwrap_or(0);
     let read = bytes(address, to_page_end);

@@ -1,5 +1,5 @@
 //! Decides which pages the kernel may make huge: whole 2 MiB of one anonymous mapping, unless the
-//! program says otherwise (madvise(2)). What `khugepaged` would collapse later stays small.
+//! program says otherwise (madvise(2)). Pages that `khugepaged` would collapse later stay small.
 
 use std::ops::Range;
 

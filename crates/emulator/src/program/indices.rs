@@ -1,5 +1,5 @@
 //! Maps QEMU's thread indices to threads. QEMU gives a new thread an index above the highest in
-//! use: where each thread creates the next one before it ends, indices grow without bound, however
+//! use: where each thread creates the next one before it ends, indices grow without bound, even if
 //! few threads are alive.
 
 use std::ptr;
@@ -10,7 +10,7 @@ use std::sync::atomic::{
 
 use super::thread::Thread;
 
-/// Most threads alive at a time.
+/// Maximum number of threads alive at a time.
 pub const MOST: usize = 4096;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use numalab_memory_model::counters::{Figure, Kind};
 use numalab_memory_model::machine::MOST_NODES;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
-/// Bytes of a line with an owner kept.
+/// Bytes of a line with a tracked owner.
 pub const LINE_BYTES: u64 = 64;
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 /// Threads that are distinguished; higher seats share the numbers of lower ones.

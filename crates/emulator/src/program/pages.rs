@@ -63,7 +63,8 @@ impl Pages {
 
     /// Removes pages that the program freed.
     pub fn remove(&mut self, numbers: Range<u64>) {
-        // Programs unmap ranges far larger than what they touched: the shorter of both is walked.
+        // Programs unmap ranges far larger than the part that they touched: the shorter of the two
+        // is walked.
         let many = numbers.end - numbers.start > self.living.len() as u64;
         let gone: Vec<u64> = match many {
             true => self.living.keys().copied().filter(|number| numbers.contains(number)).collect(),

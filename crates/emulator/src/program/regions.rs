@@ -109,7 +109,7 @@ impl Regions {
         (address < end).then_some(number)
     }
 
-    /// Adds a region in place of what was there.
+    /// Adds a region, replacing any that was there.
     pub fn add(&mut self, start: u64, end: u64, name: String, made_by: Vec<u64>) -> usize {
         self.remove(start, end);
         let number = self.known.len().min(OTHERS);

@@ -21,11 +21,11 @@ const SCALING_CPUS: usize = 8;
 enum State {
     /// No thread has this seat.
     Empty,
-    /// It runs or is in its cpu's queue.
+    /// The thread runs or is in its cpu's queue.
     Ready,
-    /// It waits for something without a known time.
+    /// The thread waits for something without a known time.
     Waits,
-    /// It resumes at this time, in ps.
+    /// The thread resumes at this time, in ps.
     Sleeps(u64),
 }
 

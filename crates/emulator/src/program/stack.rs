@@ -1,4 +1,4 @@
-//! Follows a thread's call stack by what its call instructions push.
+//! Follows a thread's call stack by the return addresses that its call instructions push.
 //!
 //! A call stores its return address at the end of the stack, and a return loads it. An older call
 //! with a slot at or below a new one's must be over, so that longjmp and signal handlers need not

@@ -22,7 +22,7 @@ use super::regions::{FirstTouches, Region};
 use super::thread::Thread;
 use super::world::World;
 
-/// Most lines reported.
+/// Maximum number of lines reported.
 const MOST_LINES: usize = 64;
 
 /// Returns what the program has done so far, or `None` if it has not begun. Called when none of its

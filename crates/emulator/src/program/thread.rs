@@ -15,11 +15,11 @@ use super::turns::Born;
 /// The effect of a block on the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
-    /// It continues.
+    /// The turn continues.
     On,
-    /// It is over.
+    /// The turn is over.
     Over,
-    /// The thread is spinning on what another one will do.
+    /// The thread spins until another one acts.
     Spins,
 }
 

@@ -4,7 +4,7 @@ use numalab_record::{Stretch, StretchAccesses};
 
 use super::thread::Thread;
 
-/// Most stretches; more are joined in pairs. Fewer than a screen has columns.
+/// Maximum number of stretches; more are joined in pairs. Fewer than a screen has columns.
 const MOST: usize = 240;
 /// Initial length of a stretch, in ps.
 const FIRST_PS: u64 = 10_000_000;
@@ -15,7 +15,7 @@ struct Seen {
     busy_ps: u64,
     waited_ps: u64,
     misses: u64,
-    /// By region and node, as in the thread's account.
+    /// Accesses by region and node, as in the thread's account.
     accesses: Vec<u64>,
 }
 
@@ -26,7 +26,7 @@ pub struct TimeLine {
     /// End of the present stretch, in ps.
     next_ps: u64,
     stretches: Vec<Stretch>,
-    /// By seat.
+    /// The figures of threads by seat.
     seen: Vec<Seen>,
 }
 
@@ -43,7 +43,7 @@ impl TimeLine {
         now_ps >= self.next_ps
     }
 
-    /// Ends the present stretch, with what these threads did since the last one; their accesses
+    /// Ends the present stretch, with the work of these threads since the last one; their accesses
     /// must be settled.
     pub fn end(&mut self, now_ps: u64, threads: &[Box<Thread>], nodes: usize) {
         let mut stretch = Stretch {

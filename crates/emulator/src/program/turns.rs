@@ -36,25 +36,25 @@ const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 /// The way in which a thread gives its turn away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It could continue.
+    /// The thread could continue.
     Yields,
-    /// It could continue, after the others of its cpu.
+    /// The thread could continue, after the others of its cpu.
     GivesWay,
-    /// It spins on an address until another thread changes it, or until this time in ps.
+    /// The thread spins on an address until another one changes it, or until this time in ps.
     Spins(u64),
-    /// It waits for something without a known time.
+    /// The thread waits for something without a known time.
     Waits,
-    /// It resumes at this time, in ps.
+    /// The thread resumes at this time, in ps.
     Sleeps(u64),
 }
 
 /// The limit of a thread's wait for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Until it has it.
+    /// Until the thread has the turn.
     Endless,
-    /// Until it has it or is released, as it waits inside translated code, which QEMU may need it
-    /// to leave.
+    /// Until the thread has the turn or is released: it waits inside translated code, which QEMU
+    /// may need it to leave.
     InCode,
 }
 
@@ -222,7 +222,7 @@ impl Turns {
     }
 
     /// Marks the seat's thread as waiting in translated code and ready: if the host kept it asleep
-    /// for long, it was taken for one that waits for something.
+    /// for long, it was mistaken for a thread that waits for something.
     fn is_in_code(&self, seat: usize) {
         let mut order = self.order();
         if !order.schedule.is_ready(seat) {

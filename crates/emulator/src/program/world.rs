@@ -24,7 +24,7 @@ pub const MOST_CALLERS: usize = 12;
 pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
-    /// By seat.
+    /// The threads by seat.
     #[expect(clippy::vec_box, reason = "the running thread is known by its address")]
     pub threads: Vec<Box<Thread>>,
     /// The location of each page.
@@ -85,7 +85,7 @@ impl World {
         self.threads[seat].renew(born);
     }
 
-    /// Returns true if an access depends on what other threads did before. A store of an
+    /// Returns true if an access depends on earlier actions of other threads. A store of an
     /// instruction that also loads happens together with its load.
     pub fn is_contended(&mut self, seat: usize, made: &Made) -> bool {
         let thread = &mut self.threads[seat];

@@ -32,7 +32,7 @@ fn non_temporal_stores_write_each_line_to_memory_once() {
         let found = [0, 2, 4]
             .map(|phase| [misses(phase, "store_misses"), misses(phase + 1, "load_misses")]);
         let version = qemu.version;
-        // Stores through the caches hit what was read last.
+        // Stores through the caches hit the lines that were read last.
         assert_eq!(found, [[lines, lines], [lines, lines], [0, 0]], "{version}");
         // 16 lines in parallel take 100 ns; a line has 16 words, each read by four instructions.
         let ns = run.said[1] as f64 / lines as f64;

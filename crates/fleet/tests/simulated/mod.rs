@@ -28,7 +28,7 @@ pub enum Fault {
     Cell { name: &'static str, shift: f64 },
     /// A setting has another value, and memory is slower with it.
     Setting { name: &'static str, value: &'static str, family_shift: f64 },
-    /// It has another processor.
+    /// The host has another processor.
     Model(&'static str),
 }
 

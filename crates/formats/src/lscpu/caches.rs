@@ -1,4 +1,4 @@
-//! The caches of a machine of which lscpu gives only sizes and counts.
+//! The caches of a machine, for which lscpu gives only sizes and counts.
 
 use numalab_topology::{Cache, CpuId, Findings, Machine};
 
@@ -6,7 +6,7 @@ use super::cache_line::CacheLine;
 use super::lines::Lines;
 
 /// Adds the caches of all lines: one for each instance, with the cores divided among them in order.
-/// What the text leaves open is a finding.
+/// Anything that the text leaves open is a finding.
 pub(super) fn add(
     lines: &Lines,
     l3_groups: Option<usize>,

@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// One cpu; what has no value is unknown.
+/// One cpu; fields without a value are unknown.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) place: Place,

@@ -1,6 +1,6 @@
 //! The beginning that a log gives to each line: a time, a service, a rank.
 
-/// The fewest lines of which a common beginning counts as that of a log.
+/// Minimum number of lines for a common beginning to count as that of a log.
 const FEWEST_LINES: usize = 3;
 
 /// Removes the beginning that all lines have, apart from digits that differ, if it looks like that

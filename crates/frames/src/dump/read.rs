@@ -30,7 +30,7 @@ pub enum DumpError {
         offset: usize,
     },
     /// There are bytes after the last record.
-    #[error("{bytes} bytes after the end")]
+    #[error("{bytes} bytes follow the end of the dump")]
     Trailing {
         /// Number of bytes.
         bytes: usize,

@@ -1,5 +1,5 @@
 //! Runs a command on a terminal: a separate process starts a session, opens the terminal (which
-//! thereby becomes its controlling one, tty(4)), and then executes the command.
+//! then becomes its controlling terminal, tty(4)), and then executes the command.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -59,7 +59,7 @@ impl<W: Write> FrameWriter<W> {
     /// Writes one frame immediately.
     ///
     /// # Errors
-    /// Those of the writer; `InvalidInput` if the payload is larger than [`MAX_PAYLOAD_BYTES`].
+    /// The writer's errors; `InvalidInput` if the payload is larger than [`MAX_PAYLOAD_BYTES`].
     pub fn write(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
         let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "payload too long");
         if payload.len() > MAX_PAYLOAD_BYTES {

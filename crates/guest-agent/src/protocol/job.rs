@@ -33,9 +33,9 @@ impl Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// It exited with this code.
+    /// The command exited with this code.
     Code(u8),
-    /// It was killed by this signal.
+    /// The command was killed by this signal.
     Signal(u8),
 }
 

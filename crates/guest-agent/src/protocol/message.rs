@@ -75,7 +75,7 @@ impl Message {
     /// Sends the message.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The writer's errors.
     pub fn send<W: Write>(&self, out: &mut FrameWriter<W>) -> io::Result<()> {
         match self {
             Self::Hello(hello) => out.write(HELLO, &json(hello)?),

@@ -44,7 +44,7 @@ pub enum TransferError {
 /// grows is truncated, so that the frames stay in step.
 ///
 /// # Errors
-/// Those of the file, before anything was sent, and those of the writer.
+/// The file's errors, before anything was sent, and the writer's.
 pub fn send_file<W: Write>(out: &mut FrameWriter<W>, file: &Path, path: &str) -> io::Result<()> {
     let mut content = File::open(file)?;
     let data = content.metadata()?;

@@ -71,7 +71,7 @@ pub enum AgentError {
          work only with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
     )]
     OtherInterfaces {
-        /// Their error.
+        /// The tools' error.
         source: Box<AgentError>,
         /// The hypervisor's release, such as `4.20`.
         hypervisor: String,

@@ -34,7 +34,7 @@ pub enum XenstoreError {
     /// The connection failed.
     #[error("xenstore: {0}")]
     Io(#[from] io::Error),
-    /// It refused; `ENOENT` for a value that does not exist.
+    /// xenstore refused the request; `ENOENT` for a value that does not exist.
     #[error("xenstore: {path}: {code}")]
     Refused {
         /// The path of the request.

@@ -146,7 +146,7 @@ pub enum GuestError {
     Stopped,
 }
 
-/// Restarts after an assertion of QEMU: several threads of its translator rarely fail one in a
+/// Restarts after an assertion of QEMU: with several translator threads one rarely fails in a
 /// guest's first moments (10.0.2: `iotlb_to_section`).
 const STARTS_AFTER_ASSERTION: usize = 2;
 /// Restarts of a guest that never reported: a guest of many cpus under TCG rarely loses a timer

@@ -34,7 +34,7 @@ struct Queue {
 struct Waiting {
     parts: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// True once QEMU has ended: what is left in its pipe is taken without a limit.
+    /// True once QEMU has ended: the rest of its pipe is read without a limit.
     is_last: bool,
     has_no_writer: bool,
     has_no_reader: bool,

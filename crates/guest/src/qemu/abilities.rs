@@ -10,11 +10,11 @@ const ASK_LIMIT: Duration = Duration::from_secs(20);
 /// Optional features of a QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// It loads plugins (`-plugin`).
+    /// True if it loads plugins (`-plugin`).
     pub plugins: bool,
-    /// It binds guest memory to host nodes (built with libnuma).
+    /// True if it binds guest memory to host nodes (built with libnuma).
     pub host_nodes: bool,
-    /// It supports memory in sealed files (`memory-backend-memfd`), including huge pages.
+    /// True if it supports memory in sealed files (`memory-backend-memfd`), including huge pages.
     pub memfd: bool,
     /// Its threads that preallocate memory can be kept on a node (`thread-context`).
     pub prealloc_context: bool,

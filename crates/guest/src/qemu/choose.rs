@@ -45,13 +45,13 @@ pub struct Qemu {
 /// Reason why there is no suitable QEMU.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// None is installed.
+    /// No QEMU is installed.
     #[error("no {} on this machine", program_of(*.architecture))]
     Absent {
         /// The guest's processor.
         architecture: Architecture,
     },
-    /// None of the installed ones has the features.
+    /// None of the installed QEMUs has the features.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
         /// The guest's processor.
@@ -67,7 +67,7 @@ pub enum QemuError {
     /// The output of `--version` cannot be parsed.
     #[error("{program}: --version gave {answer:?}, expected \"QEMU emulator version N.N.N\"")]
     Version { program: PathBuf, answer: String },
-    /// It cannot be run.
+    /// QEMU cannot be run.
     #[error(transparent)]
     Tool(#[from] CommandError),
     /// The cache failed.

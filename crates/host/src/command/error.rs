@@ -15,7 +15,7 @@ pub enum CommandError {
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
-    /// It exceeded its time limit and was ended.
+    /// The command exceeded its time limit and was terminated.
     #[error("`{command}` did not end within {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
     TimedOut {
         /// The program and its arguments.
@@ -27,7 +27,7 @@ pub enum CommandError {
     /// The user interrupted this process, which ended the command.
     #[error("`{program}` was interrupted")]
     Interrupted { program: String },
-    /// It returned a status other than 0.
+    /// The command returned a status other than 0.
     #[error("`{command}`: {status}: {stderr}")]
     Failed {
         /// The program and its arguments.
@@ -35,7 +35,7 @@ pub enum CommandError {
         status: ExitStatus,
         stderr: String,
     },
-    /// It printed more than the limit.
+    /// The command printed more than the limit.
     #[error("`{command}` printed {dropped_bytes} bytes more than the limit of 8 MiB")]
     TooMuch {
         /// The program and its arguments.

@@ -46,8 +46,8 @@ fn running() -> MutexGuard<'static, Vec<u32>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A command that is running in its own session. All are registered, so that none is taken for an
-/// orphan.
+/// A command that is running in its own session. All are registered, so that none is mistaken for
+/// an orphan.
 pub(super) struct RunningCommand {
     number: u32,
 }

@@ -11,9 +11,9 @@ use crate::root::Root;
 /// True if a change of a knob can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acts {
-    /// It can.
+    /// A change can have an effect.
     Yes,
-    /// It cannot, for this reason.
+    /// A change cannot have an effect, for this reason.
     No(NoEffect),
 }
 

@@ -16,11 +16,11 @@ use crate::root::Root;
 #[serde(rename_all = "kebab-case")]
 pub enum FileState {
     Value(String),
-    /// It is writable but not readable.
+    /// The file is writable but not readable.
     WriteOnly,
-    /// It does not exist.
+    /// The file does not exist.
     Absent,
-    /// It may not be read, for this reason.
+    /// The file may not be read, for this reason.
     Denied(String),
 }
 

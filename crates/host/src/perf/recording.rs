@@ -81,7 +81,7 @@ struct CpuRing {
 /// Checks whether this user may record the page faults of their own processes.
 ///
 /// # Errors
-/// The reason why not.
+/// The reason why it may not.
 pub fn page_faults_allowed(root: &Root) -> Result<(), Hindrance> {
     let attr = layout::page_faults(Begin::Now, Privilege::User, 0);
     let cpu = crate::current_place().cpu.0;

@@ -101,8 +101,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping of `of`, in the length that it was made with; what `drain` returned
-        // were copies.
+        // SAFETY: the whole mapping of `of`, with its original length; `drain` returned copies.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.page_bytes + self.data_bytes) };
     }
 }

@@ -20,10 +20,10 @@ const BATCH: u64 = 64 << 10;
 /// The bits to clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClearedBits {
-    /// Those of pages that were used.
+    /// The bits of used pages.
     Referenced,
-    /// Those of pages that were written. Such pages become read-only until their next write, which
-    /// takes a fault.
+    /// The bits of written pages. Clearing them makes a page read-only until its next write, which
+    /// causes a fault.
     SoftDirty,
 }
 
@@ -96,7 +96,7 @@ mod tests {
         // Neighbouring mappings of other tests stay separate: the kernel merges those of the same
         // kind.
         let (address, bytes) = (mapping.span().address as *mut _, mapping.span().len_bytes);
-        // SAFETY: this is the mapping's own range, and only core dumps ask for what changes.
+        // SAFETY: this is the mapping's own range, and the change affects only core dumps.
         unsafe { rustix::mm::madvise(address, bytes, rustix::mm::Advice::LinuxDontDump) }.unwrap();
         mapping.as_bytes_mut().fill(1);
         let (own, start) = (std::process::id(), mapping.span().address as u64);

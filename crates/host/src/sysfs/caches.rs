@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     caches
 }
 
-/// The cpus of which the caches of a level are assumed to be shared by the core or the package.
+/// The cpus that are assumed to share the caches of a level within the core or the package.
 type Assumed = BTreeMap<(u8, &'static str), CpuSet>;
 
 /// Adds a cache unless that of this cpu, level and kind is known already. Cpus that belong to an

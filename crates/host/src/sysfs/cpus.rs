@@ -167,7 +167,7 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
         groups.sort_unstable();
         groups.dedup();
     }
-    // A package made of several has a number of each.
+    // A package merged from several has the number of each.
     let numbers_of = |group| groups_of_number.values().filter(|of| of.contains(&group)).count();
     believable &= (0..groups.len()).all(|group| numbers_of(group) <= 1);
     if let Some((number, groups)) = groups_of_number.iter().find(|(_, groups)| groups.len() > 1) {

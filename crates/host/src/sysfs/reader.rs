@@ -1,4 +1,4 @@
-//! Reads single files by type, with findings for odd values.
+//! Reads single files by type, with findings for unusual values.
 
 use std::io;
 

@@ -23,7 +23,7 @@ pub enum PackageError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// apt does not know the package.
-    #[error("apt does not know a package {name:?}")]
+    #[error("apt knows no package named {name:?}")]
     Unknown {
         /// The requested name.
         name: String,
@@ -75,25 +75,25 @@ pub enum MemberError {
     /// Its name leads out of the package's directory, or is none.
     #[error("expected a name below the package's directory, without `..` and control characters")]
     Name,
-    /// It is a hard link to a file outside of the package.
+    /// The member is a hard link to a file outside of the package.
     #[error("a hard link to {0:?}, expected one to a member of the same package")]
     HardLink(String),
     /// An earlier link leads out of the package's directory.
-    #[error("an earlier member links out of the package's directory here")]
+    #[error("an earlier member is a link here that leads out of the package's directory")]
     ThroughLink,
     /// Its name is reserved for numalab.
     #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]
     Own,
-    /// It is a device, a pipe or unknown.
-    #[error("kind {0:?} of member, expected a file, directory or link")]
+    /// The member is a device, a pipe or of an unknown kind.
+    #[error("member of kind {0:?}, expected a file, directory or link")]
     Kind(EntryType),
-    /// It is larger than any file of a package can be.
+    /// The member is larger than any file of a package can be.
     #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]
     Size {
         /// The size that the archive declares.
         size_bytes: u64,
     },
-    /// It cannot be read or written.
+    /// The member cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -79,8 +79,8 @@ fn serve_memory(info: &BootInfo, command: &Command, mapped_bytes: u64) -> &'stat
     let mapped = |span: Span| Span { start: span.start.max(4096), end: span.end };
     let spans = info.readable(mapped_bytes).chain([LOW]).map(mapped);
     // SAFETY: `start` mapped all below `mapped_bytes` at their own addresses, which `readable` stays
-    // below, and no other cpu runs; what is read is the firmware's, to which the kernel does not
-    // write.
+    // below, and no other cpu runs; the memory read is the firmware's, and the kernel does not
+    // write to it.
     let firmware = unsafe { Mapped::new(spans) };
     let found = tables::find(&firmware, info.rsdp);
     let kernel = Span {

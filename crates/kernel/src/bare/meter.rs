@@ -110,8 +110,8 @@ pub fn accesses(spans: &[Span]) -> Vec<[u64; 2]> {
 
 fn pmu_at(base: u64) -> Option<Pmu<'static>> {
     // SAFETY: the device's memory is mapped and never removed, and `find` has checked that all of
-    // it is below the end of the mapped addresses; its words may change at any time, as atomics
-    // may.
+    // it is below the end of the mapped addresses; its words may change at any time, which atomics
+    // allow.
     let words = unsafe {
         core::slice::from_raw_parts(pointer::<AtomicU64>(base), PMU_BYTES / size_of::<u64>())
     };

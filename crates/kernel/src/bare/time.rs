@@ -76,7 +76,7 @@ struct Reading {
     width: Ticks,
 }
 
-/// Number of readings, of which the tightest is used.
+/// Number of readings; the one within the shortest interval is used.
 const ATTEMPTS: u32 = 16;
 /// Number of readings that may be the same: the timer counts about once for each.
 const READINGS_UNTIL_STOPPED: u32 = 10_000;

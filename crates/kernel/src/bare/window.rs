@@ -48,9 +48,9 @@ impl Window {
         self.mapped_bytes
     }
 
-    /// Maps frames after those already mapped, [`WINDOW_BYTES`] at most in all; all pieces have one
-    /// size, a power of two up to 1 GiB. Tables come from the cpu's own node. On an error none of
-    /// the frames is mapped: the entries of a piece are in one table, and only the first of them
+    /// Maps frames after those already mapped, at most [`WINDOW_BYTES`] in total; all pieces have
+    /// one size, a power of two up to 1 GiB. Tables come from the cpu's own node. On an error none
+    /// of the frames is mapped: the entries of a piece are in one table, and only the first of them
     /// can lack it.
     pub fn push(
         &mut self,

@@ -3,7 +3,7 @@
 use std::fs;
 
 const MIB: u64 = 1 << 20;
-/// Memory for QEMU itself, and for what the kernel fills.
+/// Memory for QEMU itself, and for the memory that the kernel fills.
 const REST_BYTES: u64 = 2 << 30;
 
 /// Returns true if this machine has the memory to spare for a guest in which all frames are

@@ -55,7 +55,7 @@ pub enum IdentityError {
         /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// This host has more ranks than there are in all.
+    /// This host has more ranks than the total number.
     #[error(
         "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
     )]

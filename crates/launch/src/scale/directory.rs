@@ -15,16 +15,16 @@ use super::step::Step;
 /// Reason why a result directory cannot be created, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It already exists.
+    /// The directory already exists.
     #[error("{0}: already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process is writing to it.
+    /// Another process is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
-    /// It does not contain a scaling run.
+    /// The directory does not contain a scaling run.
     #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
     NoRun {
         /// The directory.

@@ -9,7 +9,7 @@ use super::step::Step;
 /// The common parts of all steps' launch lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// The run of which it launches a step.
+    /// The run that the launched step belongs to.
     pub manifest: &'a Manifest,
     /// The launcher; never `Auto`.
     pub launcher: LauncherChoice,

@@ -15,7 +15,7 @@ const DEPTH: usize = 2;
 /// Longest file of such a run, in bytes, with a wide margin.
 const LONGEST: u64 = 256 << 20;
 
-/// Returns true for a CSV, and for a directory with one that is no `samples.csv` of ours.
+/// Returns true for a CSV, and for a directory with a CSV other than our own `samples.csv`.
 pub fn is_scaling(path: &Path) -> bool {
     if path.is_file() {
         return path.to_str().is_some_and(is_table);

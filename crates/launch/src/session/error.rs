@@ -12,7 +12,7 @@ use crate::team::TeamError;
 /// Reason why ranks could not measure together.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// They lost contact.
+    /// The ranks lost contact.
     #[error(transparent)]
     Team(#[from] TeamError),
     /// A rank could not place itself or measure.
@@ -27,7 +27,7 @@ pub enum SessionError {
         rank: usize,
         /// The first rank.
         other: usize,
-        /// Their host.
+        /// The host of the two ranks.
         host: String,
         cpu: CpuId,
         /// The cpus that the second rank may use.

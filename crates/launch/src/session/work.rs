@@ -1,4 +1,4 @@
-//! One size measured by all ranks, at once or in turns.
+//! One size measured by all ranks, at once or in turn.
 
 use numalab_measure::{
     Buffer, BuiltChase, ChaseOrder, MeasureContext, MeasureError, Reading, RoundLog, Samples, Span,

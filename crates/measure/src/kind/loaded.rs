@@ -26,8 +26,8 @@ use crate::survey::Survey;
 use crate::target::Target;
 use crate::team::{give_and_join, give_up_on_error};
 
-/// Pauses of a load worker per [`PACED_BYTES`], from full speed to nearly idle: where time is short,
-/// the cells that tell least are left out.
+/// Pauses of a load worker per [`PACED_BYTES`], from full speed to nearly idle: if time is short,
+/// the least informative cells are left out.
 const DELAYS: [u32; 9] = [0, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
 
 /// Returns the load workers for a chaser on `cpu`: one cpu of every other core, each on memory of

@@ -13,10 +13,10 @@ const PAGE_LINES: usize = 4096 / Line::SIZE_BYTES;
 /// True if an access waits for the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierAccess {
-    /// It waits: latency determines the time.
+    /// An access waits for the previous one: latency determines the time.
     Dependent,
-    /// It does not wait: many accesses are in flight, and bandwidth determines the time if memory
-    /// is saturated. Pages take turns, one line each.
+    /// An access does not wait: many accesses are in flight, and bandwidth determines the time if
+    /// memory is saturated. Pages take turns, one line each.
     Independent,
 }
 

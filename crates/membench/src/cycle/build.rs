@@ -29,7 +29,7 @@ pub struct Part<'a> {
 }
 
 // SAFETY: a part accesses only the lines of its own nodes, which no other part has and which it has
-// borrowed exclusively: it may do so from any thread, as `&mut [Line]` may.
+// borrowed exclusively: it may do so from any thread, like `&mut [Line]`.
 unsafe impl Send for Part<'_> {}
 
 /// A part in which every line contains the address of its successor.

@@ -64,8 +64,8 @@ impl Pipeline {
         self.stores.store(bytes, known, number);
     }
 
-    /// Returns what a load of these bytes gets from earlier stores; `by` is its instruction, and
-    /// whether it may get the value at renaming.
+    /// Returns the data that earlier stores forward to a load of these bytes; `by` is its
+    /// instruction, and true if it may get the value at renaming.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, by: (u64, bool)) -> Forwarded {
         self.stores.forwarded(bytes, by)

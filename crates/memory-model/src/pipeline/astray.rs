@@ -34,13 +34,14 @@ struct Way {
     until: u64,
 }
 
-/// A core that has mispredicted branches. What it did after the first one continues after the next
-/// ones, which it mispredicted then as well.
+/// A core that has mispredicted branches. Its path after the first one continues after the next
+/// ones, which it mispredicted as well.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Astray {
     /// The wrong path after the last of the branches.
     path: Vec<Passed>,
-    /// Place on it at which the paths have met; one of a later round is replaced by one of this round.
+    /// Index in `path` at which the two paths have met; one found in this round replaces that of a
+    /// later round.
     met: Option<usize>,
     /// Registers that the right path has changed since.
     changed: u64,

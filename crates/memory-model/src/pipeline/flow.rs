@@ -84,7 +84,8 @@ pub struct Flow {
 }
 
 impl Hash for Flow {
-    /// Hashes a part that few blocks share, as the whole is many times as long as the block's code.
+    /// Hashes a part that few blocks share, because the whole is many times longer than the block's
+    /// code.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.instructions, self.takes_ps, self.changed, self.registers, self.loaded).hash(state);
         (self.tails.len(), self.waiting.len(), self.decided.least_ps()).hash(state);
@@ -111,7 +112,8 @@ impl Flow {
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
         let mut flow = Self { instructions, takes_ps, parts, ..Self::default() };
-        // What a block's registers have when it begins is taken to come from itself, as in a loop.
+        // The values of registers at the start of a block are assumed to come from the block
+        // itself, as in a loop.
         let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
         for (at, operands) in block.iter().enumerate() {
             flow.add(operands, &mut values, (at as u64, added, speeds));
@@ -160,7 +162,7 @@ impl Flow {
         if operands.memory && (!operands.stores || operands.modifies()) {
             self.waits(Pool::Load, &address);
         }
-        // Moves are done by renaming, and branches are one with what decides them.
+        // Moves are done by renaming, and a branch is fused with the instruction that decides it.
         if !matches!(operands.class, Class::Move | Class::Branch) {
             let pool = if operands.is_vector() { Pool::Vector } else { Pool::Integer };
             self.waits(pool, &result);

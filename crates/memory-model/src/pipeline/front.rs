@@ -11,8 +11,8 @@ const LONG_PS: u64 = 20_000;
 const EXPECTED: u32 = 1 << 16;
 
 impl Pipeline {
-    /// Returns the time by which a block takes less than by itself, as its instructions were fetched
-    /// while those before them ran.
+    /// Returns the time that a block saves because its instructions were fetched while earlier ones
+    /// ran.
     #[inline]
     pub fn saves_ps(&mut self, flow: Option<&Flow>) -> u64 {
         let Some(Flow { takes_ps, parts, .. }) = flow else { return 0 };

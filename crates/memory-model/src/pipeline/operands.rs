@@ -87,7 +87,7 @@ pub enum Ends {
     /// Falls through, jumps to a constant address, or returns.
     #[default]
     Known,
-    /// Branches or not, depending on what it reads.
+    /// Branches or not, depending on its operands.
     Conditional,
     /// Branches to an address that it reads or loads.
     Indirect,
@@ -98,7 +98,7 @@ pub enum Ends {
 pub struct Operands {
     /// Registers of an address in memory.
     pub address: Registers,
-    /// Registers that flow into what it writes.
+    /// Registers that flow into the values it writes.
     pub reads: Registers,
     /// Registers that it writes.
     pub writes: Registers,
@@ -118,7 +118,7 @@ pub struct Operands {
     pub plain_address: bool,
     /// True if its address has a scaled register, or two registers and a constant.
     pub far_address: bool,
-    /// True if it extends the sign of what it loads.
+    /// True if it extends the sign of the loaded value.
     pub extends_sign: bool,
     /// True if it extends the 8 or 16 bits that it loads by zeros.
     pub extends_zeros: bool,
@@ -153,7 +153,7 @@ impl Operands {
         Self { jumps, ..self }
     }
 
-    /// Marks it as extending the sign of what it loads, if it does.
+    /// Marks it as extending the sign of the loaded value, if it does.
     pub fn extending_sign(self) -> Self {
         Self { extends_sign: self.memory, ..self }
     }
@@ -200,7 +200,7 @@ impl Operands {
         self.stores && !matches!(self.class, Class::Move | Class::Shuffle)
     }
 
-    /// Removes all sources of what it writes, which is a constant.
+    /// Removes all sources of the written value, which is a constant.
     pub fn of_nothing(self) -> Self {
         Self { reads: Registers::NONE, clears: true, ..self }
     }

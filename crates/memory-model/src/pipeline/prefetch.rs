@@ -4,7 +4,7 @@ use super::Pipeline;
 
 impl Pipeline {
     /// Returns the remaining time of a miss of a line by the instruction at this position that
-    /// begins at `now_ps` and takes `takes_ps` in all: the line may have been prefetched. It is
+    /// begins at `now_ps` and takes `takes_ps` in total: the line may have been prefetched. It is
     /// never less than a hit in the nearest cache.
     #[inline]
     pub fn left_ps(

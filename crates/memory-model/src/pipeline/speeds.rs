@@ -132,9 +132,9 @@ impl Speeds {
         vector_ps + far_ps + if operands.extends_sign { self.sign_ps } else { 0 }
     }
 
-    /// Returns true if stores and loads at such addresses forward values at renaming. On Golden Cove,
-    /// what modifies memory does not (measured on an Emerald Rapids: 7 cycles from one ADD to a word
-    /// to the next).
+    /// Returns true if stores and loads at such addresses forward values at renaming. On Golden
+    /// Cove, instructions that modify memory do not (measured on an Emerald Rapids: 7 cycles from
+    /// one ADD to a word to the next).
     pub(super) fn renames(&self, operands: &Operands) -> bool {
         let is_plain = operands.plain_address && !operands.modifies();
         let is_move = operands.stores || operands.class == Class::Move;

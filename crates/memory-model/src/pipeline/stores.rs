@@ -137,7 +137,8 @@ impl Stores {
         }
     }
 
-    /// Returns what a load of these bytes gets; `renames` says whether it may get it at renaming.
+    /// Returns the data forwarded to a load of these bytes; `renames` is true if it may get them at
+    /// renaming.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, (instruction, renames): (u64, bool)) -> Forwarded {
         let (word, rest) = bytes.split();

@@ -6,8 +6,8 @@
 //! On some cores it looks no further ahead than the stream is long, and not past the end of a page
 //! (measured on a Zen 3, as `strides`).
 //!
-//! Only lines that are used in the end are fetched. A line counts as requested at the miss that
-//! many lines before it, when the prefetcher would have reached it.
+//! Only lines that are used in the end are fetched. A line counts as requested at the miss this
+//! number of lines before it, when the prefetcher would have reached it.
 
 use alloc::vec;
 use alloc::vec::Vec;

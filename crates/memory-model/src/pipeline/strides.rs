@@ -1,5 +1,5 @@
 //! A prefetcher that knows instructions: lines at a constant distance from one access of an
-//! instruction to the next are requested ahead, over the ends of pages as well.
+//! instruction to the next are requested ahead, across page boundaries as well.
 //!
 //! Measured on a Zen 3 by the lines that are in a cache after a few accesses from a random place,
 //! with distances of 2 to 70 lines: two equal distances start it, it looks as many accesses ahead

@@ -1,4 +1,4 @@
-//! The waits of a core for what it has in flight.
+//! The waits of a core for its accesses in flight.
 
 use super::speeds::Speeds;
 use super::stores::Bytes;

@@ -7,7 +7,7 @@ use super::operands::REGISTERS;
 pub(super) const LOADS: usize = 64;
 
 /// Sources of a value with separate delays; of more, the first ones share a slot, with the longest
-/// delay. What was loaded last is what a chain waits for.
+/// delay. A chain waits for the value that was loaded last.
 const PLACES: usize = 8;
 
 /// The sources of a value: registers at the start of the block, and its loads; and the delay after

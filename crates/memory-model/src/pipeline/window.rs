@@ -81,7 +81,7 @@ impl Window {
     }
 
     /// Returns the issue time of an instruction of the current block without changing the window,
-    /// so that it may be asked again for others.
+    /// so that it can be called again for others.
     #[inline]
     pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
         if self.holds(instruction) {

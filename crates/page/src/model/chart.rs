@@ -107,7 +107,7 @@ pub struct Series {
 /// A change with its interval and the margin within which it counts as no change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalRow {
-    /// The name of what changed.
+    /// The name of the change.
     pub name: String,
     /// The change in percent; `None` if it is not a ratio.
     pub percent: Option<f64>,

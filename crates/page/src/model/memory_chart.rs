@@ -9,7 +9,7 @@ pub struct AccessMap {
     pub threads: Vec<(String, Vec<String>)>,
     /// The regions.
     pub rows: Vec<MapRow>,
-    /// The name of what is counted: `accesses`.
+    /// The name of the counted quantity: `accesses`.
     pub counted: String,
 }
 
@@ -73,7 +73,7 @@ pub struct MemoryOverTime {
     /// The regions that are used most, and one row for all others.
     pub rows: Vec<TimeRow>,
     pub phases: Vec<PhaseMark>,
-    /// The name of what is counted: `accesses`.
+    /// The name of the counted quantity: `accesses`.
     pub counted: String,
     /// True if the time spent waiting for memory is known.
     pub has_waits: bool,

@@ -1,4 +1,4 @@
-//! Pages of every kind of content, and every format of them, compared with what they were.
+//! Pages with every kind of content, in every format, compared with earlier output.
 
 mod any;
 mod charts;

@@ -1,4 +1,4 @@
-//! Everything of a page that is no chart.
+//! All parts of a page except charts.
 
 use insta::assert_snapshot;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Style, Table, Terminal, Tile, Weight, one_line};

@@ -18,7 +18,7 @@ fn workload() -> Workload {
     numalab_workload::WorkloadSpec::of_tool("sysbench-cpu").resolve().unwrap()
 }
 
-/// Returns a machine of two nodes with two cpus each, of which runs are known already.
+/// Returns a machine of two nodes with two cpus each, with runs that are already known.
 fn emulation(ran: &[(&str, &[f64])]) -> Emulation {
     let settings = serde_json::json!({ "emulate": "2", "cpus": 4 });
     let settings = settings.as_object().unwrap().clone();

@@ -32,8 +32,8 @@ pub(crate) struct FilesRead {
 }
 
 impl FilesRead {
-    /// Returns that of a machine with this number of nodes with memory; on one node, files are left
-    /// alone.
+    /// Creates the value for a machine with this number of nodes with memory; on one node, files
+    /// are left alone.
     pub(crate) fn on(memory_nodes: usize) -> Self {
         Self { is_placed: memory_nodes > 1, known: BTreeSet::new() }
     }

@@ -1,4 +1,4 @@
-//! The settings of `[backend.guests]`, and what levels of factors may set there.
+//! The settings of `[backend.guests]`, and those that levels of factors may set there.
 
 use numalab_study::{BackendKind, Level, SettingKind, SettingSpec, Study};
 use serde_json::Value;

@@ -32,7 +32,7 @@ pub(super) enum HypervisorKind {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct GuestsSettings {
     pub hypervisor: HypervisorKind,
-    /// Xen: whether to use this machine's toolstack instead of a Xen in QEMU.
+    /// Xen: true to use this machine's toolstack instead of a Xen in QEMU.
     pub on_this_dom0: bool,
     #[serde(flatten)]
     pub costs: MemoryCostSettings,

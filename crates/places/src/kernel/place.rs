@@ -1,4 +1,4 @@
-//! The three kinds of places, which of them exist here, and what each can show.
+//! The three kinds of places, their availability here, and the limits of each.
 
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{

@@ -13,7 +13,7 @@ pub struct HeapView {
     pub source: HeapSource,
     /// The nodes.
     pub nodes: Vec<HeapNode>,
-    /// Xen's further output, if it dumped the heap.
+    /// The rest of Xen's output, if Xen dumped the heap.
     pub xen: Option<XenHeap>,
     /// A picture of a dump of `numalab-frames`: one character per 2 MiB.
     pub picture: Option<String>,

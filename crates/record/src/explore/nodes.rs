@@ -121,9 +121,9 @@ pub struct TierMoves {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Migrations {
-    /// By NUMA balancing, promotions included.
+    /// Pages moved by NUMA balancing, promotions included.
     pub balanced: f64,
-    /// For any reason, including compaction and demotion.
+    /// Pages moved for any reason, including compaction and demotion.
     pub moved: f64,
     /// Pages that could not be moved.
     pub failed: f64,

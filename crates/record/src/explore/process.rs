@@ -27,8 +27,8 @@ pub struct ProcessView {
     pub page_sizes: Option<PageSizes>,
     /// A sample of single pages, if the kernel reports their nodes.
     pub sampled: Option<Sampled>,
-    /// The share of what its threads touch that is remote, from 0 to 1, each thread weighted by its
-    /// cpu time.
+    /// The remote share of the memory that its threads touch, from 0 to 1, each thread weighted by
+    /// its cpu time.
     pub remote_share: Option<f64>,
     /// The PCI devices that it has opened or mapped, found by their files in `/dev` and `/sys`;
     /// those it reaches through sockets and file systems are not listed.
@@ -67,8 +67,8 @@ pub struct ThreadView {
     /// The pages it was seen to touch, by node: samples of NUMA balancing (which decay), if that is
     /// on and sees most of the memory. A count, not bytes.
     pub touched_pages: BytesByNode,
-    /// The remote share of what it touches, from 0 to 1: by `touched_pages`, or else of the whole
-    /// process's memory.
+    /// The remote share of the memory that it touches, from 0 to 1: by `touched_pages`, or else of
+    /// the whole process's memory.
     pub remote_share: Option<f64>,
 }
 
@@ -147,11 +147,11 @@ impl std::ops::AddAssign for PageSizes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HugePageMode {
-    /// For all programs.
+    /// Huge pages for all programs.
     Always,
-    /// For programs that ask for them.
+    /// Huge pages for programs that request them.
     Madvise,
-    /// For no program.
+    /// Huge pages for no program.
     Never,
 }
 

@@ -39,6 +39,6 @@ pub struct RankView {
     pub threads: Vec<ThreadView>,
     /// Resident bytes of the process itself by node: all except unmodified file pages.
     pub own_bytes_by_node: BytesByNode,
-    /// The share of what its threads touch that is remote, from 0 to 1.
+    /// The remote share of the memory that its threads touch, from 0 to 1.
     pub remote_share: Option<f64>,
 }

@@ -17,7 +17,7 @@ pub const FULL: f64 = 0.04;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRoom {
-    /// All of it; 0 for a node without memory.
+    /// Total memory; 0 for a node without memory.
     pub total_bytes: u64,
     /// The part that is free or can be reclaimed: page cache and slabs.
     pub available_bytes: u64,

@@ -152,7 +152,7 @@ pub struct Observation {
     /// The locations of a tier probe's pages over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<TierLook>,
-    /// The large files that it read: what the page cache had of them before it began.
+    /// The large files that it read, as the page cache held them before it began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<CachedFile>,
     /// The disturbances of the sample, detected without regard to its values.

@@ -60,7 +60,7 @@ pub enum StudyTime {
         /// The time for all blocks.
         seconds: f64,
     },
-    /// It ends when its budget is spent.
+    /// The study ends when its budget is spent.
     Budget {
         /// The budget.
         seconds: f64,

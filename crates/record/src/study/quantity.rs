@@ -29,12 +29,12 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns a quantity of which smaller values are better.
+    /// Returns a quantity for which smaller values are better.
     pub fn lower(metric: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { metric: metric.into(), unit: unit.into(), better: Direction::LowerIsBetter }
     }
 
-    /// Returns a quantity of which larger values are better.
+    /// Returns a quantity for which larger values are better.
     pub fn higher(metric: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { better: Direction::HigherIsBetter, ..Self::lower(metric, unit) }
     }

@@ -115,7 +115,7 @@ fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
         ),
         Contradiction::PagesElsewhere { hot_fast_percent, fast_accesses_percent } => format!(
             "{} % of the hot pages are on the fast tier at the end, and {} % of the last accesses \
-             went there: pages were still on the move, or the kernel does not report where marked \
+             went there: pages were still moving, or the kernel does not report where marked \
              ones are; a longer --time shows which",
             figure(hot_fast_percent),
             figure(fast_accesses_percent)

@@ -65,8 +65,8 @@ fn without_cpus(machine: &Machine) -> Option<String> {
     })
 }
 
-/// States that no node has huge pages in its pools, and the sizes of the pools, where the source has
-/// pools at all.
+/// States that no node has reserved huge pages, with the page sizes of the pools, if the source
+/// describes pools.
 fn no_pools(machine: &Machine) -> Option<String> {
     let pools = || machine.nodes.iter().flat_map(|node| &node.huge_pages);
     let mut sizes: Vec<u64> = pools().map(|pool| pool.page_bytes).collect();

@@ -165,7 +165,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
         (NoEffect::WriteOnly, "it is write-only, so it could not be restored"),
         (NoEffect::ReadOnly, "it is read-only"),
         (NoEffect::OneNode, "memory is on one node"),
-        (NoEffect::OneTier, "all memory is of one tier"),
+        (NoEffect::OneTier, "all memory is in one tier"),
         (NoEffect::NoSwap, "there is no swap, so reclaim has no choice"),
         (NoEffect::NoSiblings, "this machine has no sibling threads"),
         (NoEffect::Fixed(text("notsupported")), "the kernel reports notsupported"),
@@ -217,7 +217,7 @@ fn where_both_cpus_are_of_one_node_nothing_can_move() {
     let mut without = balancing(1);
     without.readings.clear();
     let said = without.page().lead.remove(0).sentence;
-    assert_eq!(said, "how many of its pages are on node 1 at the end is not known");
+    assert_eq!(said, "the number of its pages on node 1 at the end is unknown");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
 #[test]
 fn a_walk_that_takes_longer_than_its_access_has_a_time_beyond_it() {
     let captured = capture(&runs::one_node());
-    // A walk of the model takes what was measured, 11 ns beyond the nearest TLB.
+    // A walk of the model takes the measured time, 11 ns beyond the nearest TLB.
     let tlb = captured.figures.memory.tlb.as_ref().expect("a TLB");
     assert!((3.0..6.0).contains(&tlb.walk_ns), "{}", tlb.walk_ns);
     assert_near(probe::translation_ns(&captured.figures.caches(), tlb, 8192, Visits::Random), 11.0);

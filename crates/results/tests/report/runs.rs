@@ -370,8 +370,7 @@ fn worker(cpu: u32, node: u32) -> WorkerPlan {
     WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
 }
 
-/// Returns the latency of random access over `size` bytes, of which the share that fits stays in
-/// each cache.
+/// Returns the latency of random access over `size` bytes; the share that fits stays in each cache.
 fn curve_ns(size: u64, memory_ns: f64) -> f64 {
     let held = |cache: u64| {
         let beyond = size.saturating_sub(cache) as f64;

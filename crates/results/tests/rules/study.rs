@@ -82,7 +82,7 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
-/// Adds a metric of which more is better, the rate.
+/// Adds a metric for which more is better, the rate.
 fn with_rate(mut of: StudyDocument) -> StudyDocument {
     for entry in &mut of.journal {
         let Entry::Sample(sample) = entry else { continue };

@@ -57,7 +57,7 @@ pub struct Inspection {
     pub memory_bytes: u64,
 }
 
-/// A backend that is ready, with what was found out on the way.
+/// A prepared backend, with the facts found during preparation.
 pub struct Preparation {
     /// Facts about the place; a study resumes only if all of them are the same, except those that
     /// every machine changes by itself.
@@ -144,7 +144,7 @@ pub enum BackendError {
         /// The package or command that provides it.
         remedy: String,
     },
-    /// The study asks for what the backend does not know.
+    /// The study requests something that the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
     BadInput {
         /// The place in the study.
@@ -154,7 +154,7 @@ pub enum BackendError {
         /// The values accepted there.
         expected: String,
     },
-    /// It failed while running.
+    /// The backend failed while running.
     #[error("{doing}: {reason}")]
     Failed {
         /// The action attempted.

@@ -172,8 +172,8 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
     Ok(())
 }
 
-/// Keeps a factor at one level while the others vary: what it sets is added to the levels of one of
-/// them.
+/// Keeps a factor at one level while the others vary: its settings are added to the levels of one
+/// of them.
 fn hold(study: &mut Study, at: usize, held: &Level) {
     let settings = held.settings(&study.factors[at].name);
     study.factors.remove(at);

@@ -38,7 +38,7 @@ pub enum SettingKind {
     List(&'static str),
 }
 
-/// A backend with what can be set in it.
+/// A backend with its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendKind {
     /// Its name: `[backend.NAME]`.
@@ -236,7 +236,7 @@ fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendErro
     BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
 }
 
-/// Returns the name that was probably meant: with its present spelling or name, or the nearest one.
+/// Returns the name that was probably meant: with its current spelling or name, or the nearest one.
 pub(super) fn nearest_setting<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     // Settings have dashes, knobs underscores; users mix them.
     let spelled = name.to_lowercase().replace('_', "-");

@@ -30,7 +30,7 @@ pub enum Build {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Built {
     File(PathBuf),
-    /// Nothing, for this reason: the commit is skipped.
+    /// The build gave nothing, for this reason; the commit is skipped.
     Skipped(String),
 }
 

@@ -45,7 +45,7 @@ pub enum BisectError {
         /// Its last output line.
         printed: String,
     },
-    /// One of the two end commits gives no sample.
+    /// No sample could be taken of one of the two end commits.
     #[error("commit {commit}: {source}")]
     EndNotRun { commit: String, source: BackendError },
     /// Samples cannot be taken at all.

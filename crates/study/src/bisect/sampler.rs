@@ -43,7 +43,7 @@ impl<'a> Sampler<'a> {
         Ok(self.backends.open(self.plan.study(), self.interrupt)?.describe())
     }
 
-    /// Takes the sample of this number with a separate boot. All commits use the same seed for one
+    /// Takes the sample with this number in a separate boot. All commits use the same seed for one
     /// number.
     pub(super) fn sample(
         &self,

@@ -20,7 +20,7 @@ pub struct TableBytes {
     pub hmat: Option<Vec<u8>>,
     /// Processors.
     pub madt: Vec<u8>,
-    /// Notes on values that were invented, values that tables cannot represent, and odd values.
+    /// Notes on values that were invented, values that tables cannot represent, and unusual values.
     pub findings: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! Assignment of addresses to memory of which only the size is known.
+//! Assignment of addresses to memory with a known size only.
 
 use alloc::format;
 use alloc::string::ToString;

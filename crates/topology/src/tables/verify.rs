@@ -14,7 +14,7 @@ use crate::id::ProximityDomain;
 use crate::machine::Machine;
 use crate::node::Node;
 
-/// Reads the tables as any reader does: wrong values are errors, odd ones warnings. Nodes are
+/// Reads the tables as any reader does: wrong values are errors, unusual ones warnings. Nodes are
 /// compared by their cpus and by having memory or not.
 pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
     let mut findings = Vec::new();

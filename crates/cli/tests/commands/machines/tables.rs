@@ -23,8 +23,8 @@ fn read(bytes: &TableBytes) -> Machine {
     Machine::from_tables(&tables)
 }
 
-/// Returns the machine with what tables assume for unknown values: ids of nodes and cpus for
-/// domains and APIC ids, distances of 10 and 20. Tables omit nodes without cpus and memory.
+/// Returns the machine with the values that tables assume for unknown ones: ids of nodes and cpus
+/// for domains and APIC ids, distances of 10 and 20. Tables omit nodes without cpus and memory.
 fn assumed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let known = |from, to| machine.distance(from, to);
@@ -98,7 +98,7 @@ fn numbered_as(before: &Machine, came: &Machine) -> Machine {
     machine
 }
 
-/// Nodes without ranges get made-up ones, of which only the sum is the machine's.
+/// Nodes without ranges get made-up ones; only their sum comes from the machine.
 fn forget_made_up_ranges(machine: &mut Machine, before: &Machine) {
     let known: NodeSet = before
         .ranges

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Points by which a prediction may be outside the measured interval.
 const BESIDE: f64 = 3.0;
-/// The share of the measured change by which it may be outside, if that is more.
+/// The share of the measured change by which a prediction may be outside, if that is more.
 const BESIDE_SHARE: f64 = 0.1;
 /// Changes up to this size count as none, as in `numalab advise`.
 const MARGIN: f64 = 2.0;
@@ -39,7 +39,7 @@ pub(crate) enum Choice {
     Right,
     /// Its interval and the best one's overlap: the trials cannot distinguish them.
     Tie,
-    /// Another one is better.
+    /// Another candidate is better.
     Wrong,
 }
 

@@ -6,7 +6,8 @@ use super::MACHINE;
 use crate::programs::lab::{Lab, lab};
 
 impl Lab {
-    /// Runs a command with the emulator and without; what it wrote and returned, which is the same.
+    /// Runs a command with the emulator and without; returns its output and result, which must be
+    /// the same.
     fn as_ever(&self, command: &[&str]) -> Output {
         let mut plain = Command::new(command[0]);
         plain.args(&command[1..]).env("OMP_NUM_THREADS", "4");

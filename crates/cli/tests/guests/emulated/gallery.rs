@@ -1,8 +1,9 @@
 //! The machines of `numalab machine list`: a guest like each finds the figures of its file.
 //!
-//! What the file says of latencies, hits and ends of caches, bandwidth, load and lines from core to
-//! core is measured; what it leaves out is not looked at. Without `NUMALAB_LONG=1` two guests are
-//! booted, and measure less: memory from one cpu alone, at two sizes or four, and no load.
+//! The file's figures for latencies, hits and ends of caches, bandwidth, load and lines from core
+//! to core are measured; figures that it leaves out are not checked. Without `NUMALAB_LONG=1` two
+//! guests are booted, and measure less: memory from one cpu alone, at two sizes or four, and no
+//! load.
 
 use std::collections::BTreeMap;
 
@@ -233,7 +234,7 @@ fn is_replayed(guest: &Guest) {
     }
 }
 
-/// Does the same if there is time for it.
+/// Runs the same checks if there is time for them.
 fn is_replayed_if_long(guest: &Guest) {
     if is_long_or_not_run(&format!("a guest like {}", guest.name)) {
         is_replayed(guest);

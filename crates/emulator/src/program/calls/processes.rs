@@ -6,8 +6,8 @@ use super::super::turns::Order;
 use super::{Program, THREAD};
 use crate::plugin::Plugin;
 
-/// A child reports again while it runs after this much busy time and a fraction of what it did
-/// before.
+/// A child reports again while it runs after this much busy time and a fraction of its earlier busy
+/// time.
 const REPORTED_PS: u64 = 1_000_000_000;
 const REPORTED_PART: u64 = 50;
 

@@ -56,7 +56,7 @@ impl Turns {
         let given = self.given.load(Relaxed);
         let seat = self.holder.load(Relaxed);
         let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
-        // Not under the lock: the holder may want it, and would be seen to wait for us.
+        // Not under the lock: the holder may need it, and would then appear to be waiting for us.
         let does = tid.map_or(Doing::Unknown, doing);
         let asleep = tid.filter(|_| seat != NOBODY).and_then(|tid| asleep(tid, does));
         let Some(lasts) = slept.lasts(asleep.map(|sleep| (given, sleep)), now) else { return };
@@ -95,7 +95,7 @@ struct Slept {
 }
 
 impl Slept {
-    /// Returns for how long this sleep has lasted; `None` if it was not there at the last look.
+    /// Returns the length of this sleep so far; `None` if it was not seen at the last check.
     fn lasts(&mut self, asleep: Option<(u64, Sleep)>, now: Instant) -> Option<Duration> {
         let Some(asleep) = asleep else {
             self.first = None;

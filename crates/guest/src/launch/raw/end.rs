@@ -20,13 +20,13 @@ pub enum RawEnd {
     Failed {
         line: String,
     },
-    /// It wrote to the exit port (`isa-debug-exit` at 0xf4).
+    /// The guest wrote to the exit port (`isa-debug-exit` at 0xf4).
     Port {
         /// The value written.
         value: u8,
     },
     PoweredOff,
-    /// It reset itself, by a reboot or in a way that looks like one.
+    /// The guest reset itself, by a reboot or in a way that looks like one.
     Reset,
     /// A fault while handling a double fault, which resets a processor.
     TripleFault,
@@ -37,7 +37,7 @@ pub enum RawEnd {
         /// QEMU's name of its state.
         state: String,
     },
-    /// It exceeded its time limit.
+    /// The guest exceeded its time limit.
     Late {
         limit: Duration,
     },

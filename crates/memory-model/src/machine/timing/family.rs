@@ -106,11 +106,11 @@ impl Family {
     /// renaming, without the latency of a cache.
     ///
     /// On Golden Cove both are a register plus a constant (measured on a Granite Rapids: such a pair
-    /// adds nothing to a chain). On Zen 3 they are any (AMD, "Security Analysis of AMD Predictive Store
-    /// Forwarding", 2021: the store that a load gets its value from is predicted), also if the store
-    /// modifies memory, but not if the load is part of other arithmetic or extends bytes (measured: 8
-    /// cycles around a byte in memory; while the other thread of the core works, the stack pointer must
-    /// be in both).
+    /// adds nothing to a chain). On Zen 3 any address will do (AMD, "Security Analysis of AMD
+    /// Predictive Store Forwarding", 2021: the store that a load gets its value from is predicted),
+    /// also if the store modifies memory, but not if the load is part of other arithmetic or
+    /// extends bytes (measured: 8 cycles around a byte in memory; while the other thread of the
+    /// core works, the stack pointer must be in both).
     pub(crate) fn renaming(self) -> Renaming {
         match self {
             Self::GoldenCove | Self::RedwoodCove => Renaming::Plain,
@@ -120,7 +120,7 @@ impl Family {
     }
 
     /// Returns the extra cycles of a floating-point addition without an operand from another one
-    /// (LLVM's X86SchedAlderlakeP.td: 3 cycles in all; measured on an Emerald Rapids in chains of
+    /// (LLVM's X86SchedAlderlakeP.td: 3 cycles in total; measured on an Emerald Rapids in chains of
     /// additions and products).
     pub(crate) fn first_add_cycles(self) -> f64 {
         if self.is_golden() { 1.0 } else { 0.0 }
@@ -142,8 +142,9 @@ impl Family {
     /// Returns the schedulers, if known: entries, and for integer arithmetic, vectors and loads the
     /// one that holds them. Golden Cove's are from C. Lam, "Popping the Hood on Golden Cove"
     /// (chipsandcheese.com, 2021, by measurement); those of Zen 3 from AMD's guide for family 19h, 2.10.1
-    /// and 2.11: four of 24 entries for integers and addresses, of which a quarter is taken to be free
-    /// when one is full, and two of 32 for vectors; what waits in the queue before these does not run.
+    /// and 2.11: four of 24 entries for integers and addresses, a quarter of which are assumed to
+    /// be free when one is full, and two of 32 for vectors; instructions that wait in the queue
+    /// before these do not run.
     pub(crate) fn schedulers(self) -> Option<([u64; 2], [usize; 3])> {
         match self {
             Self::GoldenCove | Self::RedwoodCove => Some(([97, 70], [0, 0, 1])),
@@ -196,13 +197,13 @@ impl Family {
 
     /// Returns the extra cycles over a hit for a load that recent stores cover only in part, from the
     /// time their data are known: it waits until they are in the cache. Measured on Emerald and Granite
-    /// Rapids, 20 in all, and on a Zen 3, 18 in all; assumed for other families.
+    /// Rapids, 20 in total, and on a Zen 3, 18 in total; assumed for other families.
     pub(crate) fn blocked_cycles(self) -> f64 {
         if self.is_zen() { 12.0 } else { 15.0 }
     }
 
     /// Returns the extra cycles over a hit for a load that gets the value of a recent store, except at
-    /// renaming: measured on a Zen 3, 6 in all, or 9 for vectors; none were found on Golden Cove.
+    /// renaming: measured on a Zen 3, 6 in total, or 9 for vectors; none were found on Golden Cove.
     pub(crate) fn forward_cycles(self) -> f64 {
         if self.is_zen() { 1.8 } else { 0.0 }
     }
@@ -241,8 +242,8 @@ impl Family {
     /// Returns the cycles between lines from the L2, for lines that are read and lines that are
     /// written: Intel's Optimization Reference Manual gives 48 bytes per cycle sustained (table
     /// "Cache Parameters"), AMD's guide for family 19h and Arm's for Neoverse N1 32. A written line
-    /// also goes back to the L2: measured on an Emerald Rapids, 4 cycles in all, and on a Zen 3, 2.1 to
-    /// 3.1; for other families, both ways are assumed to take the same time.
+    /// also goes back to the L2: measured on an Emerald Rapids, 4 cycles in total, and on a Zen 3,
+    /// 2.1 to 3.1; for other families, both ways are assumed to take the same time.
     pub(crate) fn line_cycles(self) -> [f64; 2] {
         match self {
             Self::GoldenCove | Self::RedwoodCove => [64.0 / 48.0, 4.0],

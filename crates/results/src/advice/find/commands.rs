@@ -111,8 +111,8 @@ fn balancing(mode: u8, program: &str) -> Lines {
     ]
 }
 
-/// Returns the command lines, by numactl and by numalab, that drop a file from the page cache, which
-/// `dd` does to the whole of it, and read it again to these nodes.
+/// Returns the command lines, for numactl and for numalab, that drop a whole file from the page
+/// cache with `dd`, and read it again on these nodes.
 pub(crate) fn place_file(path: &str, nodes: &[u32]) -> [String; 2] {
     let (path, nodes) = (command_line(&[path.to_owned()]), node_list(nodes));
     let drop = format!("dd if={path} iflag=nocache count=0 status=none");

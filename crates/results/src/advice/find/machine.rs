@@ -53,12 +53,12 @@ pub struct MachineCosts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CostsKnown {
-    /// The description of the machine gives them.
+    /// Given in the description of the machine.
     #[default]
     Described,
-    /// They were measured on this machine; names the results or the machine file.
+    /// Measured on this machine; the name is that of the results or the machine file.
     Measured(String),
-    /// The firmware (HMAT) gives latencies; the rest is typical.
+    /// Latencies from the firmware (HMAT); the rest is typical.
     Firmware,
     /// Only distances and cache sizes are known; the rest is typical.
     Typical,

@@ -17,7 +17,7 @@ pub enum Spread {
     Siblings,
     /// The same number of cores in each L3 group, so that each thread has more cache.
     Groups,
-    /// As few L3 groups as hold the threads, so that they share a cache.
+    /// The fewest L3 groups that hold the threads, so that they share a cache.
     OneGroup,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn spreads(machine: &MachineCosts, threads: Option<usize>) -> Vec<(Sp
         }
         found.extend(cores.by_group(machine, threads));
     }
-    // A set of all cpus is what the program has anyway.
+    // The program has the set of all cpus anyway.
     found.retain(|(_, cpus)| cpus.len() < machine.places.len());
     found.iter_mut().for_each(|(_, cpus)| cpus.sort_unstable());
     found

@@ -95,15 +95,15 @@ pub struct RaceEnd {
 pub enum Untried {
     /// The program's source must change.
     ProgramMustChange,
-    /// Emulation does not support it.
+    /// Emulation does not support the candidate.
     NotEmulated,
-    /// Trials do not have it: it changes the system for other programs too.
+    /// Trials leave it out because it changes the system for other programs too.
     NotInTrials,
     /// The setting needs root.
     NeedsRoot(String),
     /// This kernel does not have the setting.
     NotInKernel(String),
-    /// It needs an OpenMP runtime, and this program has none.
+    /// The candidate needs an OpenMP runtime, and this program has none.
     NoOpenMp,
     /// The program's memory does not fit on a node.
     NoRoom {

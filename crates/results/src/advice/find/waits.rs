@@ -1,4 +1,4 @@
-//! The waiting that threads would save under a candidate, from what each waited for and the
+//! The waiting that threads would save under a candidate, from the causes of their waits and the
 //! machine's latencies.
 //!
 //! Waiting for memory is scaled by the ratio of the new latency to the old one; waiting for busy

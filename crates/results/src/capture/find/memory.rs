@@ -1,7 +1,7 @@
 //! The latency of memory, from random loads over small pages.
 //!
-//! A chase within a page at a time needs no walks, but prefetchers and open rows of the memory serve
-//! it better than what programs do.
+//! A chase within a page at a time needs no walks, but prefetchers and open rows of the memory help
+//! it more than they help programs.
 
 use numalab_formats::machine_toml::MachineFile;
 use numalab_memory_model::probe;
@@ -10,7 +10,7 @@ use numalab_topology::{AccessAttributes, Machine};
 use super::Remark;
 use crate::run::{PageWalk, Summary};
 
-/// Most bytes of the loads: the limit of the model's probe.
+/// Maximum size in bytes for the loads: the limit of the model's probe.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Adds to all latencies of the machine the difference between one of them and the same latency by

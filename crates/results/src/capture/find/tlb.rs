@@ -14,8 +14,8 @@ const UPPER_ENTRIES: u32 = 32;
 /// Sizes of a host's pages in bytes.
 const SMALL_BYTES: u64 = 4 << 10;
 const LARGE_BYTES: u64 = 2 << 20;
-/// Most concurrent page walks of a core of unknown family, taken from Zen 3 (Software Optimization
-/// Guide for AMD Family 19h Processors, publication 56665).
+/// Maximum number of concurrent page walks of a core of unknown family, taken from Zen 3 (Software
+/// Optimization Guide for AMD Family 19h Processors, publication 56665).
 const WALKERS: u32 = 6;
 
 /// Returns one array per level and page size with a known end; each entry can hold any page. Page
@@ -45,7 +45,7 @@ pub(super) fn tlb(
         }
     }
     let host_page_bytes = host_page_bytes(summary);
-    // A TLB holds no larger page: what the probe of these shows are walks.
+    // A TLB holds no larger page, so the probe of these shows walks.
     parts.retain(|part| host_page_bytes.is_none_or(|most| part.page_bytes[0] <= most));
     parts.sort_by_key(|part| (part.level, part.page_bytes[0]));
     if parts.is_empty() {
@@ -97,8 +97,8 @@ fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
     Some(if summary.findings.iter().any(is_split) { SMALL_BYTES } else { LARGE_BYTES })
 }
 
-/// Returns the time of a small-page walk beyond its accesses to page tables: what the model of this
-/// TLB lacks of what the probe of the most pages took.
+/// Returns the time of a small-page walk beyond its accesses to page tables: the difference between
+/// the probe of the most pages and the model of this TLB.
 fn walk_ns(probed: &Probed, caches: &[CacheLevel], tlb: &Tlb) -> Option<f64> {
     let is_small = probed.pages.is_small() && probed.is_of_pages();
     let last = probed.last().filter(|_| is_small && probed.beyond_ns.is_some())?;

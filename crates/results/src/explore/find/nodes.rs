@@ -47,7 +47,7 @@ pub enum NodesProblem {
         node: NodeId,
         /// Pages per second that go elsewhere.
         pages_per_s: f64,
-        /// Their share of all allocations intended for the node.
+        /// The share of these among all allocations intended for the node.
         share: f64,
         /// Unused reserved huge pages on the node.
         unused_pool: Option<UnusedPool>,

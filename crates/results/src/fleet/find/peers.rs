@@ -16,7 +16,7 @@ const ALIKE: [&str; 4] = ["cpu_model", "topology.packages", "topology.nodes", "t
 /// Hosts of one processor and shape.
 pub(super) struct Group {
     alike: Vec<String>,
-    /// Their indices.
+    /// The indices of the hosts.
     pub(super) members: Vec<usize>,
 }
 

@@ -48,7 +48,7 @@ pub struct SettingEffect {
     pub hosts: usize,
     /// The kind of figures.
     pub family: Family,
-    /// Their median change from the usual hosts, in percent.
+    /// The median change of these hosts from the usual ones, in percent.
     pub change_percent: f64,
     /// The adjusted probability of such a difference if the setting did not matter.
     pub q: f64,

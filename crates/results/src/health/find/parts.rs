@@ -5,8 +5,8 @@ use numalab_topology::Machine;
 use super::Symptom;
 use crate::compare::NamedRun;
 
-/// Variation in a node's memory between boots, as a share: what the kernel reserves differs a
-/// little, but by less than the smallest module holds.
+/// Variation in a node's memory between boots, as a share: the memory that the kernel reserves
+/// varies, but by less than the smallest module.
 const KERNELS_SHARE: f64 = 0.03;
 
 /// Returns what is missing; nothing if a side has no run.

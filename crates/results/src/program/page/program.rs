@@ -201,7 +201,10 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
             .to_owned(),
     ];
     if regions.len() > shown {
-        notes.push(format!("{} more have less waiting.", count(regions.len() - shown, "region")));
+        notes.push(format!(
+            "Not shown: {} with less waiting.",
+            count(regions.len() - shown, "region")
+        ));
     }
     if program.unplaced > 0 {
         notes.push(format!(

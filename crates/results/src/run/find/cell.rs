@@ -7,7 +7,7 @@ use numalab_record::{
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
 use serde::Serialize;
 
-/// A median with its confidence interval; documents have the median.
+/// A median with its confidence interval; documents contain only the median.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "f64")]
 pub struct Figure {

@@ -46,7 +46,7 @@ fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<String> {
 }
 
 /// Returns each worker's buffer size in bytes, pages, visiting order, kernel, and the workers' cpus
-/// and nodes; empty strings for what an experiment does not have.
+/// and nodes; empty strings for properties that an experiment does not have.
 pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
     let workers = experiment.workers();
     let list = |number: fn(&WorkerPlan) -> u32| {

@@ -156,7 +156,7 @@ pub struct Plateau {
 pub struct Side {
     /// Number of ranks.
     pub ranks: usize,
-    /// Their mean, in the metric's unit.
+    /// The mean over these ranks, in the metric's unit.
     pub mean: f64,
 }
 
@@ -213,7 +213,7 @@ pub enum ScalingEvidence {
     Disturbed {
         /// The step's file.
         file: String,
-        /// Their share, 0 to 1.
+        /// The share of disturbed windows, 0 to 1.
         share: f64,
     },
     /// The ranks on one pair of nodes.

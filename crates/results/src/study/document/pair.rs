@@ -81,12 +81,12 @@ pub struct OwnAnswer {
     pub verdict: VerdictWord,
     /// The change in percent; `None` if a value is not positive.
     pub change_percent: Option<f64>,
-    /// Both in words: `-3.1 %, equivalent within 2 %`.
+    /// The change and the verdict in words: `-3.1 %, equivalent within 2 %`.
     pub words: String,
 }
 
 impl StudyPair<'_> {
-    /// Returns the document, with what each run found by itself.
+    /// Returns the document, with the results of each run by itself.
     pub fn document(&self) -> StudyComparison {
         let value = |row: &PairRow| PairedValue {
             metric: row.metric.clone(),

@@ -193,7 +193,7 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
         _ => "one of the machines has one node".to_owned(),
     };
     let cost = match cost {
-        None => "its cost has no values yet".to_owned(),
+        None => "there are no values for its cost yet".to_owned(),
         Some(CostBound::Most { metric, percent }) if *percent < 0.005 => {
             format!("it has no visible cost in {metric}")
         }

@@ -5,7 +5,7 @@ use numalab_page::{Chart, Lead, Panel, Table, Terminal};
 use super::{cells, charts, findings, levels, published, tables, words};
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
-/// Returns the answer and its explanation, then what puts it in doubt.
+/// Returns the answer and its explanation, then the reasons to doubt it.
 pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let found = summary.findings();
     let said = |wanted: fn(&StudyObservation) -> bool| -> Vec<Lead> {
