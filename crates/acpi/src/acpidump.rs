@@ -33,7 +33,7 @@ pub enum DumpError {
     },
 }
 
-/// Iterator over the tables in a text, in order; lines outside tables are skipped.
+/// Iterator over the tables in a dump, in order; lines outside tables are skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'a> {
     rest: &'a [u8],
@@ -41,7 +41,7 @@ pub struct Dump<'a> {
 }
 
 impl<'a> Dump<'a> {
-    /// Starts at the beginning of a text, which need not be UTF-8.
+    /// Starts at the beginning of a dump, which need not be UTF-8.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text, line: 1 }
@@ -77,7 +77,7 @@ impl<'a> Iterator for Dump<'a> {
     }
 }
 
-/// One table of a text, not yet decoded.
+/// One table of a dump, not yet decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpedTable<'a> {
     /// Name before the `@`, usually the signature.

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Severity {
-    /// Unusual, harmless.
+    /// Unusual but harmless.
     Note,
     /// Questionable: a value was ignored or replaced.
     Warning,

@@ -33,8 +33,8 @@ pub enum AdviseError {
     },
     /// The program exited while processes that it had started were still running.
     #[error(
-        "{program} left {left} running, which was ended: expected a program that completes its \
-         work before it exits"
+        "{program} left {left} running, which was terminated: expected a program that completes \
+         its work before it exits"
     )]
     Left {
         program: String,

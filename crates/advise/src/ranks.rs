@@ -10,7 +10,7 @@ use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RanksError {
     /// A machine other than this one is described.
-    #[error("srun: ranks are only tried on this machine: expected no description of another")]
+    #[error("srun: ranks can only be tried on this machine: omit the description of another one")]
     OtherMachine,
     /// Its options already determine the placement.
     #[error(

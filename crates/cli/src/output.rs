@@ -86,7 +86,7 @@ pub(crate) fn shared_page(report: &dyn Report) -> Page {
     }
 }
 
-/// Returns true if a text is that of a bundled study, which is not a secret.
+/// Returns true for the content of a bundled study, which is not a secret.
 fn is_shipped(text: &str) -> bool {
     static SHIPPED: OnceLock<BTreeSet<String>> = OnceLock::new();
     SHIPPED.get_or_init(|| numalab_study::bundled_words(BACKENDS)).contains(text)

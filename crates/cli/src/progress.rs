@@ -25,7 +25,7 @@ use crate::output;
 pub(crate) struct Progress {
     bar: Bar,
     begun: Instant,
-    /// Estimated time of all cells, and of those that are done.
+    /// Estimated time of all cells, and of the finished ones.
     estimated: (Duration, Duration),
     /// Number of finished windows, and of those disturbed; `None` if the remark that the machine is
     /// shared was made or is not wanted.
@@ -67,8 +67,8 @@ impl Progress {
         if *taken >= FEWEST_WINDOWS && is_shared(*taken, *disturbed) {
             self.windows = None;
             self.bar.say(format_args!(
-                "this machine is shared: other load disturbs most windows; cells with few clean \
-                 windows use all of theirs, and their intervals are wider\n"
+                "this machine is shared: other load disturbs most windows; cells with few \
+                 undisturbed windows use all their windows, and their intervals are wider\n"
             ));
         }
     }

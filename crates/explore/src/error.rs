@@ -56,9 +56,9 @@ pub enum ExploreError {
         source: DumpError,
     },
     /// A file does not contain a dump.
-    #[error("{}: no heap in it; expected heap.bin of `numalab guest run --kernel numalab -o DIR -- \
-        dump=heap`, that kernel's console, or Xen's console with the output of `xl debug-keys u` or \
-        `xl debug-keys H`", path.display())]
+    #[error("{}: contains no heap; expected heap.bin of `numalab guest run --kernel numalab -o \
+        DIR -- dump=heap`, that kernel's console, or Xen's console with the output of `xl \
+        debug-keys u` or `xl debug-keys H`", path.display())]
     NoHeap {
         /// The file.
         path: PathBuf,

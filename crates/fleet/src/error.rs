@@ -31,7 +31,8 @@ pub enum FleetError {
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The directory has no runs.
-    #[error("{}: no results in it; expected HOST/RUN/run.json, as `numalab fleet submit` leaves them", path.display())]
+    #[error("{}: contains no results; expected HOST/RUN/run.json, as `numalab fleet submit` \
+        creates", path.display())]
     Empty { path: PathBuf },
     /// The directory is a single result.
     #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]

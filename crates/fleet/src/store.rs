@@ -34,7 +34,7 @@ pub(crate) struct Digest {
     pub(crate) figures: Vec<(FigureKey, f64)>,
 }
 
-/// The identity of a figure as texts, so that values unknown to this version are kept.
+/// The identity of a figure as strings, so that values unknown to this version are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
     cell: String,

@@ -4,7 +4,7 @@ use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, Em
 
 use crate::size::{SizeError, parse_with_unit};
 
-/// Reasons why a text does not describe emulated nodes.
+/// Reasons why a string does not describe emulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmulationTextError {
     /// An item in a list of nodes is not a size.

@@ -1,6 +1,6 @@
-//! Errors of reading a text, and of writing a machine.
+//! Errors from reading a format and from writing a machine.
 
-/// Reasons why a text is not of the expected format.
+/// Reasons why the input is not in the expected format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// A line or a value has a different form.

@@ -237,7 +237,7 @@ impl Carried {
         let lost = self.lost(machine);
         let names = ALL.iter().filter(|(feature, _)| lost.contains(feature));
         let names: Vec<&str> = names.map(|&(_, name)| name).collect();
-        let message = format!("does not carry {}", names.join(", "));
+        let message = format!("cannot represent {}", names.join(", "));
         (!names.is_empty())
             .then(|| Finding::new(Severity::Note, "not-carried", self.format, message))
     }

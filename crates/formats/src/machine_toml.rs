@@ -87,7 +87,7 @@ pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
     Ok(MachineFile { machine, memory })
 }
 
-/// Refuses texts that would take time and memory out of proportion to their size.
+/// Refuses input that would take time and memory out of proportion to its size.
 fn check_counts(document: &Document) -> Result<(), ReadError> {
     let shared = document.cache.iter().map(document::CacheTable::cpu_count).sum();
     let counts = [

@@ -11,7 +11,7 @@ use numalab_topology::Findings;
 pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
     let mut lines = whole(text);
     if let Some(prefix) = prefix::strip(&mut lines) {
-        let message = format!("`{prefix}` before each line is left out, as that of a log");
+        let message = format!("`{prefix}` before each line is ignored, as the prefix of a log");
         findings.note("log-prefix", "all lines".to_owned(), message);
     }
     unquote(&mut lines, findings);
@@ -56,7 +56,7 @@ fn unquote(lines: &mut [(usize, String)], findings: &mut Findings) {
         }
     }
     if let Some(first) = first {
-        let message = "quote marks at the beginnings of lines are left out".to_owned();
+        let message = "quote marks at the beginnings of lines are ignored".to_owned();
         findings.note("quoted-text", format!("from line {first}"), message);
     }
 }

@@ -1,4 +1,5 @@
-//! Recognises the tool that printed a text, for errors about text given as that of another tool.
+//! Recognises the tool that printed the input, for errors about output that was given as that of
+//! another tool.
 
 /// A tool, how its text is recognised, and what to give numalab.
 struct Tool {
@@ -57,8 +58,8 @@ const TOOLS: [Tool; 11] = [
     Tool {
         marks: &["SRAT: "],
         source: None,
-        advice: "the kernel's log has a part of the tables: give a copy of /sys/firmware/acpi/tables \
-                 as acpi:DIR",
+        advice: "the kernel's log has only part of the tables: give a copy of \
+            /sys/firmware/acpi/tables as acpi:DIR",
     },
     Tool {
         marks: &["processor\t:", "processor       :"],
@@ -71,11 +72,11 @@ const TOOLS: [Tool; 11] = [
         advice: "this is a machine file: give it as --topology FILE",
     },
 ];
-/// The lines at the top of a text that are looked at.
+/// Number of lines at the top of the input that are examined.
 const LINES: usize = 400;
 
-/// Returns what a text is and what to give instead, if it was given as one for `source`; `None` if it
-/// is such a text, or of no known tool.
+/// Returns a description of the input and what to give instead, if it was given as input for
+/// `source`; `None` if it is valid there, or from an unknown tool.
 #[must_use]
 pub fn advice(source: &str, text: &str) -> Option<&'static str> {
     let lines: Vec<String> = text.lines().take(LINES).map(single_spaces).collect();

@@ -1,6 +1,6 @@
 //! Sizes as typed by users: `512M`, `1G`, `16K-1G`.
 
-/// Reasons why a text is not a size.
+/// Reasons why a string is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// The text is not a number with a unit.

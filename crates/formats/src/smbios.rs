@@ -45,7 +45,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<MemoryDevice>, ReadError> {
         let length = rest.get(1).copied().unwrap_or_default();
         let cut = || ReadError::Markup {
             format: FORMAT,
-            message: format!("the structure of type {kind} at byte {at} has no end"),
+            message: format!("the structure of type {kind} at byte {at} is not terminated"),
         };
         let (head, strings) = rest.split_at_checked(length.into()).ok_or_else(cut)?;
         if head.len() < 4 {
@@ -166,7 +166,10 @@ mod tests {
                 Ok(devices) => assert!(cut == half, "{cut}: {devices:?}"),
                 Err(error) => {
                     let at = if cut > half { half } else { 0 };
-                    let expected = format!("the structure of type 17 at byte {at} has no end");
+                    let expected = format!(
+                        "the structure of type 17 at byte {at} is not \
+                        terminated"
+                    );
                     assert!(error.to_string().contains(&expected), "{cut}: {error}");
                 }
             }

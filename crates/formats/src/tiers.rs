@@ -7,7 +7,7 @@ use crate::size::{format_bytes, parse_with_unit};
 /// The longest latency, in ns: a second.
 const MOST_NS: u64 = 1_000_000_000;
 
-/// Reasons why a text does not describe tiers.
+/// Reasons why a string does not describe tiers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TierTextError {
     /// A tier has no latency.

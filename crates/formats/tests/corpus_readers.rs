@@ -1,4 +1,4 @@
-//! The readers on texts of real machines.
+//! The readers, on the output of tools on real machines.
 
 mod corpus;
 
@@ -6,7 +6,7 @@ use corpus::{corpus, texts};
 use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl, svg};
 use numalab_topology::{CpuLessNodes, Machine, NodeId};
 
-/// Returns every machine that a text of the corpus describes, by file name.
+/// Returns every machine that a file of the corpus describes, by file name.
 fn machines(root: &std::path::Path) -> Vec<(String, Machine)> {
     let mut machines = Vec::new();
     for (name, text) in texts(&root.join("text"), ".txt") {

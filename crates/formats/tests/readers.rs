@@ -1,4 +1,4 @@
-//! The results of each reader for our own texts.
+//! The results of each reader for input of our own.
 
 use numalab_formats::{ReadError, architecture, hwloc, lscpu, machine_toml, numactl};
 use numalab_topology::{CacheKind, CpuId, Machine, NodeId};

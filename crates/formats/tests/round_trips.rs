@@ -52,9 +52,10 @@ fn a_note_lists_the_features_that_a_format_loses() {
     let said = hwloc::CARRIED.loss(&rich()).unwrap().to_string();
     assert_eq!(
         said,
-        "note: hwloc XML: does not carry the place of offline cpus, free memory, free huge pages, \
-         which memory is that of CXL devices, proximity domains, APIC ids, ranges of memory, \
-         whether latencies and bandwidths are those of cpus, memory tiers, isolated cpus that the process may use [not-carried]"
+        "note: hwloc XML: cannot represent the place of offline cpus, free memory, free huge \
+         pages, which memory is that of CXL devices, proximity domains, APIC ids, ranges of \
+         memory, whether latencies and bandwidths are those of cpus, memory tiers, isolated cpus \
+         that the process may use [not-carried]"
     );
     assert_eq!(hwloc::CARRIED.loss(&Machine::default()), None);
 }

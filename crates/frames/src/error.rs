@@ -98,7 +98,7 @@ pub enum InitError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
     /// Every eligible frame is in use, or no eligible run of this length is free.
-    #[error("no {frames} eligible frames in a row, including those in cpus' caches")]
+    #[error("no {frames} contiguous eligible frames, including those in cpus' caches")]
     Exhausted {
         /// Requested length of the run.
         frames: u64,
@@ -106,7 +106,7 @@ pub enum AllocError {
     /// As `Exhausted`, but the call interrupted another call on its cpu and could not use the
     /// caches.
     #[error(
-        "no {frames} eligible frames in a row outside the caches, which an interrupted call holds"
+        "no {frames} contiguous eligible frames outside the caches, which an interrupted call holds"
     )]
     ExhaustedNested {
         /// Requested length of the run.

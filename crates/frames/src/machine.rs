@@ -80,8 +80,8 @@ impl<'m> Machine<'m> {
         node.at() * self.zone_limits.len() + zone
     }
 
-    /// Returns the ranges by address, with contiguous ones of a node joined and cut at the zone
-    /// limits.
+    /// Returns the ranges in address order: contiguous ranges of a node are joined, and all are cut
+    /// at the zone limits.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + use<'m> {
         let machine = *self;
         let mut ranges = machine.ranges.iter().peekable();

@@ -266,7 +266,7 @@ impl Shared<'_> {
         if !free || word.count() != FULL || !self.replace(block, word, mine) {
             return false;
         }
-        // Rule 1: the count was 512, so all bits are set and there is no open claim on them.
+        // Rule 1: the count was 512, so all bits are set and no claim on them is open.
         for row in &self.rows[block] {
             row.store(0, Ordering::Relaxed);
         }

@@ -39,7 +39,7 @@ pub enum Reason {
     },
     /// Page faults that waited for a disk.
     MajorFaults { faults: u64 },
-    /// Page faults without a disk, such as those of NUMA balancing.
+    /// Page faults that did not wait for a disk, such as those of NUMA balancing.
     MinorFaults { faults: u64 },
 }
 

@@ -1,6 +1,6 @@
 //! Linux versions, which decide the features to expect of a kernel.
 
-/// Parses `(6, 12)` from the release `6.12.95+deb12-cloud-amd64`; `None` for a text that does not
+/// Parses `(6, 12)` from the release `6.12.95+deb12-cloud-amd64`; `None` for a string that does not
 /// begin so.
 pub fn linux_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());

@@ -52,8 +52,8 @@ pub enum MappingError {
     },
     /// The pages are a size of transparent huge pages below that of `thp`.
     #[error(
-        "{pages} is here a size of transparent huge pages only, which the kernel mixes with other \
-         sizes and shows for no mapping, so that no figure could be proven to be of such pages: \
+        "{pages} is only a size of transparent huge pages here, which the kernel mixes with other \
+         sizes and does not report by mapping, so no figure could be proven to be for such pages: \
          expected one of {}",
         listed(here)
     )]

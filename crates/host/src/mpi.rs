@@ -61,8 +61,8 @@ impl fmt::Display for MpiFlavour {
 pub enum MpiError {
     /// This is the static build.
     #[error(
-        "this static build cannot load an MPI library: its ranks meet by shared memory and TCP \
-         (--meet node, --meet tcp:HOST:PORT)"
+        "this static build cannot load an MPI library: its ranks can communicate only through \
+         shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
     )]
     Static,
     /// No library was found.

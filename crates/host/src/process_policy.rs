@@ -72,7 +72,8 @@ pub enum PolicyError {
     },
     /// The kernel kept something else, such as fewer nodes.
     #[error(
-        "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or outside the cpuset are left out silently"
+        "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or \
+         outside the cpuset are silently left out"
     )]
     NotApplied {
         /// The policy requested.

@@ -88,7 +88,7 @@ fn demangled(symbol: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the file and offset of this test's own code.
+    /// Returns the mapped file and the offset in it of an address in this test's code.
     fn own_place(address: u64) -> (String, u64) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let found = maps.lines().find_map(|line| {

@@ -14,7 +14,7 @@ pub struct Companion {
     pub file: &'static str,
     /// The environment variable that gives its path.
     pub variable: &'static str,
-    /// Its other place in cargo's output, relative to the directory above the program's.
+    /// An alternative path in cargo's output, relative to the parent of the program's directory.
     pub built: Option<&'static str>,
     /// The commands that build it.
     pub build: &'static str,

@@ -83,7 +83,7 @@ pub struct VcpuFigures {
     pub walks: Figure,
     /// Page table entries that walks read, including those of a host's tables.
     pub references: Figure,
-    /// Cost of translations: walks, and hits in farther TLBs.
+    /// Cost of translations: walks, and hits in TLBs beyond the first level.
     pub translation_ps: Figure,
     /// Cost of memory, caches and translations, including what instructions hide.
     pub cost_ps: Figure,

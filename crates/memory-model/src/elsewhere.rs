@@ -254,7 +254,7 @@ impl Elsewhere {
         self.takes(begin_ps - there_ps, waited_ps);
     }
 
-    /// Repeats an access of the actual core.
+    /// Repeats an access of the actual core under this placement.
     pub(crate) fn access(&mut self, went: Went, line: Line, nearest_ps: u64) {
         let Came { reached_ps, came_ps, mut issue_ps, mut begin_ps } = self.reaches(&went);
         let translation_ps = begin_ps - issue_ps;

@@ -278,7 +278,7 @@ impl Space {
     }
 }
 
-/// Returns the pages of the 2 MiB around a page.
+/// Returns the pages of the aligned 2 MiB block that contains a page.
 fn block(number: u64) -> Range<u64> {
     let start = number / HUGE_PAGES * HUGE_PAGES;
     start..start + HUGE_PAGES

@@ -45,7 +45,7 @@ impl Rows {
         self.with(Holds::Label, names)
     }
 
-    /// Adds columns with texts about the row.
+    /// Adds columns with text about the row.
     pub fn texts<const N: usize>(self, names: [&'static str; N]) -> Self {
         self.with(Holds::Text, names)
     }

@@ -66,7 +66,7 @@ impl Looks {
     }
 }
 
-/// Follows children of followed processes, for sources without events.
+/// Finds and follows new children of followed processes, for sources that do not report them.
 pub(crate) fn look_for_children(follower: &mut Follower) {
     let known: Vec<u32> = follower.living.keys().copied().collect();
     for process in known.iter().flat_map(|process| descendants(*process)) {
@@ -102,7 +102,7 @@ fn scheduled_ns(process: u32, thread: u32) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// The mappings at a moment, by process.
+/// The mappings at one point in time, by process.
 pub(crate) struct Maps {
     at_ns: u64,
     of: Vec<(u32, Vec<MapsLine>)>,

@@ -93,7 +93,7 @@ pub(crate) struct Program {
     pub pages: Pages,
     pub timeline: Timeline,
     pub tallies: HashMap<Whose, Tally>,
-    /// Accesses, and remote ones among them, by region and call chain.
+    /// Number of accesses, and of remote ones among them, by region and call chain.
     pub accessed_at: HashMap<(usize, usize), (u64, u64)>,
     /// Numbers of pages by their first touch.
     pub touches: HashMap<Touch, u64>,

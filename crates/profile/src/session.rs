@@ -68,7 +68,7 @@ pub(crate) struct Seen {
     pub lost: (u64, u64),
 }
 
-/// Begins with the first of these sources that works, and watches to the end.
+/// Profiles with the first of these sources that works, until the end.
 pub(crate) fn watch(
     machine: &Machine,
     watched: Watched<'_>,
@@ -124,7 +124,7 @@ fn start(
     Ok(Begun { child: Some(child), ..begun })
 }
 
-/// Begins with the first source that works.
+/// Starts the first source that works.
 fn begin(
     root: &Root,
     machine: &Machine,

@@ -12,7 +12,7 @@ use crate::program::{Program, RangeUse};
 
 /// Parts of a region.
 const PARTS: u64 = 64;
-/// Regions at most; the least used ones are left out.
+/// Maximum number of regions; the least used ones are left out.
 const MOST_REGIONS: usize = 2000;
 /// Call chains for each region at most.
 const MOST_PLACES: usize = 16;

@@ -2,7 +2,8 @@
 
 use numalab_record::{Stretch, StretchAccesses};
 
-/// Stretches at most, before they are merged in pairs: fewer than a screen has columns.
+/// Maximum number of stretches, fewer than the columns of a screen; beyond it they are merged in
+/// pairs.
 const MOST: usize = 240;
 /// Initial length of stretches.
 const FIRST_NS: u64 = 5_000_000;
@@ -21,7 +22,7 @@ impl Timeline {
         Self { begun_ns, width_ns: FIRST_NS, stretches: Vec::new() }
     }
 
-    /// Adds accesses at a moment.
+    /// Adds accesses to the stretch that contains `time_ns`.
     pub(crate) fn add(&mut self, time_ns: u64, accesses: StretchAccesses) {
         self.at(time_ns).add(accesses);
     }

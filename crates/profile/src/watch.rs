@@ -87,7 +87,7 @@ fn profile(
     }
 }
 
-/// Joins the programs into one, whose time begins with the first one.
+/// Joins the programs into one that begins when the first of them began.
 fn together(programs: Vec<Program>, ended_ns: u64) -> ProgramMemory {
     let page_bytes = base_page_bytes();
     let begun_ns = programs.first().map_or(0, |program| program.begun_ns);

@@ -48,7 +48,7 @@ pub struct BisectDocument {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
-    /// Its full hash.
+    /// The commit's full hash.
     pub hash: String,
     /// The first line of its message.
     pub subject: String,
@@ -71,7 +71,7 @@ pub struct JudgedCommit {
     pub commit: Commit,
     /// The time its build took, in seconds.
     pub build_s: f64,
-    /// Its samples in the order in which they were taken, each after a fresh boot if the study
+    /// The samples in the order in which they were taken, each after a fresh boot if the study
     /// boots.
     pub samples: Vec<f64>,
     /// The cost beyond that of the good commit, in percent; negative if it is better, `None` until
@@ -89,9 +89,9 @@ pub enum CommitSide {
     /// Not judged yet.
     #[default]
     Open,
-    /// Like the good commit.
+    /// The commit resembles the good one.
     Good,
-    /// Like the bad commit.
+    /// The commit resembles the bad one.
     Bad,
     /// Still undecided after the maximum number of samples.
     Undecided,
@@ -106,7 +106,7 @@ pub enum CommitSide {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
-    /// This commit is the first bad one.
+    /// The first bad commit is this one.
     FirstBad {
         /// The commit.
         commit: Commit,

@@ -23,7 +23,7 @@ impl fmt::Display for CellId {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
-    /// Its name.
+    /// The cell's name.
     pub id: CellId,
     /// The experiment.
     #[serde(flatten)]

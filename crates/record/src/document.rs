@@ -26,7 +26,7 @@ pub struct CellResult {
     pub ended: Option<Outcome>,
     /// The placement of each worker.
     pub placements: Vec<Placement>,
-    /// Its samples in time order, including disturbed ones.
+    /// The cell's samples in time order, including disturbed ones.
     pub samples: Vec<Sample>,
 }
 
@@ -64,7 +64,7 @@ pub enum DocumentError {
 }
 
 impl Document {
-    /// Joins the texts of the three files of a result directory. Unterminated last lines, as a
+    /// Joins the contents of the three files of a result directory. Unterminated last lines, as a
     /// crash leaves them, are dropped, and so are samples of unfinished cells.
     ///
     /// # Errors

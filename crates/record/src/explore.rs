@@ -27,11 +27,11 @@ pub use spread::BytesByNode;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
 pub enum View {
-    /// By node.
+    /// The memory of each node.
     Nodes(NodesView),
     /// One process.
     Process(ProcessView),
-    /// The guests of this host.
+    /// The guests on this host.
     Guests(GuestsView),
     /// The ranks on this host.
     Ranks(RanksView),
@@ -64,7 +64,7 @@ pub enum Unseen {
         /// The system's error.
         reason: String,
     },
-    /// Exact sums, as there is no `numa_maps`: they are estimates.
+    /// Exact sums: without `numa_maps` they are estimates.
     SumsByMapping {
         /// The number of pages that they are estimated from.
         pages: u64,
@@ -81,7 +81,7 @@ pub enum Unseen {
     GuestOfAnotherUser {
         /// The guest.
         guest: String,
-        /// Its process id.
+        /// The process id of its QEMU.
         process: u32,
     },
     /// The ranks among other users' processes, whose environments cannot be read.

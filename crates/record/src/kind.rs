@@ -93,7 +93,7 @@ kinds! {
     /// The plan of a scaling run.
     Scale = "numalab/scale-2", "a scaling run", "numalab report";
     Scaling = "numalab/scaling-2", "the report of a scaling run", "numalab report";
-    /// The location of memory now.
+    /// The current location of memory.
     Explore = "numalab/explore-2", "a view of memory";
     /// The hosts of a fleet.
     Fleet = "numalab/fleet-2", "a fleet";

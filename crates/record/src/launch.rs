@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The launch whose ranks took a run together.
+/// The parallel launch that measured a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launch {
@@ -10,11 +10,11 @@ pub struct Launch {
     pub launcher: String,
     /// The channel over which they exchanged messages.
     pub meeting: String,
-    /// True if they took turns.
+    /// True if the ranks took turns.
     pub serial: bool,
     /// The number of loads measured per size (latency), else 0.
     pub iterations: u64,
-    /// The number of loads before these.
+    /// The number of warm-up loads before the measured ones.
     pub warmup: u64,
     /// The ranks by number.
     pub ranks: Vec<RankSeat>,
@@ -26,7 +26,7 @@ pub struct Launch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSeat {
-    /// Its host.
+    /// The rank's host.
     pub host: String,
     /// The requested memory policy: `bind:0`.
     pub policy: String,

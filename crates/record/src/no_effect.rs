@@ -23,11 +23,11 @@ pub enum NoEffect {
     OneTier,
     /// There is no swap.
     NoSwap,
-    /// The machine has no sibling threads.
+    /// The machine has no SMT siblings.
     NoSiblings,
     /// The kernel's value is fixed.
     Fixed(String),
-    /// This release of Linux has a DAMON that cannot migrate pages.
+    /// DAMON in this release of Linux cannot migrate pages.
     DamonTooOld(String),
     /// DAMON is in use with the given settings.
     DamonInUse(String),

@@ -36,7 +36,7 @@ pub struct Placement {
     pub address: u64,
     /// The buffer's length in bytes.
     pub buffer_bytes: u64,
-    /// The way in which the pages' nodes were determined.
+    /// The method that determined the pages' nodes.
     pub method: ProofMethod,
     /// The number of pages checked.
     pub pages_checked: u64,

@@ -23,7 +23,7 @@ pub struct Profile {
     pub watched_ns: u64,
     /// The way profiling ended.
     pub ended: Ended,
-    /// The processes that the command left running, as `sleep (1234)`; they were ended.
+    /// The processes that the command left running, as `sleep (1234)`; they were terminated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// The source of the figures, which defines what a count means.
@@ -33,7 +33,7 @@ pub struct Profile {
     pub faults: Option<FaultsSeen>,
     /// The limits of this source.
     pub cannot_see: Vec<CannotSee>,
-    /// Better sources, each with the reason it could not be used.
+    /// Preferred sources, each with the reason why it could not be used.
     pub passed_over: Vec<PassedOver>,
     /// The nodes of the machine that it ran on, or of the emulated machine.
     pub nodes: Vec<ProfiledNode>,
@@ -64,9 +64,9 @@ pub enum Target {
     Command(Vec<String>),
     /// A process that was already running.
     Process {
-        /// Its process id.
+        /// The process id.
         process: u32,
-        /// Its command line.
+        /// The process's command line.
         command: Vec<String>,
     },
 }
@@ -115,7 +115,7 @@ pub struct FaultsSeen {
 pub struct ProfiledNode {
     /// The node.
     pub node: NodeId,
-    /// Its cpus.
+    /// The node's cpus.
     pub cpus: CpuSet,
 }
 
@@ -123,7 +123,7 @@ pub struct ProfiledNode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherProcess {
-    /// Its process id.
+    /// The process id.
     pub process: u32,
     /// The name of its program.
     pub name: String,

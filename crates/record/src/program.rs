@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramMemory {
-    /// Its process id.
+    /// The process id.
     pub process: u32,
     /// The program that it went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct ProgramMemory {
     /// The time from start to end, in ns. On an emulated machine threads wait when they are
     /// created, woken and joined; busy waiting takes the time of its instructions.
     pub elapsed_ns: u64,
-    /// Its threads; those that ran one after another on the same cpu count as one.
+    /// The program's threads; those that ran one after another on the same cpu count as one.
     pub threads: Vec<ProgramThread>,
     /// The address ranges that it used, each as one unit.
     pub regions: Vec<Region>,
@@ -27,7 +27,7 @@ pub struct ProgramMemory {
     pub contended_lines: Vec<ContendedLine>,
     /// Accesses to pages for which the machine had no memory left, or whose node is unknown.
     pub unplaced: u64,
-    /// Its use of memory over time, in order; empty if that was not recorded.
+    /// The program's use of memory over time, in order; empty if that was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Stretch>,
 }
@@ -36,7 +36,7 @@ pub struct ProgramMemory {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramThread {
-    /// Its thread id.
+    /// The thread id.
     pub thread: u32,
     /// The node of its cpu; if it moves, the node on which it was seen most.
     pub cpu_node: u32,
@@ -53,15 +53,16 @@ pub struct ProgramThread {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placed {
-    /// Bound to this node, together with all threads.
+    /// All pages and threads are bound to this node.
     Bound(usize),
-    /// Interleaved over these nodes.
+    /// The pages are interleaved over these nodes.
     Interleaved(Vec<usize>),
-    /// On their actual nodes, as huge pages wherever possible.
+    /// The pages are on their actual nodes, as huge pages wherever possible.
     Huge,
-    /// On the node of their first touch, by threads packed onto cpus node by node.
+    /// The pages are on the node of their first touch, by threads packed onto cpus node by node.
     Packed,
-    /// On the node of the second thread that uses them, as if it had touched them first.
+    /// The pages are on the node of the second thread that uses them, as if it had touched them
+    /// first.
     Users,
 }
 
@@ -91,11 +92,11 @@ pub struct Region {
     pub first_touches: Vec<FirstTouches>,
     /// The smallest number of pages that took 90 % of the accesses, among those present at the end.
     pub hot_pages: u64,
-    /// Its pages, grouped where they are alike.
+    /// The region's pages, in groups of similar pages.
     pub pages: Vec<PagesAlike>,
     /// Accesses by thread and memory node.
     pub accesses: Vec<RegionAccesses>,
-    /// Its pages by node when last inspected, with or without observed accesses.
+    /// The region's pages by node when last inspected, with or without observed accesses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident: Vec<NodePages>,
     /// Equal parts of it from start to end, which show where it is hot.
@@ -251,7 +252,7 @@ pub struct RegionAccesses {
     /// shorter.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency_cycles: u64,
-    /// The thread's wait for all of them, in ns.
+    /// The time that the thread waited for all of these accesses, in ns.
     pub waited_ns: u64,
     /// The part of `waited_ns` for accesses that reached memory.
     pub memory_ns: u64,
@@ -276,11 +277,11 @@ pub struct RegionAccesses {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContendedLine {
-    /// Its first address.
+    /// The line's first address.
     pub address: u64,
     /// The name of its region.
     pub region: String,
-    /// The number of transfers between threads, since they were seen to be frequent.
+    /// The number of transfers between threads since contention was detected.
     pub changes: u64,
     /// The threads that use it.
     pub threads: Vec<LineUser>,
@@ -302,7 +303,7 @@ pub struct LineUser {
     pub loaded_bytes: u64,
     /// The bytes that it stores to, one bit per byte.
     pub stored_bytes: u64,
-    /// The wait for the line, in ns.
+    /// The time spent waiting for the line, in ns.
     pub waited_ns: u64,
     /// The place of its first store, with the call stack.
     pub at: Vec<CodePlace>,

@@ -116,7 +116,7 @@ pub struct ScalingStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankPlace {
-    /// Its cpu.
+    /// The rank's cpu.
     pub cpu: CpuId,
     /// The node of that cpu, if known.
     pub cpu_node: Option<NodeId>,

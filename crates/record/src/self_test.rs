@@ -183,8 +183,8 @@ pub struct GuestNode {
 pub struct PutBack {
     /// The setting.
     pub name: String,
-    /// Its value before the test.
+    /// The setting's value before the test.
     pub before: String,
-    /// Its value after it.
+    /// The setting's value after the test.
     pub after: String,
 }

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::pages::Pages;
 
-/// The amount of measurement.
+/// The time that a measurement may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// About 10 s: a health check.
     Quick,
-    /// About a minute.
+    /// Takes about a minute.
     #[default]
     Normal,
-    /// As long as a complete measurement takes.
+    /// Takes as long as a complete measurement needs.
     Thorough,
 }
 
@@ -23,9 +23,9 @@ pub enum Effort {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SurveyChoice {
-    /// The effort.
+    /// The effort: the time that the measurement may take.
     pub effort: Effort,
-    /// The cpus.
+    /// The cpus that are measured.
     pub cpus: CpuSet,
     /// The nodes whose memory is measured.
     pub nodes: NodeSet,

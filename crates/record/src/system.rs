@@ -18,17 +18,17 @@ pub struct KnobList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobNow {
-    /// Its name.
+    /// The knob's name.
     pub name: String,
-    /// Its files.
+    /// The knob's files.
     pub files: Vec<String>,
     /// The state of its value.
     pub state: KnobState,
-    /// Its value, if it can be read.
+    /// The knob's value, if it can be read.
     pub value: Option<String>,
     /// True if a change can have an effect here.
     pub acts: bool,
-    /// The reason why it cannot.
+    /// The reason why a change cannot have an effect.
     pub why_not: Option<NoEffect>,
     /// A description; empty for a knob given by its file.
     pub summary: String,
@@ -71,7 +71,7 @@ pub struct BalancingProbed {
 pub struct ProbedPlace {
     /// The cpu.
     pub cpu: CpuId,
-    /// Its node.
+    /// The cpu's node.
     pub node: NodeId,
 }
 
@@ -101,16 +101,16 @@ pub struct AcpiShown {
 pub struct AcpiTable {
     /// The file, and the table's position if it holds several.
     pub place: String,
-    /// Its signature: `SRAT`.
+    /// The table's signature, such as `SRAT`.
     pub signature: String,
-    /// Its revision.
+    /// The table's revision.
     pub revision: u8,
-    /// Its length in bytes.
+    /// The table's length in bytes.
     pub length_bytes: u32,
     /// Its header as text.
     #[serde(skip)]
     pub header: String,
-    /// Its entries as text, one per line.
+    /// The table's entries as text, one per line.
     pub entries: Vec<String>,
 }
 

@@ -27,7 +27,7 @@ pub struct TieringProbed {
     pub looks: Vec<TierLook>,
 }
 
-/// The location of pages at one time.
+/// The number of pages on each tier at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierLook {
@@ -37,7 +37,7 @@ pub struct TierLook {
     pub latency_ns: f64,
     /// Pages on the fast tier.
     pub fast_pages: u64,
-    /// Pages on slower ones.
+    /// Pages on slower tiers.
     pub slow_pages: u64,
     /// Pages on each tier, fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -126,7 +126,7 @@ fn answer(found: &BisectDocument) -> Lead {
         ),
         Some(BisectAnswer::EndsUndecided) => (
             format!(
-                "no commit: {} samples do not decide whether {metric} is worse by more than \
+                "no commit: {} samples do not show whether {metric} is worse by more than \
                  {margin} %{worse}; take more with --samples",
                 found.most_samples
             ),
@@ -242,7 +242,7 @@ mod tests {
     fn without_a_commit_there_is_no_mail_and_the_reason_is_given() {
         for (answer, words) in [
             (BisectAnswer::NotWorse, "does not get worse by more than 2"),
-            (BisectAnswer::EndsUndecided, "32 samples do not decide"),
+            (BisectAnswer::EndsUndecided, "32 samples do not show"),
             (BisectAnswer::Interrupted, "it was interrupted"),
             (BisectAnswer::OneOf { commits: vec![commit("c"), commit("b")] }, "one of cccc"),
         ] {

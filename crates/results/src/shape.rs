@@ -10,12 +10,12 @@ const FAR_PERCENT: f64 = 100.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
-    /// The percentile, counted from the good end.
+    /// The percentile, counted from the better end.
     pub percentile: f64,
     /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// The candidate's change in percent: at the percentile if it is shown, else the larger one of
-    /// that and the change of the bad end of its interval.
+    /// The candidate's change in percent: that at the percentile if the difference is shown, else
+    /// the larger one of that and the change at the worse end of the interval.
     pub change_percent: f64,
     /// True if the candidate's tail is the worse one.
     pub is_worse: bool,

@@ -67,13 +67,13 @@ pub fn no_effect(why: &NoEffect) -> String {
         NoEffect::OneNode => "memory is on one node",
         NoEffect::OneTier => "all memory is in one tier",
         NoEffect::NoSwap => "there is no swap, so reclaim has no choice",
-        NoEffect::NoSiblings => "this machine has no sibling threads",
-        NoEffect::TiersUntold => "this kernel does not show which memory is in a slow tier",
+        NoEffect::NoSiblings => "this machine has no SMT siblings",
+        NoEffect::TiersUntold => "this kernel does not report which memory is in a slow tier",
         NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
         NoEffect::Fixed(value) => return format!("the kernel reports {value}"),
         NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
         NoEffect::DamonTooOld(release) => {
-            return format!("DAMON of Linux {release} does not migrate: 6.11 and later do");
+            return format!("DAMON of Linux {release} cannot migrate pages: 6.11 and later can");
         }
     };
     text.to_owned()
@@ -135,7 +135,9 @@ impl Report for BalancingProbed {
 fn answer(probed: &BalancingProbed) -> Lead {
     let node = probed.to.node;
     let sentence = match probed.value("local") {
-        _ if probed.from.node == node => "both cpus are on one node: nothing can move".to_owned(),
+        _ if probed.from.node == node => "both cpus are on the same node: nothing can \
+            move"
+            .to_owned(),
         Some(local) => format!("at the end {local:.1} % of its pages are on node {node}"),
         None => format!("the number of its pages on node {node} at the end is unknown"),
     };

@@ -143,7 +143,7 @@ fn a_large_process_on_small_pages_is_shown_how_to_get_huge_ones_here() {
         assert!(found[0].starts_with("0 % of its 1 GiB of anonymous memory"), "{found:?}");
         assert!(found[0].contains(words) && found[0].contains(command), "{found:?}");
         assert!(found[1].starts_with("50 % of its memory (1 GiB) is swapped out"), "{found:?}");
-        assert!(found[2].contains("estimates from 12 pages of move_pages(2)"), "{found:?}");
+        assert!(found[2].contains("estimated from 12 pages of move_pages(2)"), "{found:?}");
     }
     let huge = PageSizes { transparent_huge: GIB, swapped: 0, ..sizes };
     let explored = Explored::of(View::Process(process(huge, HugePageMode::Always)));

@@ -10,10 +10,10 @@ use crate::{Confidence, planning};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
-    /// Times, latencies.
+    /// Lower is better, as for times and latencies.
     #[cfg_attr(feature = "serde", serde(rename = "lower"))]
     LowerIsBetter,
-    /// Bandwidths, operations per second.
+    /// Higher is better, as for bandwidths and operations per second.
     #[cfg_attr(feature = "serde", serde(rename = "higher"))]
     HigherIsBetter,
 }

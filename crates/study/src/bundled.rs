@@ -30,7 +30,7 @@ const STUDIES: &[(&str, &str)] = &[
     ("weights", include_str!("../studies/weights.toml")),
 ];
 
-/// Returns names and texts of the bundled studies.
+/// Returns the names and contents of the bundled studies.
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
     STUDIES
 }

@@ -27,7 +27,7 @@ const MOST_REPEATS: usize = 20;
 /// Former names of keys, with the present ones.
 const RENAMED: [(&str, &str); 1] = [("world", "`backend`, as in [backend.linux-guest]")];
 
-/// Reason why a text is not a study.
+/// Reason why a file is not a study.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// The text is not TOML, has an unknown key, or lacks one.

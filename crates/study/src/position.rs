@@ -7,7 +7,7 @@ use crate::study_place::StudyPlace;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A position in a text, formatted as `, line 7, column 8`.
+/// A position in a file, formatted as `, line 7, column 8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line, counted from 1.

@@ -91,7 +91,7 @@ impl StudyChanges {
 }
 
 impl ReadyStudy {
-    /// Reads and plans a study from a text.
+    /// Reads and plans a study from its TOML.
     ///
     /// # Errors
     /// [`ReadyError`] for an invalid study or an invalid change.

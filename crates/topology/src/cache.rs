@@ -8,11 +8,11 @@ use crate::id_set::CpuSet;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum CacheKind {
-    /// Data only.
+    /// A data cache.
     Data,
-    /// Instructions only.
+    /// An instruction cache.
     Instruction,
-    /// Both.
+    /// A unified cache, for data and instructions.
     Unified,
 }
 

@@ -17,7 +17,7 @@ pub struct Cpu {
     pub package: Option<u32>,
     /// The machine-wide dense index of its core, which SMT siblings share.
     pub core: Option<u32>,
-    /// Its position among the siblings of its core, 0 for the first.
+    /// The cpu's position among the SMT siblings of its core, from 0.
     pub thread: u32,
     /// The machine-wide dense index of its L3 group (CCD on AMD): the cpus that
     /// share one level 3 cache.

@@ -12,7 +12,7 @@ use crate::id::NodeId;
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
-    /// Its address on PCI, such as `0000:41:00.0`.
+    /// The device's PCI address, such as `0000:41:00.0`.
     pub address: String,
     /// The purpose of the device.
     pub kind: DeviceKind,

@@ -218,7 +218,7 @@ impl<I: Id> fmt::Debug for IdSet<I> {
     }
 }
 
-/// Reasons why a text is not a list of ids.
+/// Reasons why a string is not a list of ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdListError {
     /// An item is neither a number nor a range nor a range with a stride.

@@ -51,7 +51,7 @@ pub struct Allowed {
     pub cpus: CpuSet,
     /// Nodes from which it may take memory.
     pub memory_nodes: NodeSet,
-    /// Further cpus, isolated ones, that it may run on if it asks for them.
+    /// Isolated cpus, on which the process runs only on request.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "CpuSet::is_empty"))]
     pub isolated: CpuSet,
 }

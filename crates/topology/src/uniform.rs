@@ -25,7 +25,7 @@ pub struct UniformMachine {
     pub cpus: u32,
     /// Logical cpus per core.
     pub threads_per_core: u32,
-    /// Packages.
+    /// Number of packages.
     pub packages: u32,
     /// L3 groups in the whole machine.
     pub l3_groups: u32,

@@ -18,7 +18,7 @@ use crate::reader::Reader;
 pub struct Workload {
     /// Its name, unique within a study.
     pub name: String,
-    /// The service that must be up before it, and is stopped after it.
+    /// The service that is started before it and stopped after it.
     pub service: Option<Service>,
     /// The command line; the runner replaces [`SCRATCH`] and [`NUMALAB`].
     pub command: Vec<String>,

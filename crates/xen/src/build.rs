@@ -46,7 +46,7 @@ pub enum XenBuildError {
         found: &'static str,
     },
     /// The file has changed since it was first checked.
-    #[error("{path}: it was rebuilt since the start")]
+    #[error("{path}: it has been rebuilt since the start")]
     Changed {
         /// The file.
         path: PathBuf,
@@ -225,7 +225,7 @@ mod tests {
         let anew = [xen(), b"anew".to_vec()].concat();
         lab.file("xen", &anew);
         let error = build.ensure(&lab.cache()).unwrap_err();
-        assert!(error.to_string().ends_with("it was rebuilt since the start"), "{error}");
+        assert!(error.to_string().ends_with("it has been rebuilt since the start"), "{error}");
         lab.file("xen", &xen());
         build.ensure(&lab.cache()).unwrap();
         lab.file("xen", &anew);

@@ -73,7 +73,7 @@ pub enum XenError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// The agent in the first domain gave up.
-    #[error("the agent in dom0 gave up: {said}")]
+    #[error("the agent in dom0 failed: {said}")]
     GaveUp {
         /// Its message.
         said: String,

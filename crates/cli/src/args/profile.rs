@@ -39,12 +39,12 @@ With samples, damon and referenced, page faults additionally show who touches me
 Compile with -g -fno-omit-frame-pointer so that the report names source lines and their callers.
 
 With a command, the report goes to standard error, the exit code is the command's, and processes
-that it leaves behind are ended. If interrupted, the report covers what was seen so far.")]
+that it leaves behind are terminated. If interrupted, the report covers what was seen so far.")]
 pub(crate) struct ProfileArgs {
     /// A running process, with all its threads
     #[arg(long, value_name = "PID", conflicts_with_all = ["emulate", "emulate_like", "cpus"])]
     pub pid: Option<u32>,
-    /// Time to observe, such as 10s; a command still running then is ended
+    /// Time to observe, such as 10s; a command that is still running then is terminated
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
     pub for_: Option<Duration>,
     /// Source of the figures

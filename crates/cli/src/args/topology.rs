@@ -150,7 +150,7 @@ Examples:
         #[arg(long, default_value = "text", value_parser = value::format())]
         format: Format,
     },
-    /// Check tables, each by itself and against each other; exit 5 on an error
+    /// Check tables individually and against each other; exit 5 on an error
     #[command(after_help = "\
 Examples:
   numalab machine acpi check SRAT.bin SLIT.bin APIC.bin

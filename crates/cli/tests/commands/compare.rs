@@ -47,7 +47,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "Inconclusive: -7.",
-        "not decided because the numbers drift",
+        "undecided because the values drift",
         "old.log drifts: its values rise in the order taken (p = 0.00",
         "+7.88 %",
         "Hodges-Lehmann",

@@ -65,7 +65,7 @@ fn missing_subjects_are_exit_2_and_named() {
     refuses(&["explore", "--heap", "/nonexistent"], "/nonexistent");
     refuses(
         &["explore", "--heap", env!("CARGO_MANIFEST_PATH")],
-        "no heap in it; expected heap.bin of",
+        "contains no heap; expected heap.bin of",
     );
     refuses(&["explore", "--pid", "1", "--nodes"], "cannot be used with");
     refuses(&["explore", "--watch"], "--watch needs a terminal");

@@ -147,7 +147,7 @@ fn promtool_finds_nothing_to_complain_of() {
     }
 }
 
-/// Returns the gauges that a text names, with METRIC and UNIT as placeholders.
+/// Returns the gauges that a document names, with METRIC and UNIT as placeholders.
 fn documented(text: &str) -> BTreeSet<String> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !letter(c)).filter(|word| word.starts_with("numalab_"));

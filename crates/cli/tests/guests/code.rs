@@ -52,7 +52,7 @@ pub fn elf(text: &str, then: Then) -> Vec<u8> {
     file
 }
 
-/// Returns 64 KiB of firmware that prints a text in real mode, and writes to the exit port.
+/// Returns 64 KiB of firmware that prints a string in real mode, and writes to the exit port.
 pub fn firmware(text: &str, value: u8) -> Vec<u8> {
     let mut code = says(text, &[0xba, 0xf8, 0x03]); // mov dx, 0x3f8
     code.extend([0xba, 0xf4, 0x00, 0xb0, value, 0xee, 0xf4]);

@@ -1,4 +1,4 @@
-//! A program's pages, and the figures of those that it freed.
+//! A program's pages, and the figures of freed ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -231,7 +231,7 @@ impl Turns {
         }
     }
 
-    /// Gives away the turn of the seat's thread at a time, perhaps to itself again.
+    /// Ends the turn of the seat's thread at a time; the thread may get the next turn too.
     pub fn leave(&self, seat: usize, now_ps: u64, how: Leave) {
         let mut order = self.order();
         let schedule = &mut order.schedule;

@@ -17,7 +17,7 @@ use crate::error::ReadError;
 use crate::pasted;
 use crate::reading::Reading;
 
-/// A limit above the number of elements of any machine, which bounds the cost of a text.
+/// A limit above the number of elements of any machine, which bounds the cost of reading any input.
 const MAX_ELEMENTS: u32 = 2_000_000;
 
 /// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         let all: CpuSet = self.assembly.cpu_ids().collect();
         let homeless = all.difference(&placed);
         if !homeless.is_empty() {
-            let message = format!("cpus {homeless} are in no node");
+            let message = format!("cpus {homeless} are not in any node");
             self.findings.warning("cpu-without-node", "NUMANode objects".to_owned(), message);
         }
         Ok(())

@@ -10,7 +10,7 @@ const USUAL_WAYS: [u32; 3] = [8, 8, 16];
 /// The longest latency of an access, in ns.
 const MOST_NS: f64 = 1e9;
 
-/// The error of a text that does not describe costs.
+/// The error for a string that does not describe costs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: expected {expected}")]
 pub struct CostTextError {

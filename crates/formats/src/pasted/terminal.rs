@@ -1,4 +1,4 @@
-//! The marks that terminals and pagers leave in a text.
+//! Marks that terminals and pagers leave in their output.
 
 /// Returns a line without control characters and escape sequences (ECMA-48: `ESC [`, parameters, a
 /// letter; xterm: `ESC ]`, a title, BEL; VT100: `ESC (`, a character set) and with ordinary spaces.

@@ -109,7 +109,7 @@ fn channel_name(slot: &MemoryDevice) -> Option<String> {
     })
 }
 
-/// Returns the position after a word in a text, ignoring case.
+/// Returns the position after a word in a string, ignoring case.
 fn word_end(text: &str, word: &str) -> Option<usize> {
     text.to_ascii_uppercase().find(word).map(|at| at + word.len())
 }

@@ -13,7 +13,7 @@ pub fn corpus(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Returns the names and texts of the files in a folder with this ending.
+/// Returns the names and contents of the files in a folder with this ending.
 pub fn texts(folder: &PathBuf, ending: &str) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<(String, String)> = entries

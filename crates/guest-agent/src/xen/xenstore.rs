@@ -43,7 +43,7 @@ pub enum XenstoreError {
         code: String,
     },
     /// An answer is longer than the limit.
-    #[error("xenstore: an answer of {0} bytes, expected at most {MAX_PAYLOAD_BYTES}")]
+    #[error("xenstore: a reply of {0} bytes, expected at most {MAX_PAYLOAD_BYTES}")]
     TooLong(usize),
 }
 

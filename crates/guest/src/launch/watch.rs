@@ -1,4 +1,4 @@
-//! Waits with an end: a deadline, a request to stop, or a panic on the console.
+//! Waits that end at a deadline, on a request to stop, or when the console shows a panic.
 
 use std::cell::Cell;
 use std::io::{self, Read};

@@ -16,7 +16,7 @@ use numalab_image::BootFiles;
 use crate::lab::{Lab, PARENT, shell, small};
 
 /// Builds a kernel by the Multiboot specification (version 0.6.96, with load addresses in the
-/// header) that prints a text on the serial port and writes 3 to the exit port.
+/// header) that prints a string on the serial port and writes 3 to the exit port.
 fn tiny_kernel(text: &str) -> Vec<u8> {
     const LOAD: u32 = 0x10_0000;
     const MAGIC: u32 = 0x1bad_b002;

@@ -18,7 +18,7 @@ pub enum WriteFailure {
     #[error("the kernel refuses this value")]
     Refused,
     /// The setting exists, but this machine does not support it.
-    #[error("this machine cannot do it ({0})")]
+    #[error("this machine does not support it ({0})")]
     Unsupported(String),
 }
 
@@ -69,7 +69,7 @@ pub enum KnobError {
     )]
     WriteOnly { name: String, file: PathBuf },
     /// The setting exists, but this machine does not support it.
-    #[error("knob {name}: {}: this machine cannot do it ({reason})", file.display())]
+    #[error("knob {name}: {}: this machine does not support it ({reason})", file.display())]
     Unsupported {
         name: String,
         file: PathBuf,

@@ -1,4 +1,4 @@
-//! Compares texts as values of a setting.
+//! Compares strings as values of a setting.
 
 /// Returns the value in a file's text: the word in brackets of `always [madvise] never`, else the
 /// trimmed text.

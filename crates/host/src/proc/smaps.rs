@@ -40,7 +40,7 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     mappings
 }
 
-/// Adds a line of a mapping, if it is one of those that are kept.
+/// Adds a line of a mapping, if it has one of the fields that are kept.
 fn take(sizes: &mut PageSizes, name: &str, bytes: u64) {
     let field = match name {
         "Rss" => &mut sizes.resident,

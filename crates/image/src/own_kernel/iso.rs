@@ -21,7 +21,7 @@ const GRUB: &str = "/usr/lib/grub";
 #[derive(Debug, thiserror::Error)]
 pub enum IsoError {
     /// A program or a part of GRUB is missing.
-    #[error("{what}, which an image needs, is missing")]
+    #[error("{what} is needed for an image, but missing")]
     Lacking {
         /// The missing part.
         what: String,

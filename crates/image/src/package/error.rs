@@ -79,7 +79,7 @@ pub enum MemberError {
     #[error("a hard link to {0:?}, expected one to a member of the same package")]
     HardLink(String),
     /// An earlier link leads out of the package's directory.
-    #[error("an earlier member is a link here that leads out of the package's directory")]
+    #[error("an earlier member is a link at this path that leads out of the package's directory")]
     ThroughLink,
     /// Its name is reserved for numalab.
     #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]

@@ -29,7 +29,7 @@ impl Report {
     }
 }
 
-/// Prints a text for people.
+/// Prints text for people.
 pub fn say(text: core::fmt::Arguments<'_>) {
     let _ = writeln!(Serial, "{text}");
 }

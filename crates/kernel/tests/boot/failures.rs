@@ -38,7 +38,7 @@ fn an_impossible_workload_fails_with_its_reason() {
     // Of one node alone there is not enough.
     let words = "work=test_numa size=90M runs=1 numa=fake=4 policy=exact:0 count=1000";
     let (_, message) = qemu.boot(&one_node("2"), words).results(FAILED).failure.expect("a failure");
-    assert!(message.contains("no 512 eligible frames in a row"), "{message}");
+    assert!(message.contains("no 512 contiguous eligible frames"), "{message}");
     let results = qemu.boot(&one_node("2"), "work=test_numa threads=3").results(FAILED);
     let (_, message) = results.failure.expect("a failure");
     assert_eq!(message, "3 threads on 2 cpus: expected a cpu for each");

@@ -23,7 +23,7 @@ pub struct Manifest {
     /// The order in which cores are used.
     pub mode: Mode,
     pub domains: Vec<NodeId>,
-    /// The sizes as typed, which files and log repeat.
+    /// The sizes as typed; file names and the log use the same form.
     pub memory_sizes: String,
     /// The sizes in bytes; empty in manifests of earlier versions.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct Manifest {
     /// Options for every rank's command.
     #[serde(default)]
     pub options: Vec<String>,
-    /// True if the cores' second threads are used.
+    /// True if the cores' SMT siblings are used.
     #[serde(default)]
     pub with_smt: bool,
     /// A label for the directory's name.

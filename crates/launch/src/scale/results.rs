@@ -10,7 +10,7 @@ use numalab_host::{Classed, ErrorClass};
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingError, ScalingFile, read};
 
-/// Directories of runs may be below a common one.
+/// Depth of the search: directories of runs may share a parent.
 const DEPTH: usize = 2;
 /// Longest file of such a run, in bytes, with a wide margin.
 const LONGEST: u64 = 256 << 20;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// By number: each L3 group is filled before the next one.
+    /// Cores in numerical order: each L3 group is filled before the next one.
     Sequential,
     /// One core from each L3 group in turn.
     Interleaved,

@@ -141,7 +141,7 @@ fn connect(place: &TcpEndpoint, rank: usize, deadline: Instant) -> Result<TcpStr
 }
 
 fn call(name: &str, port: u16, secret: &[u8; BYTES], rank: usize) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("the name has no address");
+    let mut last = io::Error::other("the name does not resolve to an address");
     for address in (name, port).to_socket_addrs()? {
         let called = TcpStream::connect_timeout(&address, Duration::from_secs(2))
             .and_then(|stream| greeting::introduce(stream, secret, rank as u64));

@@ -38,8 +38,8 @@ impl Pipeline {
         }
     }
 
-    /// Applies the register changes of a block that was issued to its end at `now_ps`; returns the
-    /// time at which all of them are known.
+    /// Applies the register changes of a block, the last instruction of which was issued at
+    /// `now_ps`; returns the time at which all registers are known.
     pub(super) fn finish(&mut self, flow: &'static Flow, now_ps: u64) -> u64 {
         self.results.clear();
         // What was known when the block began delays nothing in it.

@@ -158,7 +158,7 @@ impl Operands {
         Self { extends_sign: self.memory, ..self }
     }
 
-    /// Marks it as extending what it loads by zeros, if it loads.
+    /// Marks a load as zero-extending; other instructions are unchanged.
     pub fn extending_zeros(self) -> Self {
         Self { extends_zeros: self.memory, ..self }
     }

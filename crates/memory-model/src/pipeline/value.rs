@@ -21,7 +21,7 @@ pub struct Value {
     least_ps: u64,
     /// Delay after each source, in ps: registers, then loads, in the order of their bits.
     latencies: [u32; PLACES],
-    /// Number of its registers, and of the sources that share a slot with another one.
+    /// Number of source registers; `shared` is the number of sources in a slot with another source.
     count: u8,
     shared: u8,
 }
@@ -47,7 +47,7 @@ impl Value {
         self.registers
     }
 
-    /// Returns the loads that it comes from, a bit for each.
+    /// Returns the loads that the value depends on, one bit per load.
     pub fn loads(&self) -> u64 {
         self.loads
     }

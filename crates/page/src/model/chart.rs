@@ -32,7 +32,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// Returns the texts in the chart that name programs and their data.
+    /// Returns the strings in the chart that name programs and their data.
     pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
             Self::Heatmap(_) | Self::LatencyOverSize(_) | Self::LatencyOverBandwidth(..) => {

@@ -17,8 +17,8 @@ const LEAST_LETTERS: usize = 3;
 const SHORT: usize = 8;
 
 impl Page {
-    /// Removes its `private` texts, the host's name, command lines and paths. Each is replaced by a
-    /// hash, and a note lists their kinds.
+    /// Removes its `private` strings, the host's name, command lines and paths. Each is replaced by
+    /// a hash, and a note lists their kinds.
     pub fn redacted(mut self) -> Self {
         let mut redaction = Redaction::of(&self);
         let texts = [&mut self.title, &mut self.meta];
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// The texts to remove from one page.
+/// The strings to remove from one page.
 struct Redaction {
     /// Longest first, since one may be part of another.
     private: Vec<Private>,
@@ -121,7 +121,7 @@ fn hash(text: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..SHORT].to_owned()
 }
 
-/// Finds a text where it is not part of a longer word.
+/// Finds a string where it is not part of a longer word.
 fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
     let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let is_whole = |(at, found): &(usize, &str)| {

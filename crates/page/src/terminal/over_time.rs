@@ -40,7 +40,7 @@ fn line(name: &str, values: &[f64], most: f64, style: Style) -> String {
     format!("{name:<NAME_WIDTH$} {}\n", style.mark(shape.trim_end()))
 }
 
-/// Returns at most as many values as fit, each the maximum of its neighbours.
+/// Returns at most the number of values that fits, each the maximum of its neighbours.
 fn joined(values: &[f64]) -> Vec<f64> {
     let width = values.len().min(WIDTH);
     let part = |at: usize| &values[at * values.len() / width..(at + 1) * values.len() / width];

@@ -21,12 +21,12 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// Returns text that signals something good.
+    /// Returns the text in the colour for good news.
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// Returns text that signals something to look at.
+    /// Returns the text in the colour for warnings.
     pub fn warning(self, text: &str) -> String {
         self.paint("33", text)
     }

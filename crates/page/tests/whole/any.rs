@@ -1,4 +1,4 @@
-//! Properties of pages with any texts: names of files, processes and machines are untrusted.
+//! Properties of pages with arbitrary text: names of files, processes and machines are untrusted.
 
 use numalab_page::rows::Rows;
 use numalab_page::{

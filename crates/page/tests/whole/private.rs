@@ -1,4 +1,4 @@
-//! Pages without private texts.
+//! Pages without private strings.
 
 use numalab_page::{Lead, Mood, Page, Panel, Part, Private, Style, Table, Tile, is_private_path};
 

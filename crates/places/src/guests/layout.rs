@@ -27,7 +27,7 @@ pub(super) struct PlacedGuest {
 
 impl GuestLayout {
     /// Assigns the guests to the nodes in turn, so that a hypervisor unaware of nodes puts one on
-    /// its home node by chance only once in as many times as there are nodes.
+    /// its home node by chance only once in N times, with N nodes.
     pub(super) fn of(wanted: &GuestTreatment, settings: &GuestsSettings) -> Self {
         Self::on(fitted(wanted, settings), wanted)
     }

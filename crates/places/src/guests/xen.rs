@@ -215,7 +215,7 @@ impl BootContext<'_> {
     }
 }
 
-/// Returns the size of the domains' image, whose parts are in the cache.
+/// Returns the size of the domains' image, from its parts in the cache.
 pub(super) fn domain_bytes(contents: &Contents) -> Result<u64, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error))?;
     XenFiles::domain_bytes_of(&cache, contents).map_err(|error| lacking(&error))

@@ -114,8 +114,12 @@ fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
         host.memory_nodes().iter().map(|node| NodeSet::from_iter([node])).collect();
     if with_memory.len() < machine.nodes.len() {
         let (here, wanted) = (with_memory.len(), machine.nodes.len());
-        let what = format!("{here} host nodes with memory, the study has {wanted}");
-        return Err(lacks(&what, "expected a machine with as many, or where = \"emulator\""));
+        let what = format!("{here} host nodes with memory, the study needs {wanted}");
+        return Err(lacks(
+            &what,
+            "expected a machine with that many nodes, or where = \
+            \"emulator\"",
+        ));
     }
     if Accelerator::without_device().is_some() {
         return Err(lacks(&KvmFault::NoDevice.to_string(), "load kvm_intel or kvm_amd"));

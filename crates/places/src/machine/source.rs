@@ -93,7 +93,7 @@ fn read(kind: &str, file: &Path, reader: impl Fn(&str) -> Result<Reading, ReadEr
     Ok((reading.value, reading.findings))
 }
 
-/// Returns the error about a text, with the correct source if the text is another tool's.
+/// Returns the error about the input, with the correct source if it is another tool's.
 fn in_text(kind: &str, file: &Path, text: &str, error: &ReadError) -> MachineError {
     match printed_by::advice(kind, text) {
         Some(advice) => MachineError::file(file, format_args!("{error}; {advice}")),

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
-    /// Its PCI address.
+    /// The device's PCI address.
     pub address: String,
-    /// Its usual name.
+    /// The device's usual name.
     pub name: String,
-    /// Its purpose.
+    /// The device's purpose.
     pub kind: DeviceKind,
     /// The node that it is attached to, if the firmware gives it.
     pub node: Option<NodeId>,

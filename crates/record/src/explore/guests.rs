@@ -39,13 +39,13 @@ pub enum Hypervisor {
 pub struct GuestView {
     /// The hypervisor.
     pub hypervisor: Hypervisor,
-    /// Its name.
+    /// The guest's name.
     pub name: String,
     /// The process id of QEMU, or the Xen domain.
     pub number: u32,
-    /// Its virtual cpus.
+    /// The guest's virtual cpus.
     pub vcpus: Vec<VcpuView>,
-    /// Its memory: an entry for each backend known by name, else one for all memory.
+    /// The guest's memory: an entry for each backend known by name, else one for all memory.
     pub memory: Vec<GuestMemory>,
     /// Bytes of its memory by host node.
     pub bytes_by_node: BytesByNode,
@@ -59,9 +59,9 @@ pub struct GuestView {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VcpuView {
-    /// Its index in the guest.
+    /// The virtual cpu's index in the guest.
     pub index: u32,
-    /// Its guest node, if known.
+    /// The guest node that it is on, if known.
     pub guest_node: Option<u32>,
     /// The host thread that runs it.
     pub thread: Option<u32>,
@@ -81,11 +81,11 @@ pub struct VcpuView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestMemory {
-    /// Its backend's name.
+    /// The name of the memory backend.
     pub name: String,
     /// The guest node that it backs, if the name shows it.
     pub guest_node: Option<u32>,
-    /// Its policies, as the kernel writes them.
+    /// The memory policies, as the kernel writes them.
     pub policies: Vec<String>,
     /// Bytes by host node.
     pub bytes_by_node: BytesByNode,

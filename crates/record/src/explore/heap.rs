@@ -54,7 +54,7 @@ pub struct HeapNode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapZone {
-    /// Its name.
+    /// The zone's name.
     pub name: String,
     /// Free bytes.
     pub free_bytes: u64,
@@ -78,11 +78,11 @@ pub struct XenHeap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenDomain {
-    /// Its number.
+    /// The domain's number.
     pub domain: u32,
     /// The number of its pages.
     pub total_pages: u64,
-    /// Its pages by node.
+    /// The domain's pages by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
 }
 

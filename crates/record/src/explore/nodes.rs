@@ -33,7 +33,7 @@ pub struct NodeView {
     pub node: NodeId,
     /// The tier of its memory, where the system has tiers.
     pub tier: Option<u32>,
-    /// Its cpus.
+    /// The node's cpus.
     pub cpus: CpuSet,
     /// Total bytes.
     pub total_bytes: u64,
@@ -54,7 +54,7 @@ pub struct NodeView {
     pub slab_reclaimable_bytes: u64,
     /// The pools of reserved huge pages.
     pub huge_pages: Vec<HugePagePool>,
-    /// Its zones.
+    /// The node's zones.
     pub zones: Vec<ZoneView>,
     /// The share of its free memory that cannot serve a huge page, from 0 to 1.
     pub fragmentation: Option<f64>,
@@ -82,17 +82,17 @@ impl NodeView {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
-    /// Allocated here as intended.
+    /// Pages allocated here as intended.
     pub hit: f64,
-    /// Allocated here though intended for another node.
+    /// Pages allocated here although they were intended for another node.
     pub miss: f64,
-    /// Intended for this node but allocated elsewhere.
+    /// Pages intended for this node but allocated elsewhere.
     pub foreign: f64,
-    /// Interleaved here as intended.
+    /// Pages interleaved here as intended.
     pub interleave_hit: f64,
-    /// Allocated here by a process running on this node.
+    /// Pages allocated here by a process running on this node.
     pub local: f64,
-    /// Allocated here by a process running on another node.
+    /// Pages allocated here by a process running on another node.
     pub other: f64,
 }
 
@@ -109,11 +109,11 @@ impl Counters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierMoves {
-    /// Promoted to this node.
+    /// Pages promoted to this node.
     pub promoted: f64,
-    /// Hot enough to be promoted to this node.
+    /// Pages hot enough to be promoted to this node.
     pub candidates: f64,
-    /// Demoted from this node.
+    /// Pages demoted from this node.
     pub demoted: f64,
 }
 
@@ -133,7 +133,7 @@ pub struct Migrations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ZoneView {
-    /// Its name: `DMA`, `DMA32`, `Normal`, `Movable`.
+    /// The zone's name: `DMA`, `DMA32`, `Normal`, `Movable`.
     pub name: String,
     /// Free blocks by order: of 1, 2, 4, … pages.
     pub free_blocks: Vec<u64>,

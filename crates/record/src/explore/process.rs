@@ -11,13 +11,13 @@ use super::{BytesByNode, DeviceUse, RoomByNode, Unseen};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessView {
-    /// Its process id.
+    /// The process id.
     pub process: u32,
-    /// Its command line, or its name in brackets for a kernel thread.
+    /// The command line, or the name in brackets for a kernel thread.
     pub command: String,
-    /// Its threads, by number.
+    /// The process's threads, by number.
     pub threads: Vec<ThreadView>,
-    /// Its mappings, by address.
+    /// The process's mappings, by address.
     pub mappings: Vec<MappingView>,
     /// Resident bytes by node.
     pub bytes_by_node: BytesByNode,
@@ -50,11 +50,11 @@ pub struct ProcessView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {
-    /// Its thread id.
+    /// The thread id.
     pub thread: u32,
-    /// Its name.
+    /// The thread's name.
     pub name: String,
-    /// Its state as in `ps`: R runs, S sleeps, D waits for a device.
+    /// The thread's state as in `ps`: R runs, S sleeps, D waits for a device.
     pub state: char,
     /// The cpu that it is running on or last ran on.
     pub cpu: CpuId,
@@ -62,7 +62,7 @@ pub struct ThreadView {
     pub node: Option<NodeId>,
     /// The cpus that it may run on.
     pub allowed: CpuSet,
-    /// Its cpu time so far, in kernel ticks (100 per second).
+    /// The thread's cpu time so far, in kernel ticks (100 per second).
     pub cpu_ticks: u64,
     /// The pages it was seen to touch, by node: samples of NUMA balancing (which decay), if that is
     /// on and sees most of the memory. A count, not bytes.
@@ -95,15 +95,15 @@ pub enum MappingKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MappingView {
-    /// Its first address.
+    /// The mapping's first address.
     pub start: u64,
-    /// Its length in bytes, if `maps` gives it.
+    /// The mapping's length in bytes, if `maps` gives it.
     pub size_bytes: Option<u64>,
-    /// Its policy as the kernel writes it: `default`, `bind:0`, `interleave:0-3`.
+    /// The memory policy as the kernel writes it: `default`, `bind:0`, `interleave:0-3`.
     pub policy: String,
     /// The kind of memory behind it.
     pub kind: MappingKind,
-    /// The file behind it.
+    /// The file that is mapped, if any.
     pub file: Option<String>,
     /// Resident bytes by node.
     pub bytes_by_node: BytesByNode,

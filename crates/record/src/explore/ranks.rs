@@ -25,17 +25,17 @@ pub struct RanksView {
 pub struct RankView {
     /// The job as its launcher names it: `4242.0` for a SLURM step; empty if it has no name.
     pub job: String,
-    /// Its number, from 0.
+    /// The rank's number, from 0.
     pub rank: usize,
     /// The number of ranks of the program, on all hosts.
     pub size: usize,
-    /// Its process id.
+    /// The rank's process id.
     pub process: u32,
     /// The number of other processes of the rank.
     pub other_processes: usize,
     /// The command line of the process.
     pub command: String,
-    /// Its threads, by number.
+    /// The rank's threads, by number.
     pub threads: Vec<ThreadView>,
     /// Resident bytes of the process itself by node: all except unmodified file pages.
     pub own_bytes_by_node: BytesByNode,

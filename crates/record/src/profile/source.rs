@@ -119,7 +119,7 @@ pub enum SamplingUnit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledEvent {
-    /// Its name in `perf`: `cpu/mem-loads/`.
+    /// The event's name in `perf`: `cpu/mem-loads/`.
     pub event: String,
     /// The number of events per sample.
     pub period: u64,
@@ -172,7 +172,7 @@ pub enum CannotSee {
     ThisMachine,
 }
 
-/// A better source that could not be used.
+/// A preferred source that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PassedOver {
@@ -194,14 +194,14 @@ pub enum Hindrance {
         /// The units found.
         units: Vec<String>,
     },
-    /// Its samples have a format that numalab does not read (Arm SPE).
+    /// The unit's samples have a format that numalab does not read (Arm SPE).
     UnreadForm {
         /// The unit.
         unit: String,
     },
     /// `kernel.perf_event_paranoid` forbids it for this user.
     PerfParanoid {
-        /// Its value.
+        /// The value of `kernel.perf_event_paranoid`.
         level: i64,
     },
     /// The kernel, or a system call filter, refuses perf_event_open(2).
@@ -211,7 +211,7 @@ pub enum Hindrance {
     },
     /// The limit on open files is too low: each thread needs one file descriptor per cpu.
     TooFewFiles {
-        /// `ulimit -n`.
+        /// The limit, as `ulimit -n` shows it.
         limit: u64,
     },
     /// The machine has one node, where NUMA balancing does nothing.
@@ -238,7 +238,7 @@ pub enum Hindrance {
     },
     /// DAMON is in use by another program, or does not report regions (before Linux 6.2).
     DamonUnavailable {
-        /// The finding.
+        /// The error, or the missing file.
         reason: String,
     },
     /// The kernel does not let this user read or clear the referenced bits of the process.

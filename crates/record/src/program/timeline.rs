@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretch {
-    /// Its end since the start of the program, in ns; it begins at the end of the previous stretch.
+    /// The end of the stretch, in ns since the start of the program; it begins at the end of the
+    /// previous stretch.
     pub end_ns: u64,
     /// The run time of all threads in it, in ns.
     pub busy_ns: u64,
@@ -71,7 +72,7 @@ impl Stretch {
         next.regions.iter().for_each(|of| self.add(*of));
     }
 
-    /// Joins stretches in pairs, leaving half as many.
+    /// Joins stretches in pairs, which halves their number.
     pub fn joined(stretches: &[Self]) -> Vec<Self> {
         let pair = |pair: &[Self]| {
             let mut first = pair[0].clone();

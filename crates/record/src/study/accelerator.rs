@@ -39,13 +39,13 @@ pub enum KvmFault {
         error: String,
     },
     /// A guest did not finish.
-    #[error("/dev/kvm opens, but a guest hung under it for {limit_s} s")]
+    #[error("/dev/kvm can be opened, but a guest hung under it for {limit_s} s")]
     Hung {
         /// The time limit in seconds.
         limit_s: u64,
     },
     /// A guest did not run.
-    #[error("/dev/kvm opens, but no guest runs under it ({status}): {said}")]
+    #[error("/dev/kvm can be opened, but no guest runs under it ({status}): {said}")]
     Ended {
         /// QEMU's exit status.
         status: String,

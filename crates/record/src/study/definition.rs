@@ -11,7 +11,7 @@ const COUNTED: [&str; 2] = ["local-memory", "local-accesses"];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Factor {
-    /// Its name.
+    /// The factor's name.
     pub name: String,
     /// The kind of its levels.
     pub kind: FactorKind,
@@ -26,7 +26,7 @@ pub struct Factor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
-    /// Its name in the study.
+    /// The workload's name in the study.
     pub name: String,
     /// The command and its arguments.
     pub command: Vec<String>,
@@ -51,10 +51,10 @@ pub enum FactorKind {
 pub struct Rules {
     /// The number of blocks; each holds every treatment once, in random order.
     pub blocks: usize,
-    /// The number of warm-up blocks before them, which are run but not judged.
+    /// The number of warm-up blocks at the start, which are run but not judged.
     pub warm_ups: usize,
-    /// True if the baseline is run twice in every block, to see what the machine shows where there
-    /// is no difference (A/A).
+    /// True if the baseline is run twice in every block, to show the differences that the machine
+    /// itself produces (A/A).
     pub aa: bool,
     /// The number of times that a disturbed sample is retried.
     pub repeats: usize,

@@ -61,9 +61,9 @@ pub enum Load {
         /// Milliseconds elapsed, summed over all watched CPUs.
         of_ms: u64,
     },
-    /// One of them was throttled because of heat or power.
+    /// One of the cpus was throttled because of heat or power.
     Throttled {
-        /// The number of times.
+        /// The number of times that a cpu was throttled.
         events: u64,
     },
     /// Processes waited for memory.

@@ -111,7 +111,7 @@ pub enum StudyError {
 }
 
 impl StudyDocument {
-    /// Joins the texts of `run.json` and `journal.jsonl`. An unterminated last line, as a crash
+    /// Joins the contents of `run.json` and `journal.jsonl`. An unterminated last line, as a crash
     /// leaves it, is dropped.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub enum Entry {
     Sample(SampleEntry),
     /// A treatment can no longer be the best, and is dropped.
     Out {
-        /// Its index.
+        /// The treatment's index.
         treatment: usize,
         /// The first block without it.
         from_block: usize,
@@ -143,7 +143,8 @@ pub struct Observation {
     /// The counters collected while it ran: `numa_pte_updates`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
-    /// Its placement and that of its memory, and evidence that its settings were in effect.
+    /// The sample's placement and that of its memory, and evidence that its settings were in
+    /// effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// The locations of the guests that ran it together.

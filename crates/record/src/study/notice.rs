@@ -38,7 +38,7 @@ pub enum Notice {
     AcceleratorNotTried,
     /// This QEMU can hang Linux on several CPUs.
     QemuCanHang {
-        /// Its version.
+        /// QEMU's version.
         version: String,
         /// The first version without this bug.
         #[serde(alias = "mended_in")]
@@ -93,7 +93,7 @@ pub enum Notice {
 pub enum EmulatedCosts {
     /// The machine's distances.
     Distances,
-    /// Its HMAT.
+    /// The machine's HMAT.
     Hmat,
     /// Every node costs the same.
     Flat,

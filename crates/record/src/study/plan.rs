@@ -10,11 +10,11 @@ use super::setting::Setting;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
-    /// Its name: `numa_balancing=1 pages=2m`.
+    /// The treatment's name: `numa_balancing=1 pages=2m`.
     pub name: String,
     /// The index of the level of each factor, in the study's order.
     pub levels: Vec<usize>,
-    /// The settings of all its levels together.
+    /// The settings of all its levels, merged.
     pub settings: BTreeMap<String, Setting>,
 }
 

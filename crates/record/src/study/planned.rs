@@ -10,7 +10,7 @@ use super::{Notice, Setting, Visit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedStudy {
-    /// Its name.
+    /// The study's name.
     pub name: String,
     /// The question that it answers.
     pub question: String,
@@ -92,8 +92,8 @@ pub struct Decision {
     pub blocks: usize,
     /// True if it is the planned number.
     pub is_planned: bool,
-    /// For each spread, the least change in percent that is detected in four of five studies;
-    /// `None` if no change can be.
+    /// For each spread, the smallest change in percent that four of five studies detect; `None` if
+    /// no change can be detected.
     pub least_percent: Vec<Option<f64>>,
 }
 
@@ -105,7 +105,7 @@ pub struct PlannedLevel {
     pub factor: String,
     /// The level.
     pub level: String,
-    /// Its settings.
+    /// The settings of the level.
     pub set: BTreeMap<String, Setting>,
 }
 
@@ -113,9 +113,9 @@ pub struct PlannedLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedWorkload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
-    /// Its command.
+    /// The workload's command.
     pub command: Vec<String>,
     /// The command of the service that it needs.
     pub service: Option<Vec<String>>,
@@ -133,7 +133,7 @@ pub struct StudyList {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedStudy {
-    /// Its name.
+    /// The study's name.
     pub name: String,
     /// The question that it answers.
     pub question: String,
@@ -155,7 +155,7 @@ pub struct SettingList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendSettings {
-    /// Its name: `[backend.NAME]`.
+    /// The backend's name, as in `[backend.NAME]`.
     pub backend: String,
     /// A description in one line.
     pub about: String,
@@ -169,7 +169,7 @@ pub struct BackendSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedSetting {
-    /// Its name.
+    /// The setting's name.
     pub name: String,
     /// A description in one line.
     pub about: String,

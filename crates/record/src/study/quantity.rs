@@ -20,7 +20,7 @@ pub struct Reading {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantity {
-    /// Its name within the workload: `time-per-op`, `throughput`, `SET rps`.
+    /// The metric's name within the workload: `time-per-op`, `throughput`, `SET rps`.
     pub metric: String,
     /// The unit as usually written: `us`, `GB/s`, `events/s`.
     pub unit: String,

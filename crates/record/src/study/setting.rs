@@ -16,9 +16,9 @@ pub enum Setting {
     Integer(i64),
     /// Any other number.
     Number(f64),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A list of texts.
+    /// A list of strings.
     List(Vec<String>),
 }
 

@@ -78,11 +78,15 @@ fn a_kvm_fault_names_the_request_and_the_answer() {
     let error = "Permission denied".to_owned();
     assert_eq!(fault(KvmFault::NotOpened { error }), "/dev/kvm: Permission denied");
     let hung = fault(KvmFault::Hung { limit_s: 9 });
-    assert_eq!(hung, "/dev/kvm opens, but a guest hung under it for 9 s");
+    assert_eq!(hung, "/dev/kvm can be opened, but a guest hung under it for 9 s");
     let ended = KvmFault::Ended { status: "signal 6".to_owned(), said: "abort".to_owned() };
     let expected = json!({"ended": {"status": "signal 6", "said": "abort"}});
     assert_eq!(written(&ended), expected);
-    assert_eq!(fault(ended), "/dev/kvm opens, but no guest runs under it (signal 6): abort");
+    assert_eq!(
+        fault(ended),
+        "/dev/kvm can be opened, but no guest runs under it (signal 6): \
+        abort"
+    );
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdvisedOption {
-    /// The change of placement.
+    /// The change of placement that this option makes.
     pub candidate: Candidate,
     /// The predicted change; `None` if one run cannot predict it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -74,11 +74,11 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     match best {
         None if hardly && !is_tried => with_waits("No gain possible"),
         None if is_open(advice) => {
-            with_waits("Undecided") + "; more blocks (--blocks) would decide"
+            with_waits("Undecided") + "; more blocks (--blocks) would settle it"
         }
         None if is_lost_in_own(advice) => {
             with_waits("No gain was found")
-                + "; what seemed faster is within the noise of the unchanged program"
+                + "; every apparent gain is within the noise of the unchanged program"
         }
         None if is_tried => with_waits("No gain was found") + "; nothing tried was faster",
         None if advice.profile.is_none() => "Nothing was tried or predicted".to_owned(),
@@ -202,7 +202,7 @@ fn noise(advice: &Advice) -> Option<Lead> {
         return Some(Lead::new("Trials", sentence, Mood::Fine));
     }
     let sentence = format!(
-        "{} blocks; the unchanged program differs from itself by {} to {} %{kept}.",
+        "{} blocks; compared with itself, the unchanged program differs by {} to {} %{kept}.",
         trials.blocks,
         signed(low),
         signed(high)

@@ -46,8 +46,8 @@ fn sentence(remark: &Remark) -> String {
             format!("Omitted: L{level}, which the sweep over sizes did not find.")
         }
         Remark::NoSweep => {
-            "Omitted: cache hit latencies, for lack of a sweep over sizes; sizes are as the \
-             system reports them."
+            "Omitted: cache hit latencies, because the run has no sweep over sizes; sizes are \
+             those that the system reports."
                 .to_owned()
         }
         Remark::CoreDerived { lines, prefetch, gb_per_s, window, per_cycle } => {
@@ -61,17 +61,17 @@ fn sentence(remark: &Remark) -> String {
              and L2 size.",
             family.name()
         ),
-        Remark::NoTiming => "Omitted: instruction latencies by class, for lack of a table for \
-             this core."
+        Remark::NoTiming => "Omitted: instruction latencies by class, because there is no table \
+            for this core."
             .to_owned(),
-        Remark::NoCore => "Omitted: a core's outstanding lines, for lack of reads by one CPU \
-             alone, its latency or its clock."
+        Remark::NoCore => "Omitted: a core's outstanding lines, because the run lacks reads by \
+            one CPU alone, its latency or its clock."
             .to_owned(),
         Remark::NoAtomicAdd => "Omitted: the latency of an atomic add, which runs recorded by \
              older versions of numalab lack."
             .to_owned(),
-        Remark::NoTransfers => "Omitted: cache-to-cache latencies, for lack of figures for every \
-             kind of pair."
+        Remark::NoTransfers => "Omitted: cache-to-cache latencies, because not every kind of pair \
+            was measured."
             .to_owned(),
         Remark::NoLoad { node, why } => {
             format!("Omitted: latency under load of node {node}, {}.", why_not(*why))
@@ -118,9 +118,9 @@ fn derived(gb_per_s: f64, (lines, prefetch): (u32, u32), (window, per_cycle): (u
 
 fn contended(gb_per_s: f64, measured: u32, (window, per_cycle): (u32, u8)) -> String {
     format!(
-        "A core alone reads only {} GB/s, which needs {measured} outstanding lines, fewer than its \
-         fill buffers: others used the memory. Assumed: its fill buffers, 20 prefetches, a window \
-         of {window} instructions, and an IPC of {per_cycle}.",
+        "A core alone reads only {} GB/s, which needs {measured} outstanding lines, fewer than \
+         its fill buffers: other load used the memory. Assumed: its fill buffers, 20 prefetches, \
+         a window of {window} instructions, and an IPC of {per_cycle}.",
         figure(gb_per_s)
     )
 }

@@ -45,7 +45,7 @@ pub struct ComparedRow {
     /// The experiment; `None` for all cells of a kind.
     #[serde(default)]
     pub experiment: Option<Experiment>,
-    /// The experiment in words.
+    /// A description of the experiment.
     pub what: String,
     /// The metric compared.
     pub metric: Metric,

@@ -92,7 +92,7 @@ fn headline(of: &RunComparison) -> Lead {
         let change = |row: &ComparedRow| format!("{} {}", name(row), percent(row.change_percent));
         let changes: Vec<String> = of.kinds.iter().map(change).collect();
         let sentence = format!(
-            "{}: not judged, because one run per side does not show how runs of this machine \
+            "{}: not judged, because one run per side does not show how much runs of this machine \
              vary. `numalab measure --repeat 5` keeps a baseline that does.",
             if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") }
         );
@@ -111,7 +111,7 @@ fn headline(of: &RunComparison) -> Lead {
     let once = number(AnswerWord::SeenOnce);
     if once > 0 {
         sentence.push_str(&format!(
-            " {} out of line in one run: measure again, or with --repeat 2.",
+            " {} out of line in one run: measure again, or use --repeat 2.",
             count(once, "cell")
         ));
     }

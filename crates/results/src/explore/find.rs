@@ -113,7 +113,7 @@ pub enum Obstacle {
     FewCpus {
         /// The node.
         node: NodeId,
-        /// Its cpus.
+        /// The node's cpus.
         cpus: usize,
         /// The virtual cpus that would run there.
         vcpus: usize,
@@ -204,7 +204,7 @@ pub enum Remedy {
         nodes: NodeSet,
         /// The name of the segment.
         segment: String,
-        /// Its size in memory.
+        /// The file's size in memory.
         bytes: u64,
     },
     /// Have a file read into the page cache again, on these nodes.

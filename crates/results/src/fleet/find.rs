@@ -108,13 +108,13 @@ pub struct Claim {
     pub score: f64,
     /// The probability of such a score if the host were like its peers.
     pub p: f64,
-    /// The expected share of false hosts among this one and all stronger ones.
+    /// The expected share of wrongly named hosts among this one and all with stronger evidence.
     pub q: f64,
     /// The median change from the peers' medians, in percent.
     pub change_percent: f64,
     /// Number of figures combined.
     pub figures: usize,
-    /// Number of hosts compared with.
+    /// Number of peers that the host was compared with.
     pub peers: usize,
     /// True if the host's previous run confirms it; `None` without one, which makes it a suspicion
     /// to measure again.
@@ -143,8 +143,8 @@ pub struct Analysis {
     pub tests: usize,
     /// The permitted false discovery rate: the share of hosts named wrongly.
     pub false_discovery_rate: f64,
-    /// The claims, strongest first: for each host and family the strongest, and those that it does
-    /// not cover.
+    /// The claims, strongest evidence first: the strongest for each host and family, and those that
+    /// it does not include.
     pub claims: Vec<Claim>,
     /// Settings and topology in which outliers differ from most of their peers.
     pub different: Vec<Different>,

@@ -276,7 +276,7 @@ fn not_tested(host: &Untested) -> Vec<String> {
         (false, 1) => format!("no peers: {}", differing.join(", ")),
         (false, alike) => {
             format!(
-                "only {} of its kind, a test needs {}: {}",
+                "only {} of its kind; a test needs {}: {}",
                 count(alike, "host"),
                 host.needed,
                 differing.join(", ")

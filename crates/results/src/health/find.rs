@@ -27,9 +27,9 @@ pub const LEAST_BASELINE_RUNS: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// A figure worse by more than this many percent is degraded.
+    /// A figure that is worse by more than this percentage is degraded.
     pub degraded_percent: f64,
-    /// A figure worse by more than this many percent is failing.
+    /// A figure that is worse by more than this percentage is failing.
     pub failing_percent: f64,
 }
 
@@ -38,7 +38,7 @@ pub struct Limits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// The machine performs as its baseline.
+    /// The machine performs as in its baseline.
     Healthy,
     /// A figure is worse, but other load disturbed its measurement.
     Disturbed,
@@ -57,16 +57,16 @@ pub enum Symptom {
     NodeMissing {
         /// The node concerned.
         node: NodeId,
-        /// Its memory in the baseline, in bytes.
+        /// The node's memory in the baseline, in bytes.
         baseline_bytes: u64,
     },
     /// A node has less memory.
     MemoryMissing {
         /// The node concerned.
         node: NodeId,
-        /// Its memory now, in bytes.
+        /// The node's memory now, in bytes.
         bytes: u64,
-        /// Its memory in the baseline, in bytes.
+        /// The node's memory in the baseline, in bytes.
         baseline_bytes: u64,
     },
     /// Some cpus that were online no longer are.

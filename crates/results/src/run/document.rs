@@ -127,7 +127,7 @@ pub struct LoadedFound<'a> {
     pub kernel: StreamKernel,
     /// Number of load workers.
     pub load_workers: usize,
-    /// The points by rising load.
+    /// The points, lowest load first.
     pub points: &'a [LoadedPoint],
     /// The point of highest traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ pub struct LoadedFound<'a> {
     /// The first point within 5 % of the peak traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturation: Option<Peak>,
-    /// The first point at twice the latency of the first point.
+    /// The knee: the first point with at least twice the idle latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knee: Option<Peak>,
 }

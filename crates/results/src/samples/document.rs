@@ -85,7 +85,7 @@ impl SamplesPart {
     }
 }
 
-/// One side of two files compared.
+/// One of the two samples compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSample {

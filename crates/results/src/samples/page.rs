@@ -78,9 +78,9 @@ fn headline(of: &SampleComparison) -> Lead {
                 (Ground::TooFew { needed }, _) => {
                     format!("at least {needed} values on each side are needed")
                 }
-                (Ground::Drifts, _) => "not decided because the numbers drift".to_owned(),
+                (Ground::Drifts, _) => "undecided because the values drift".to_owned(),
                 (_, Some(further)) => format!("about {further} more values on each side"),
-                (_, None) => "no number of values would decide".to_owned(),
+                (_, None) => "more values would not settle it".to_owned(),
             };
             ("Inconclusive".to_owned(), format!("{change}; {needed}"))
         }
@@ -136,7 +136,8 @@ pub(crate) fn tails(extremes: &[Extreme]) -> Table {
         vec![name, baseline, candidate, percent(extreme.percent()), figure(extreme.p)]
     });
     Table::new(
-        "Percentiles counted from the good end, with 95 % intervals; p of equal shares beyond",
+        "Percentiles, counted from the better end, with 95 % intervals; p: both sides have equal \
+         shares beyond",
     )
     .words("percentile")
     .figures("baseline")
@@ -162,7 +163,7 @@ fn values(of: &SampleComparison) -> Table {
         true => name.to_owned(),
         false => format!("{name} ({})", of.unit),
     };
-    Table::new("Each sample by itself")
+    Table::new("Each sample separately")
         .words("sample")
         .figures("values")
         .figures(with_unit("median"))

@@ -167,7 +167,7 @@ fn decided(of: &Decisions) -> Vec<String> {
         format!("{:>8}{}{mark}", row.blocks, cells(least.collect()))
     };
     let head = [
-        format!("The least change in {what} that four of five studies detect,"),
+        format!("The smallest change in {what} that four of five studies detect,"),
         "where the changes of single blocks have a standard deviation of".to_owned(),
         format!("{:>8}{}", "blocks", cells(spreads.collect())),
     ];

@@ -31,7 +31,7 @@ impl Report for TieringProbed {
         ];
         Page {
             brand: "numalab study probe tiering".to_owned(),
-            title: "Does hot memory come to the fast tier?".to_owned(),
+            title: "Does hot memory move to the fast tier?".to_owned(),
             meta: format!(
                 "{}, {}; {}; {}",
                 size(self.size_bytes),

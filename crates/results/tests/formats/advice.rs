@@ -159,7 +159,7 @@ fn the_answer_without_a_gain_says_why() {
         format!("No gain from placement: {waits}")
     );
     let open = tried(-3.0, (-9.0, 4.0), VerdictWord::Inconclusive);
-    assert_eq!(title(&open), format!("Undecided: {waits}; more blocks (--blocks) would decide"));
+    assert_eq!(title(&open), format!("Undecided: {waits}; more blocks (--blocks) would settle it"));
     let none = tried(4.0, (1.0, 9.0), VerdictWord::Worse);
     assert_eq!(title(&none), format!("No gain was found: {waits}; nothing tried was faster"));
     let closed = tried(4.0, (1.0, 9.0), VerdictWord::Inconclusive);
@@ -170,7 +170,7 @@ fn the_answer_without_a_gain_says_why() {
     let unknown = Advice { profile: None, ..advice(TrialPlace::Host, Vec::new()) };
     assert_eq!(title(&unknown), "Nothing was tried or predicted");
     let undecided = Advice { profile: None, ..open };
-    assert_eq!(title(&undecided), "Undecided; more blocks (--blocks) would decide");
+    assert_eq!(title(&undecided), "Undecided; more blocks (--blocks) would settle it");
 }
 
 /// Returns the sentences under this name.
@@ -223,7 +223,8 @@ fn why_trials_ended_is_said_unless_all_blocks_ran() {
         let of = Advice { trials: trials(end), ..advice(TrialPlace::Host, Vec::new()) };
         said(&of, "Trials")
     };
-    let noise = "12 blocks; the unchanged program differs from itself by -0.4 to +0.6 %; samples are in results/trials.";
+    let noise = "12 blocks; compared with itself, the unchanged program differs by -0.4 to +0.6 \
+        %; samples are in results/trials.";
     assert_eq!(ended(TrialsEnd::Done), [noise]);
     assert_eq!(ended(TrialsEnd::Interrupted), [noise, "interrupted."]);
     assert_eq!(ended(TrialsEnd::BudgetSpent)[1], "the budget ran out before all blocks had run.");

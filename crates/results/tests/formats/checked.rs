@@ -167,14 +167,14 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
         (NoEffect::OneNode, "memory is on one node"),
         (NoEffect::OneTier, "all memory is in one tier"),
         (NoEffect::NoSwap, "there is no swap, so reclaim has no choice"),
-        (NoEffect::NoSiblings, "this machine has no sibling threads"),
+        (NoEffect::NoSiblings, "this machine has no SMT siblings"),
         (NoEffect::Fixed(text("notsupported")), "the kernel reports notsupported"),
         (
             NoEffect::DamonTooOld(text("6.1")),
-            "DAMON of Linux 6.1 does not migrate: 6.11 and later do",
+            "DAMON of Linux 6.1 cannot migrate pages: 6.11 and later can",
         ),
         (NoEffect::DamonInUse(text("1 kdamond")), "DAMON is in use, with 1 kdamond"),
-        (NoEffect::TiersUntold, "this kernel does not show which memory is in a slow tier"),
+        (NoEffect::TiersUntold, "this kernel does not report which memory is in a slow tier"),
         (NoEffect::Sentence(text("as it was")), "as it was"),
     ] {
         assert_eq!(no_effect(&why), words);
@@ -213,7 +213,7 @@ fn a_probe_of_balancing_is_as_it_was_in_every_format() {
 #[test]
 fn where_both_cpus_are_of_one_node_nothing_can_move() {
     let said = balancing(0).page().lead.remove(0).sentence;
-    assert_eq!(said, "both cpus are on one node: nothing can move");
+    assert_eq!(said, "both cpus are on the same node: nothing can move");
     let mut without = balancing(1);
     without.readings.clear();
     let said = without.page().lead.remove(0).sentence;

@@ -121,7 +121,7 @@ fn a_plan_without_obstacles_prints_only_its_size() {
 #[test]
 fn decidable_effects_are_a_table_of_blocks_by_spread() {
     let found = lines(&plan(), "Detectable changes");
-    assert_eq!(found[0], "The least change in memory.rate that four of five studies detect,");
+    assert_eq!(found[0], "The smallest change in memory.rate that four of five studies detect,");
     assert_eq!(found[2], "  blocks       1 %     2.5 %");
     assert_eq!(found[3], "       6     2.2 %   nothing  as planned");
     assert_eq!(found[4], "      12     1.0 %     2.4 %");

@@ -95,7 +95,7 @@ fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
     for words in [
         "Not judged",
         "latency, 55 cells +5",
-        "because one run per side does not show how runs of this machine vary",
+        "because one run per side does not show how much runs of this machine vary",
         "numalab measure --repeat 5",
     ] {
         assert!(flat.contains(words), "no `{words}` in:\n{text}");

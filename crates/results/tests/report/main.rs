@@ -1,4 +1,4 @@
-//! The report from outside: synthetic runs in, texts out.
+//! The report from outside: synthetic runs in, text out.
 
 mod results;
 mod runs;

@@ -331,7 +331,7 @@ fn a_study_without_a_finished_block_says_so() {
     let summary = StudySummary::of(&document);
     assert!(summary.answers().next().is_none() && !summary.is_precise(100.0));
     let text = summary.page().terminal(Style::Plain);
-    assert!(text.contains("No block is finished: nothing can be said yet."), "{text}");
+    assert!(text.contains("No block is finished, so there is no answer yet."), "{text}");
 }
 
 #[test]
@@ -580,7 +580,7 @@ fn too_few_baseline_blocks_give_no_assurance() {
     assert!(text.contains(expected), "{text}");
     assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");
     let enough = StudySummary::of(&on_one_node(12)).page().markdown();
-    assert!(enough.contains("The baseline against itself differs in "), "{enough}");
+    assert!(enough.contains("Compared with itself, the baseline differs in "), "{enough}");
 }
 
 /// Without variance no change is too small to be seen, so there is nothing to state.
@@ -591,7 +591,7 @@ fn no_effect_is_said_to_be_smaller_than_nothing() {
     let made = studies::Made { aa: true, ..studies::Made::of(factors, metrics, 8) };
     let document = made.document(false, |_, _, treatment, _| 100.0 - treatment as f64);
     let text = StudySummary::of(&document).page().markdown();
-    assert!(text.contains("The baseline against itself differs in 0 of 1 metric"), "{text}");
+    assert!(text.contains("Compared with itself, the baseline differs in 0 of 1 metric"), "{text}");
     assert!(!text.contains("could not be detected"), "{text}");
 }
 

@@ -321,7 +321,7 @@ fn a_plateau_that_only_the_largest_size_leaves_is_the_cache_not_found_before() {
     assert_eq!((last.name, last.to_bytes), (LevelName::Cache(3), 32 << 20));
     let sentence = &summary.page().lead[1].sentence;
     assert!(sentence.contains("L3 takes 15.8 ns up to 32M at least"), "{sentence}");
-    assert!(sentence.contains("one size does not show what memory takes"), "{sentence}");
+    assert!(sentence.contains("one size alone does not show the latency of memory"), "{sentence}");
 }
 
 #[test]

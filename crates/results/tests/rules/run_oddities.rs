@@ -95,7 +95,7 @@ fn a_node_that_is_nearer_by_distance_and_slower_is_out_of_order() {
 
 #[test]
 fn a_distance_that_promises_another_ratio_by_a_quarter_is_named_with_both() {
-    // A distance of 20 over 10 promises a ratio of two.
+    // A distance of 20 over 10 implies a ratio of two.
     let ratio_of = |remote: f64| {
         let found = findings(&document(matrix([100.0; 2], [200.0, remote])));
         found.into_iter().find_map(|of| match of.what {

@@ -34,7 +34,7 @@ pub enum SettingKind {
     OneOf(&'static [&'static str]),
     /// Text of this form.
     Text(&'static str),
-    /// A list of texts of this form.
+    /// A list of strings of this form.
     List(&'static str),
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Node {
     proximity_domain: Option<ProximityDomain>,
     /// True if the node is currently in use.
     online: bool,
-    /// Its cpus, offline ones included.
+    /// The node's cpus, including offline ones.
     cpus: CpuSet,
     /// Memory in bytes; 0 for a node without memory, null if it is unknown.
     memory_bytes: Option<u64>,

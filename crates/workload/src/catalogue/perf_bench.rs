@@ -103,7 +103,7 @@ const PERF: Entry = Entry {
     },
 };
 
-/// The parser of those that print seconds for a number of operations.
+/// Parser for benchmarks that print the seconds for a number of operations.
 const OPERATIONS: Parser = Parser {
     metric: |name| match name {
         "time-per-op" => Some(Quantity::lower(name, "us")),

@@ -34,7 +34,7 @@ fn source(name: &str) -> PathBuf {
 fn compiled(lab: &Lab, compiler: &str, words: &[&OsStr], package: &str) -> Option<()> {
     let mut run = Command::new(compiler);
     run.args(words).current_dir(&lab.directory);
-    // Go's own files, where there is no home directory.
+    // Go needs a cache directory, and there may be no home directory.
     run.env("GOCACHE", lab.directory.join("go")).env("CGO_ENABLED", "0");
     let built = match run.status() {
         Ok(status) if status.success() => Ok(()),

@@ -44,7 +44,7 @@ fn build(target: &Path, what: &[&str]) {
     assert!(built.success(), "cargo build {what:?}: {built}");
 }
 
-/// The turn of one guest.
+/// A permit to run one guest; at most `AT_A_TIME` exist.
 struct Turn;
 
 impl Turn {

@@ -90,7 +90,7 @@ fn latencies(given: &MachineFile, found: &MachineFile) {
     for access in &given.machine.access {
         let (from, to) = (access.initiator, access.target);
         let [idle, found] = [given, found].map(|of| latency_ns(&of.machine, from, to));
-        // The chase's own demand matters on a narrow memory: one line per latency.
+        // The chase's own traffic, one line per latency, matters if bandwidth is low.
         let surface = Surface { curves: curves(given, to) };
         let rise_ns = surface.rise_to_peak_ns(64_000.0 / found).expect("one chase");
         assert_near(found, idle + rise_ns, 0.05, &format!("latency of node {from} to {to}"));

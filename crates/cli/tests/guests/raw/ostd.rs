@@ -44,7 +44,7 @@ fn console(lab: &Lab, elf: &Path, machine: &[&str], words: &[&str]) -> String {
     text(&output, 0)
 }
 
-/// Returns the number after a text.
+/// Returns the number that follows a string.
 fn figure(console: &str, before: &str) -> f64 {
     let rest = console.split(before).nth(1).unwrap_or_else(|| panic!("{before}: {console}"));
     let number: String =

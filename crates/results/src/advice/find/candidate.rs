@@ -49,11 +49,11 @@ pub enum Candidate {
         /// The value of `kernel.numa_balancing`: 0, 1, or 2 (promote hot pages to the fast tier).
         mode: u8,
     },
-    /// Bind one region's pages, apart from the others.
+    /// Bind the pages of one region only.
     BindRegion {
         /// The region's name.
         region: String,
-        /// Its first address in the profiled run.
+        /// The region's first address in the profiled run.
         address: u64,
         /// The source line that allocates it.
         line: String,

@@ -27,7 +27,7 @@ const UNKNOWN_POINTS: f64 = 2.0;
 pub struct Prediction {
     /// The predicted change.
     pub change_percent: f64,
-    /// Its lower and upper bound.
+    /// The lower and upper bound of the change.
     pub interval_percent: (f64, f64),
 }
 

@@ -66,7 +66,8 @@ pub enum TrialsEnd {
 pub struct Measured {
     /// The change of the trials' metric in percent; for a time, negative is faster.
     pub change_percent: f64,
-    /// Its interval; `None` if the candidate dropped out before enough blocks for one.
+    /// The 95 % interval of the change; `None` if the candidate dropped out after too few blocks
+    /// for an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_percent: Option<(f64, f64)>,
     /// The verdict on the candidate.

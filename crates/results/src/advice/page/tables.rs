@@ -69,7 +69,7 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
         [what(&option.candidate)].into_iter().chain(predicted_cells(option)).collect()
     };
     let all = all.rows(advice.options.iter().map(row));
-    let trials = Table::new("Trials, or the reason for none")
+    let trials = Table::new("Trials, or the reason why there are none")
         .words("option")
         .words("measured")
         .words("trial");
@@ -129,7 +129,7 @@ fn forest(advice: &Advice) -> Option<Chart> {
 fn notes(advice: &Advice) -> Vec<String> {
     let predicted = advice.profile.map(|_| {
         "Predicted: from access counts and the machine's latencies; empty where one run cannot \
-         tell and only trials decide."
+         predict it and only trials can show it."
             .to_owned()
     });
     let place = match advice.place {
@@ -140,8 +140,9 @@ fn notes(advice: &Advice) -> Vec<String> {
     let measured = advice.trials.as_ref().map(|_| {
         format!(
             "Measured: the program run {place} with each placement, in randomised blocks that \
-             include the unchanged program. A candidate shown to be behind another, or to gain \
-             less than 2 %, drops out; the chance of losing the best one this way is at most 5 %."
+             include the unchanged program. A candidate drops out once it is shown to be slower \
+             than another or to gain less than 2 %; the chance of losing the best one this way is \
+             at most 5 %."
         )
     });
     let cut = advice.options.iter().filter_map(|option| cut_short(advice, option));

@@ -43,9 +43,9 @@ pub enum HeapProblem {
     DomainSpread {
         /// The domain id.
         domain: u32,
-        /// The node with most of it.
+        /// The node with most of the domain's memory.
         node: NodeId,
-        /// The share on that node.
+        /// The share of the domain's memory on that node.
         share: f64,
     },
 }

@@ -32,7 +32,7 @@ pub enum NodesProblem {
     NodeFull {
         /// The full node.
         node: NodeId,
-        /// Its total memory, in bytes.
+        /// The node's total memory, in bytes.
         total_bytes: u64,
         /// The share that is free or reclaimable.
         available_share: f64,
@@ -56,7 +56,7 @@ pub enum NodesProblem {
     FreeMemoryScattered {
         /// The node concerned.
         node: NodeId,
-        /// Its free memory, in bytes.
+        /// The node's free memory, in bytes.
         free_bytes: u64,
         /// The share of it in such pieces.
         share: f64,

@@ -47,7 +47,7 @@ pub enum ProcessProblem {
     },
     /// A large process has little memory on huge pages.
     FewHugePages {
-        /// Its anonymous memory, in bytes.
+        /// The process's anonymous memory, in bytes.
         anonymous_bytes: u64,
         /// The share of it on huge pages.
         share: f64,
@@ -58,7 +58,7 @@ pub enum ProcessProblem {
     DeviceRemote {
         /// The device's usual name.
         device: String,
-        /// Its PCI address.
+        /// The device's PCI address.
         address: String,
         /// The kind of device.
         device_kind: DeviceKind,
@@ -71,11 +71,11 @@ pub enum ProcessProblem {
     SegmentCrowds {
         /// The name of the segment.
         segment: String,
-        /// Its size in memory.
+        /// The segment's size in memory.
         bytes: u64,
         /// The nodes that hold it.
         nodes: NodeSet,
-        /// The largest share of memory that one of them has left.
+        /// The largest share of memory that is left on any of these nodes.
         share: f64,
         /// The nodes with room.
         roomy: NodeSet,
@@ -97,7 +97,7 @@ pub enum ProcessProblem {
     SwappedOut {
         /// The memory in swap, in bytes.
         bytes: u64,
-        /// Its share of the process.
+        /// The share of the process's memory that it holds.
         share: f64,
     },
 }

@@ -150,7 +150,7 @@ fn threads(view: &RanksView) -> Table {
         };
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()
     };
-    Table::new("each rank's threads: where they run, and where they may")
+    Table::new("each rank's threads: where they run, and where they may run")
         .figures("rank")
         .figures("thread")
         .words("name")

@@ -42,7 +42,7 @@ fn obstacle(found: &Obstacle) -> String {
             format!("node {node} has only {} of page cache to reclaim", size_words(*cache_bytes))
         }
         Obstacle::WithoutCpus { node } => {
-            format!("node {node} has no cpus, so its memory is a device's or slower")
+            format!("node {node} has no cpus, so its memory belongs to a device or is slower")
         }
     }
 }
@@ -155,8 +155,8 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
             )
         }
         ProcessProblem::SwappedOut { bytes, share } => format!(
-            "{} of its memory ({}) is swapped out; it comes back to the node of the thread that \
-             touches it",
+            "{} of its memory ({}) is swapped out; it is swapped in on the node of the thread \
+             that touches it",
             share_words(*share),
             size_words(*bytes)
         ),
@@ -267,7 +267,7 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
         Unseen::PageSample { reason } => format!("no pages were sampled: {reason}"),
         Unseen::SumsByMapping { pages } => {
             format!(
-                "exact sums: without numa_maps they are estimates from {pages} pages of \
+                "exact sums: without numa_maps they are estimated from {pages} pages of \
                  move_pages(2)"
             )
         }

@@ -56,9 +56,9 @@ pub struct Untested {
 pub struct Differing {
     /// The fact's name.
     pub name: String,
-    /// Its value on this host.
+    /// The setting's value on this host.
     pub value: String,
-    /// Its value in the largest group.
+    /// The setting's value in the largest group of hosts.
     pub usual: String,
 }
 

@@ -36,10 +36,10 @@ pub(super) fn parts(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Part
             vec![
                 Panel::table(processes(
                     profile,
-                    "Processes counted as one program above",
+                    "Processes combined into one program above",
                     &profile.processes,
                 )),
-                Panel::table(processes(profile, "Processes not counted above", &profile.others)),
+                Panel::table(processes(profile, "Processes not included above", &profile.others)),
             ],
         ),
         Some(source(profile)),
@@ -163,7 +163,7 @@ fn region_notes(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<String> 
     }
     let more = summary.regions.len().saturating_sub(MOST_REGIONS);
     if more > 0 {
-        notes.push(format!("{more} more are used less; JSON and CSV have all of them."));
+        notes.push(format!("{more} others are used less; JSON and CSV list all of them."));
     }
     if summary.distance.unplaced > 0 && summary.distance.remote_share().is_some() {
         notes.push(format!(

@@ -105,7 +105,7 @@ fn the_lead_names_the_remote_region_its_first_toucher_and_the_source() {
          balancing",
         "3 more were lost.",
         "It cannot see: how often a page is used",
-        "samples the kernel shows no performance monitoring unit",
+        "samples the kernel reports no performance monitoring unit",
         "8 worker",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");

@@ -115,7 +115,7 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
         CannotSee::LoadsFromStores => "whether an access is a load or a store".to_owned(),
         CannotSee::Threads => "which thread uses what, and from which node".to_owned(),
         CannotSee::FastLoads { cycles } => {
-            format!("loads of fewer than {cycles} cycles, which caches serve")
+            format!("loads of fewer than {cycles} cycles, which hit in caches")
         }
         CannotSee::Waiting => "the time spent waiting for memory".to_owned(),
         CannotSee::HeapSites => "which malloc calls allocated parts of the heap".to_owned(),
@@ -136,9 +136,11 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
 /// Returns the reason why a source was not usable, and the fix.
 pub fn hindrance_words(of: &Hindrance) -> String {
     match of {
-        Hindrance::NoPmu => "the kernel shows no performance monitoring unit, as in most virtual \
+        Hindrance::NoPmu => {
+            "the kernel reports no performance monitoring unit, as in most virtual \
                              machines"
-            .to_owned(),
+                .to_owned()
+        }
         Hindrance::NoMemoryEvents { units } => {
             format!("no unit has events with data addresses ({})", units.join(", "))
         }

@@ -28,7 +28,7 @@ impl Home {
     pub fn name(self) -> &'static str {
         match self {
             Self::Sender => "line on the sender's node",
-            Self::Answerer => "line on the answerer's node",
+            Self::Answerer => "line on the responder's node",
             Self::Elsewhere => "line on another node",
         }
     }
@@ -79,7 +79,7 @@ impl From<Nearness> for &'static str {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NearnessFigure {
-    /// The closest thing that the cpus share, such as `same core` or `same node`.
+    /// The closest level that the cpus share, such as `same core` or `same node`.
     pub nearness: Nearness,
     /// Number of pairs measured.
     pub pairs: usize,

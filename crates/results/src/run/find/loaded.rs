@@ -61,7 +61,7 @@ pub struct Peak {
 pub struct LoadedCurve<'a> {
     /// A cell of the curve; all its parameters but the delay hold for every point.
     pub cell: &'a LoadedCell,
-    /// The points by rising load.
+    /// The points, lowest load first.
     pub points: Vec<LoadedPoint>,
     /// The point of highest traffic; `None` without a point under load.
     pub peak: Option<Peak>,

@@ -159,9 +159,9 @@ pub struct LatencyMatrix {
     pub pages: Pages,
     /// One chaser at a time, or all at once.
     pub team: Team,
-    /// By cpu (rows) and memory node (columns).
+    /// The figures by cpu (rows) and memory node (columns).
     pub by_cpu: Matrix,
-    /// By cpu node (rows) and memory node (columns): the median over the node's cpus.
+    /// The figures by cpu node (rows) and memory node (columns): medians over the node's cpus.
     pub by_node: Matrix,
 }
 

@@ -31,7 +31,7 @@ pub enum Oddity {
     Misplaced {
         /// Number of workers with a proof of placement.
         workers: usize,
-        /// Number of these that were misplaced.
+        /// Number of misplaced workers.
         misplaced: usize,
         /// Number of workers pinned to their cpu.
         pinned: usize,
@@ -66,7 +66,7 @@ pub enum Oddity {
         /// Number of node pairs in the wrong order.
         pairs: usize,
     },
-    /// The measured remote-to-local ratio is far from the one that the distance promises.
+    /// The measured remote-to-local ratio is far from the one that the distance implies.
     DistanceRatio {
         /// The cpus' node.
         from: NodeId,
@@ -173,7 +173,7 @@ pub enum Oddity {
 pub struct Target {
     /// The node that holds the memory.
     pub node: NodeId,
-    /// Its distance from the cpus' node.
+    /// The node's distance from the cpus' node.
     pub distance: u8,
     /// The latency of its memory in nanoseconds.
     pub latency_ns: f64,

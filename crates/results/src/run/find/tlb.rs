@@ -57,11 +57,12 @@ impl From<TlbPoint> for (u64, f64) {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
-    /// 1 for the first.
+    /// The TLB level, from 1.
     pub level: u8,
-    /// The most pages measured that it still holds.
+    /// The largest measured number of pages that the level holds.
     pub holds_pages: u64,
-    /// The next number of pages measured, which it no longer holds; `None` if there was none.
+    /// The next larger number of pages measured, which the level does not hold; `None` if there was
+    /// none.
     pub passed_pages: Option<u64>,
     /// The extra cost of a hit compared with the first level, in nanoseconds.
     pub cost_ns: f64,

@@ -27,7 +27,10 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     }
     let by_home = summary.c2c.by_home.iter().map(|trips| {
         let home = trips.home.name();
-        let caption = format!("Round trip in ns, first sender by answerer, {home}");
+        let caption = format!(
+            "Round trip in ns, first sender (rows) by responder (columns), \
+            {home}"
+        );
         matrix_panel(&trips.round_trips, caption)
     });
     let mut panels: Vec<Panel> = by_home.collect();
@@ -56,7 +59,7 @@ fn nearness_table(summary: &Summary<'_>) -> Table {
         }
         row
     });
-    let table = Table::new("Round trips by what two cpus share, in ns")
+    let table = Table::new("Round trips by the closest level that two cpus share, in ns")
         .words("cpus")
         .figures("pairs")
         .figures("round trip")

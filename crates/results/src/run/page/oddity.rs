@@ -93,8 +93,8 @@ fn disturbances(windows: usize, disturbed: usize) -> String {
     let (share, taken) = (share(disturbed, windows), count(windows, "window"));
     match is_shared(windows, disturbed) {
         true => format!(
-            "this machine is shared: other load disturbed {share} of {taken}; cells with few clean \
-             windows use all of theirs, and their intervals are wider"
+            "this machine is shared: other load disturbed {share} of {taken}; cells with few \
+             undisturbed windows use all their windows, and their intervals are wider"
         ),
         false => format!("{share} of {taken} were disturbed by other load"),
     }
@@ -111,7 +111,7 @@ fn order(from: NodeId, targets: [&Target; 2], pairs: usize) -> String {
 fn distance_ratio([from, to]: [NodeId; 2], ratios: [f64; 2]) -> String {
     let [promised, measured] = ratios.map(ratio);
     format!(
-        "the distance from node {from} to node {to} promises {promised}, but {measured} was measured"
+        "the distance from node {from} to node {to} implies {promised}, but {measured} was measured"
     )
 }
 

@@ -150,8 +150,8 @@ fn beyond_text(curve: &Curve) -> String {
             format!("memory takes {} ns", figure(last.latency_ns))
         }
         (Some(last), Some(largest)) if last.to_bytes < largest.size_bytes => format!(
-            "{} takes {} ns up to {} at least; the largest size takes {} ns, and one size does not \
-             show what memory takes",
+            "{} takes {} ns up to {} at least; the largest size takes {} ns, and one size alone \
+             does not show the latency of memory",
             last.name,
             figure(last.latency_ns),
             size(last.to_bytes),

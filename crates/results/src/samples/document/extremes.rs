@@ -9,7 +9,7 @@ use super::{Bounds, bounds};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedExtreme {
-    /// The percentile, counted from the good end.
+    /// The percentile, counted from the better end.
     pub percentile: f64,
     /// The baseline's value there.
     pub baseline: f64,
@@ -21,7 +21,7 @@ pub struct ComparedExtreme {
     pub candidate_interval: Option<Bounds>,
     /// The change in percent.
     pub change_percent: f64,
-    /// The p-value of the test that both sides have equally many values beyond the pooled
+    /// The p-value of the test that both sides have equal shares of values beyond the pooled
     /// percentile.
     pub p: f64,
 }

@@ -92,9 +92,9 @@ pub enum ScalingObservation {
     Contention {
         /// The series' name.
         series: String,
-        /// The fewest ranks.
+        /// Number of ranks in the smallest step.
         few: usize,
-        /// The most ranks.
+        /// Number of ranks in the largest step.
         many: usize,
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,

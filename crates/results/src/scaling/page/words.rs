@@ -148,8 +148,8 @@ fn cause_words(cause: Cause) -> &'static str {
              a resource that the ranks of a CCD share"
         }
         Cause::BetweenNodes => {
-            "; neither a CCD nor a node's memory has more ranks, which leaves what else the nodes \
-             share (links between them, power)"
+            "; neither a CCD nor a node's memory has more ranks, which leaves the other resources \
+             that nodes share (links between them, power)"
         }
         Cause::NotToldApart => {
             "; CCDs and memory controllers are both loaded more, so this step cannot separate them"

@@ -27,7 +27,7 @@ pub struct BestTreatment {
     /// True if it is proven better than the baseline. The best of several medians always looks
     /// better than it is.
     pub is_shown: bool,
-    /// Its change from the baseline in percent.
+    /// The treatment's change from the baseline, in percent.
     pub change_percent: Option<f64>,
     /// The interval of that change in percent.
     pub interval_percent: Option<[f64; 2]>,

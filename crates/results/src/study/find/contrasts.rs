@@ -57,7 +57,7 @@ pub struct Change {
 pub struct LevelChange {
     /// The factor's name.
     pub factor: String,
-    /// Its first level.
+    /// The factor's first level.
     pub from: String,
     /// The level compared with it.
     pub to: String,

@@ -101,7 +101,7 @@ pub enum StudyObservation {
     Disturbed {
         /// Number of samples taken.
         samples: usize,
-        /// Number of those disturbed.
+        /// Number of samples that were disturbed.
         disturbed: usize,
         /// True if disturbed samples are repeated.
         is_repeated: bool,
@@ -110,7 +110,7 @@ pub enum StudyObservation {
     SharedMachine {
         /// Number of samples taken.
         samples: usize,
-        /// Number of those disturbed.
+        /// Number of samples that were disturbed.
         disturbed: usize,
         /// True if intervals are at least as wide as the A/A arm's.
         is_allowed_for: bool,
@@ -121,14 +121,15 @@ pub enum StudyObservation {
         renewed_bytes: u64,
         /// The most bytes of one sample that stayed in the page cache where another had read them.
         kept_bytes: u64,
-        /// The file with most of those.
+        /// The file with most of the bytes that stayed.
         kept: Option<String>,
     },
-    /// The baseline against itself; the threshold is the p-value below which it differs.
+    /// The baseline is compared with itself; the threshold is the p-value below which the two
+    /// differ.
     BaselineAgainstItself {
         /// Number of metrics compared.
         metrics: usize,
-        /// Number of those in which the baseline differs from itself.
+        /// Number of metrics in which the baseline differs from itself.
         differing: usize,
         /// The consequence for effects.
         own: OwnDifference,

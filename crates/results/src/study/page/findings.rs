@@ -24,7 +24,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
     let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
     match &finding.what {
         StudyObservation::Unfinished => {
-            odd("Answer", "No block is finished: nothing can be said yet.".to_owned())
+            odd("Answer", "No block is finished, so there is no answer yet.".to_owned())
         }
         StudyObservation::NoPrimary => odd(
             "Answer",
@@ -172,9 +172,9 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
         names.push(format!("and {more} more"));
     }
     let consequence = if names.is_empty() {
-        "with first samples only, every verdict is the same.".to_owned()
+        "if only first samples count, every verdict is the same.".to_owned()
     } else {
-        format!("with first samples only, these verdicts differ: {}.", names.join(", "))
+        format!("if only first samples count, these verdicts differ: {}.", names.join(", "))
     };
     format!(
         "{disturbed} of {} were disturbed, and repeated by a rule that does not look at the \
@@ -222,8 +222,8 @@ fn against_itself(
 ) -> String {
     let level = threshold.unwrap_or_default();
     let differs = format!(
-        "The baseline against itself differs in {differing} of {} at the {} % level ({} expected \
-         by chance).",
+        "Compared with itself, the baseline differs in {differing} of {} at the {} % level ({} \
+         expected by chance).",
         count(metrics, "metric"),
         trimmed(100.0 * level),
         trimmed(level * metrics as f64)

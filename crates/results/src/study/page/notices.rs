@@ -35,7 +35,7 @@ const DEBIAN_TOOLS: &str = "\
 const CPUS_AS_STRING: &str = "cpus-as-string shows a bug in libxl: cpus=\"...\" pins the cpus, \
      but memory comes from the node that automatic placement chooses";
 const MACHINE_OF_ONE_NODE: &str =
-    "on a machine with one node numa has no effect: differences there are chance";
+    "on a machine with one node numa has no effect: differences there are due to chance";
 
 /// Returns a notice to read before a study begins.
 pub fn notice(notice: &Notice) -> String {
@@ -45,7 +45,7 @@ pub fn notice(notice: &Notice) -> String {
             format!("{knob} cannot show an effect here: {reason}; only its cost can be seen")
         }
         Notice::GuestOfOneNode { knob } => {
-            format!("{knob} cannot act: the guest's memory is on one node")
+            format!("{knob} cannot have an effect: the guest's memory is on one node")
         }
         Notice::Accelerator { name, reason } => {
             format!("the guest runs under {name}: {}", accelerator_reason(reason))

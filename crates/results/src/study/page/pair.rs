@@ -70,8 +70,8 @@ fn lead(of: &StudyComparison) -> Vec<Lead> {
         let more = of.values.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let sentence = format!(
-            "{}{more}: not judged, because one session per side does not show how sessions of \
-             this machine vary. `numalab study resume DIR --blocks N` adds a session to a run.",
+            "{}{more}: not judged, because one session per side does not show how much sessions \
+             of this machine vary. `numalab study resume DIR --blocks N` adds a session to a run.",
             changes.join(", ")
         );
         return vec![Lead::new("Not judged", sentence, Mood::Odd)];

@@ -245,13 +245,16 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
             least.map_or_else(|| "–".to_owned(), |l| percent(l).trim_start_matches('+').to_owned()),
         ])
     });
-    Table::new("The baseline against itself, twice in every block: nothing was changed")
-        .words("metric")
-        .figures("difference")
-        .figures("interval")
-        .figures("p, signed rank")
-        .figures("least effect detectable with 80 % power")
-        .rows(rows)
+    Table::new(
+        "The baseline compared with itself: it ran twice in every block, and nothing was \
+        changed",
+    )
+    .words("metric")
+    .figures("difference")
+    .figures("interval")
+    .figures("p, signed rank")
+    .figures("least effect detectable with 80 % power")
+    .rows(rows)
 }
 
 /// Returns the counters read while a workload ran; `None` if there were none.

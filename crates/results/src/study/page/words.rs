@@ -227,7 +227,7 @@ fn needed(found: &Comparison) -> String {
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
-        _ => "no number of blocks would decide".to_owned(),
+        _ => "more blocks would not settle it".to_owned(),
     }
 }
 
