@@ -24,7 +24,7 @@ pub fn register(id: PluginId) -> Result<(), MissingFunction> {
     Ok(())
 }
 
-/// What QEMU said of accesses: asking it takes two calls.
+/// Descriptions of accesses by QEMU: asking for one takes two calls.
 struct Described([AtomicU64; PLACES]);
 
 /// Places for what was said, by the lowest bits; a power of two.

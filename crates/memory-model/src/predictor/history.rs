@@ -30,7 +30,7 @@ const fn each(number: u16) -> u128 {
     (half as u128) << 64 | half as u128
 }
 
-/// The latest branches, as many as each table looks back at, folded to a width.
+/// The latest branches, up to the length of each table's history, folded to a width.
 #[derive(Clone, Copy, Debug, Default)]
 struct Folded<const WIDTH: u32>(u128);
 
