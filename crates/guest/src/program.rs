@@ -223,7 +223,7 @@ impl EmulatedProgram {
             Ok(own) => ["-E".to_owned(), format!("{TUNABLES}={own}")],
             Err(_) => ["-U".to_owned(), TUNABLES.to_owned()],
         };
-        let mut command = users_program(&words[0], &[&apart, &words[1..]].concat());
+        let mut command = users_program(&words[0], [&apart, &words[1..]].concat());
         command.env(TUNABLES, HUGE_TABLES);
         Ok(command)
     }

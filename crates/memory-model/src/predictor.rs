@@ -314,7 +314,7 @@ mod tests {
         let (mut one, mut other) = (Predictor::new(None), Predictor::new(None));
         let mut wrong = [0, 0];
         for at in 0..100_000_u64 {
-            let taken = at % 2000 < 1500 || random(at) % 3 > 0;
+            let taken = at % 2000 < 1500 || !random(at).is_multiple_of(3);
             let address = 0x1000 + at / 500 % 3 * 64;
             wrong[0] += u32::from(one.misses(address, taken));
             other.steady.ends();

@@ -180,7 +180,7 @@ impl Pace {
 #[inline]
 fn place(block: &Block) -> usize {
     let address = ptr::from_ref(block).addr() / align_of::<Block>();
-    (address ^ address / PLACES) % PLACES
+    (address ^ (address / PLACES)) % PLACES
 }
 
 #[cfg(test)]

@@ -24,8 +24,7 @@ pub const MOST_CALLERS: usize = 12;
 pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
-    /// The threads by seat.
-    #[expect(clippy::vec_box, reason = "the running thread is known by its address")]
+    /// The threads by seat. Boxed, because the running thread is known by its address.
     pub threads: Vec<Box<Thread>>,
     /// The location of each page.
     pub space: Space,

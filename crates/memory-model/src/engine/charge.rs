@@ -130,11 +130,11 @@ impl Active<'_> {
         let translation_ps = reached.begin_ps - issue_ps;
         let mut begin_ps = reached.begin_ps;
         let (found, transfer) = self.looked_up(access, begin_ps);
-        let (nearest_ps, kind) = (self.nearest_ps, access.kind);
+        let (nearest_ps, kind, streamed) = (self.nearest_ps, access.kind, self.streamed(&access));
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
-        let (act, mut missed) = (Act { position, instruction, kind, bytes }, false);
+        let act = Act { position, instruction, kind, bytes };
         let mut served_ps = transfer.map_or(0, |transfer| transfer.cost_ps);
         let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
@@ -145,26 +145,23 @@ impl Active<'_> {
                 (act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps), 0)
             }
             (None, _, level) => {
-                missed = level.is_none();
                 begin_ps = pipeline.room_ps(Miss::new(kind, level, self.caches.len()), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
                 served_ps = takes_ps.saturating_sub(queue_ps);
-                let (of, takes) = (self.streamed(&access), (takes_ps, nearest_ps));
+                let takes = (takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
-                let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(of, begin_ps, takes));
+                let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(streamed, begin_ps, takes));
                 self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
                 (left_ps, queue_ps)
             }
         };
-        let done_ps = begin_ps + cost_ps;
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
-        let times = Times { came_ps, issue_ps, done_ps };
+        let times = Times { came_ps, issue_ps, done_ps: begin_ps + cost_ps };
         let goes_on_ps = pipeline.goes_on_ps(act, transfer.is_some(), times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
-            let streamed = self.streamed(&access);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
             self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
         }
@@ -174,7 +171,7 @@ impl Active<'_> {
         Outcome {
             effect: self.advances(waited_ps),
             source: source(transfer, under_way.map(|_| 0).or(found.level)),
-            missed,
+            missed: transfer.is_none() && under_way.is_none() && found.level.is_none(),
             own_cache: found.own,
             on_one_node: found.on_one_node,
             cost_ps,
@@ -183,7 +180,7 @@ impl Active<'_> {
             waited_ps,
             own_wait_ps: goes_on_ps.saturating_sub(issue_ps),
             resumed_ps: if goes_on_ps == came_ps { came_ps } else { issue_ps },
-            done_ps,
+            done_ps: times.done_ps,
             known: (!found.leaves).then(|| self.known(&access, reached.translated)),
         }
     }

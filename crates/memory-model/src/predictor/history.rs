@@ -37,10 +37,10 @@ struct Folded<const WIDTH: u32>(u128);
 impl<const WIDTH: u32> Folded<WIDTH> {
     /// The position of the oldest branch in each table's folded history.
     const OLDEST: u128 = {
-        let (mut all, mut table) = (0, 0);
+        let (mut all, mut table, mut lane) = (0, 0, 0);
         while table < TABLES {
-            all |= 1 << (HISTORIES[table] % WIDTH + LANE * table as u32);
-            table += 1;
+            all |= 1 << (HISTORIES[table] % WIDTH + lane);
+            (table, lane) = (table + 1, lane + LANE);
         }
         all
     };
