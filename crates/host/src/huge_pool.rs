@@ -169,7 +169,7 @@ mod tests {
         std::fs::write(sizes.join("hpage_pmd_size"), "2097152\n").unwrap();
         let pages = Pages::Sized(128 << 10);
         let said = require(&Root::at(top.path()), pages, None, 1).unwrap_err().to_string();
-        assert!(said.starts_with("128k is here a size of transparent huge pages only"), "{said}");
+        assert!(said.starts_with("128k is only a size of transparent huge pages here"), "{said}");
         assert!(said.ends_with(&format!("expected one of {}, thp", base_pages())), "{said}");
     }
 

@@ -153,7 +153,9 @@ impl MemoryCostSettings {
         let like = self.emulate_like.as_deref().unwrap_or_default();
         let bad_like = |expected: &dyn Display| bad(kind, EMULATE_LIKE.name, like, expected);
         match error {
-            MachineError::Option { option, value, reason } => bad(kind, option, value, reason),
+            MachineError::Option { option, value, reason } => {
+                bad(kind, option, value, &reason.strip_prefix("expected ").unwrap_or(reason))
+            }
             MachineError::File { reason, .. } => bad_like(reason),
             MachineError::Absent { names, .. } => bad_like(&format!("a file, or one of {names}")),
             error => bad_like(error),

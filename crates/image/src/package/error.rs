@@ -85,7 +85,7 @@ pub enum MemberError {
     #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]
     Own,
     /// The member is a device, a pipe or of an unknown kind.
-    #[error("member of kind {0:?}, expected a file, directory or link")]
+    #[error("kind {0:?}, expected a file, directory or link")]
     Kind(EntryType),
     /// The member is larger than any file of a package can be.
     #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]

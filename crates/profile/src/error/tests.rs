@@ -29,12 +29,12 @@ fn messages_quote_the_request() {
 }
 
 #[test]
-fn a_wrong_process_id_is_bad_input_and_a_missing_permission_is_lacking() {
+fn a_wrong_process_id_is_bad_input_a_missing_permission_lacking_and_no_program_not_found() {
     let classes = [
         (ProfileError::NoProcess { process: 1 }, ErrorClass::BadInput),
         (ProfileError::Foreign { process: 1 }, ErrorClass::Lacking),
         (hindered(), ErrorClass::Lacking),
-        (not_started(), ErrorClass::Failed),
+        (not_started(), ErrorClass::NotFound),
         (ProfileError::NotFollowed(io::Error::from_raw_os_error(1)), ErrorClass::Failed),
     ];
     for (error, class) in classes {

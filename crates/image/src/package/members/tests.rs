@@ -140,7 +140,10 @@ fn nothing_is_written_through_a_link_of_an_earlier_member() {
             (EntryType::Symlink, "link/new"),
         ] {
             let said = place.refused(link().with(kind, name, "x"));
-            assert!(said.contains(&format!("member {name:?}: an earlier member links")), "{said}");
+            assert!(
+                said.contains(&format!("member {name:?}: an earlier member is a link")),
+                "{said}"
+            );
         }
     }
     let dangling = Package::new().with(EntryType::Symlink, "gone", "../made");
