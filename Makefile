@@ -3,7 +3,7 @@
 # make run       boot our own kernel with SMP cpus and MEM, run its test_numa with and without
 #                a NUMA-aware allocator, and say what it gains
 # make test      what every change must pass; installs what it needs from the distribution
-# make test-long what takes longer, in slices: all of them, or SLICE=3/9
+# make test-long what takes longer, in slices: all of them, or SLICE=3/10
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, layering, words of the glossary, documentation
