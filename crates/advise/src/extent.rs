@@ -11,7 +11,6 @@ pub(super) struct Extent {
     /// The number of candidates, each of which runs once per block; the unchanged program runs
     /// twice.
     pub candidates: usize,
-    /// The number of blocks.
     pub blocks: usize,
     /// The number of warm-up blocks before them.
     pub warm_ups: usize,

@@ -52,9 +52,7 @@ pub enum Remark {
     },
     /// These candidates are tried in this many blocks.
     Trying {
-        /// The candidates.
         candidates: Vec<Candidate>,
-        /// The blocks.
         blocks: usize,
         /// The expected time, if the time of a run is known.
         about: Option<Duration>,
@@ -63,7 +61,6 @@ pub enum Remark {
     MoreBlocks {
         /// The number requested.
         asked: usize,
-        /// The number of candidates.
         candidates: usize,
         /// The number run.
         blocks: usize,

@@ -40,11 +40,7 @@ pub enum SubmitError {
     },
     /// The program failed.
     #[error("{program}: {said}")]
-    Failed {
-        program: &'static str,
-        /// Its error message.
-        said: String,
-    },
+    Failed { program: &'static str, said: String },
     /// A job was submitted, but its tasks are not bound to hosts.
     #[error("{error}; job {job} is held: scancel {job}")]
     Held { job: String, error: Box<Self> },

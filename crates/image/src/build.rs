@@ -76,12 +76,7 @@ pub enum ImageError {
     Tool(#[from] CommandError),
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Classed for ImageError {

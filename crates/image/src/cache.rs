@@ -60,7 +60,6 @@ pub enum CacheError {
          directory"
     )]
     Foreign {
-        /// The directory.
         path: PathBuf,
         owner: u32,
         /// The id of this user.
@@ -69,7 +68,6 @@ pub enum CacheError {
     /// Other users may write to the directory.
     #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
-        /// The directory.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -82,7 +80,6 @@ pub enum CacheError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
 }

@@ -52,10 +52,7 @@ pub struct Contents {
 pub enum ContentsError {
     /// There is no such program on the host.
     #[error("{path}: no such program on this machine; expected an existing file")]
-    NoProgram {
-        /// The given path.
-        path: PathBuf,
-    },
+    NoProgram { path: PathBuf },
     /// The program is for a processor other than the guest's.
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
@@ -78,10 +75,7 @@ pub enum ContentsError {
          as ./{name}",
         PACKAGES_OF.map(|(name, _)| name).join(", ")
     )]
-    Unknown {
-        /// The given name.
-        name: String,
-    },
+    Unknown { name: String },
 }
 
 impl Classed for ContentsError {

@@ -29,16 +29,10 @@ pub struct Roots(Vec<PathBuf>);
 pub enum LibraryError {
     /// A file cannot be read.
     #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// A program or library is not a usable ELF file.
     #[error("{path}: {source}")]
     Elf {
-        /// The file.
         path: PathBuf,
         /// The problem with it.
         source: ElfError,

@@ -65,31 +65,20 @@ pub enum DiskFormat {
 pub enum MediumError {
     /// It cannot be read.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// QEMU itself only loads the first version of multiboot.
     #[error(
         "{path}: has only a multiboot2 header, which QEMU does not load: expected a multiboot 1 \
          header or a PVH note as well, or an ISO made by grub-mkrescue"
     )]
-    Multiboot2 {
-        /// The file.
-        path: PathBuf,
-    },
+    Multiboot2 { path: PathBuf },
     /// The file is something else.
     #[error(
         "{path}: not bootable, expected a Linux bzImage, an ELF file with a PVH note, a multiboot \
          kernel, an ISO or disk image with a boot sector, qcow2, or firmware with a size that is a \
          multiple of 64 KiB, up to 16 MiB"
     )]
-    Unknown {
-        /// The file.
-        path: PathBuf,
-    },
+    Unknown { path: PathBuf },
 }
 
 impl Medium {

@@ -91,14 +91,12 @@ pub enum Cpus {
 /// Reasons why a command line is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// An unknown word.
     #[error("`{word}`: expected one of {}", KEYS.join("=, "))]
     Unknown { word: String },
     /// A value with the wrong form for its key.
     #[error("`{key}={value}`: expected {expected}")]
     Value {
         key: String,
-        /// The given value.
         value: String,
         /// The expected form.
         expected: &'static str,

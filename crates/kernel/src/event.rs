@@ -66,7 +66,6 @@ pub struct Boot {
     pub cpus: u32,
     /// Number of running cpus.
     pub started: u32,
-    /// Number of nodes.
     pub nodes: u32,
     pub seed: u64,
     /// Free memory in bytes.
@@ -97,7 +96,6 @@ pub struct Window {
     pub index: u32,
     /// True unless it is the first window, which warms up.
     pub warm: bool,
-    /// Number of loads.
     pub loads: u64,
     /// Ticks for all loads.
     pub ticks: u64,
@@ -181,7 +179,6 @@ pub struct Stream {
 /// A guest that was built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guest {
-    /// Its number.
     pub guest: u32,
     /// The node that it belongs to.
     pub node: u32,
@@ -201,7 +198,6 @@ pub struct Fill {
     /// Base-2 logarithm of a piece's number of frames.
     pub order: u8,
     pub node: u32,
-    /// Number of pieces.
     pub pieces: u64,
     /// Number of pieces that were still free on nearer nodes.
     pub left_nearer: u64,

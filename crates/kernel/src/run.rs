@@ -19,10 +19,7 @@ const REFUSED: &str = "REFUSED: ";
 pub enum RunError {
     /// The kernel refuses its command line or its machine.
     #[error("the kernel refused: {reason}")]
-    Refused {
-        /// Its message.
-        reason: String,
-    },
+    Refused { reason: String },
     /// QEMU could not be started, or the kernel ended without its last line.
     #[error(transparent)]
     Guest(#[from] GuestError),

@@ -57,7 +57,6 @@ pub enum WireError {
     Sequence {
         /// The number that was received.
         found: u64,
-        /// The expected number.
         expected: u64,
     },
     /// The received bytes differ from those that were sent.

@@ -20,7 +20,6 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct StartError {
     pub rank: usize,
     pub program: String,
-    /// The system's error.
     pub error: io::Error,
 }
 

@@ -32,7 +32,6 @@ pub enum TeamError {
         rank: usize,
         /// Number that joined.
         present: usize,
-        /// Number expected.
         expected: usize,
         /// "ranks" or "hosts".
         what: &'static str,

@@ -19,7 +19,6 @@ pub enum ScopeError {
     /// The machine has no such cpu.
     #[error("cpu {cpu} does not exist here: online are {online}")]
     UnknownCpu { cpu: CpuId, online: CpuSet },
-    /// The cpu is offline.
     #[error("cpu {cpu} is offline: online are {online}")]
     OfflineCpu { cpu: CpuId, online: CpuSet },
     /// The process may not run on the cpu.

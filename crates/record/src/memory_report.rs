@@ -83,14 +83,12 @@ pub struct EmulatedCore {
 /// A node of the emulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct EmulatedNode {
-    /// Its number.
     pub id: u64,
 }
 
 /// The phase between two of the guest's markers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedPhase {
-    /// Its number.
     pub phase: u64,
     /// The name that the guest gave it.
     pub name: Option<String>,
@@ -101,10 +99,8 @@ pub struct EmulatedPhase {
 /// The counts of a cpu, or of a program's thread, in a phase.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedCpu {
-    /// Its number.
     pub vcpu: u64,
     pub node: u64,
-    /// The number of instructions.
     pub instructions: u64,
     /// Virtual time in ns: instructions plus the cost of accesses.
     pub time_ns: u64,
@@ -118,9 +114,7 @@ pub struct EmulatedCpu {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct EmulatedAccesses {
     pub node: u64,
-    /// The number of loads.
     pub loads: u64,
-    /// The number of stores.
     pub stores: u64,
     /// Loads that missed all caches.
     pub load_misses: u64,

@@ -32,7 +32,6 @@ pub struct RankFigures {
     pub mean: Vec<f64>,
     /// The median of the undisturbed windows, or of all windows if none is undisturbed.
     pub median: Vec<f64>,
-    /// The number of windows.
     pub windows: Vec<usize>,
     /// The disturbances of its windows, by window number.
     pub disturbed: Vec<BTreeMap<usize, String>>,

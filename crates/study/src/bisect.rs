@@ -62,7 +62,6 @@ pub struct BisectQuestion {
 pub enum BisectStep<'a> {
     /// This commit is being built; that number of commits may be the first bad one.
     Building(&'a Commit, usize),
-    /// This commit was judged.
     Judged(&'a JudgedCommit),
 }
 

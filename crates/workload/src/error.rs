@@ -176,7 +176,6 @@ pub enum SpecError {
         name: String,
         /// Name of the metric.
         metric: String,
-        /// The given pointer.
         pointer: String,
     },
     /// The timeout is 0.
@@ -211,7 +210,6 @@ pub enum ExpressionError {
     /// The expression is malformed.
     #[error("regular expression {expression:?}: {reason}")]
     Malformed {
-        /// The given expression.
         expression: String,
         /// The parser's message.
         reason: String,
@@ -222,7 +220,6 @@ pub enum ExpressionError {
          as 'time: ([0-9.]+) s'; (?:...) groups without a number"
     )]
     Groups {
-        /// The given expression.
         expression: String,
         /// Number of groups.
         count: usize,

@@ -31,26 +31,17 @@ pub struct XenBuild {
 pub enum XenBuildError {
     /// The file cannot be read, or cannot be written to the cache.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The file is something else.
     #[error("{path}: it is {found}")]
     Other {
-        /// The file.
         path: PathBuf,
         /// The kind of file it is.
         found: &'static str,
     },
     /// The file has changed since it was first checked.
     #[error("{path}: it has been rebuilt since the start")]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),

@@ -71,7 +71,6 @@ pub enum XenFilesError {
     /// There is no kernel in the kernel's file.
     #[error("{path}: {source}")]
     Vmlinux {
-        /// The file.
         path: PathBuf,
         /// The problem with it.
         source: VmlinuxError,
@@ -86,12 +85,7 @@ pub enum XenFilesError {
     },
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Classed for XenFilesError {

@@ -74,10 +74,7 @@ pub enum XenError {
     Agent(#[from] AgentError),
     /// The agent in the first domain gave up.
     #[error("the agent in dom0 failed: {said}")]
-    GaveUp {
-        /// Its message.
-        said: String,
-    },
+    GaveUp { said: String },
     /// The agent printed a line that is not an event.
     #[error("the agent in dom0 printed {line:?}: {source}")]
     Event {

@@ -16,12 +16,7 @@ pub enum TransferError {
     Frame(#[from] FrameError),
     /// The file cannot be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The name is outside the directory for results.
     #[error("file name {path:?} from the guest: expected a relative path without \"..\"")]
     UnsafePath {

@@ -34,7 +34,6 @@ pub enum AgentError {
     Plan {
         /// The plan's file.
         path: String,
-        /// The system's error.
         source: io::Error,
     },
     /// The toolstack cannot be started or does not answer.
@@ -42,7 +41,6 @@ pub enum AgentError {
     Step {
         /// The operation.
         step: String,
-        /// The system's error.
         source: io::Error,
     },
     /// This machine is not a first domain of Xen.

@@ -29,7 +29,6 @@ pub enum XenEvent {
     Created {
         /// Its name.
         domain: String,
-        /// Its number.
         id: u32,
         /// Duration of `xl create` or `xl restore`, in seconds.
         seconds: f64,
@@ -89,7 +88,6 @@ pub struct Place {
 /// The placement of a virtual cpu (`xl vcpu-list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VcpuPlace {
-    /// Its number.
     pub vcpu: u32,
     /// The machine's cpu it last ran on, if it has run.
     pub cpu: Option<u32>,

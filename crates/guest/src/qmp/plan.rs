@@ -29,7 +29,6 @@ pub enum PlanError {
     /// The guest has no such virtual cpu.
     #[error("vcpu {vcpu}: the guest has {count} virtual cpus (0-{})", count.saturating_sub(1))]
     NoVcpu {
-        /// The number given.
         vcpu: u32,
         /// Number of virtual cpus.
         count: usize,

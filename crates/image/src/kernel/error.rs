@@ -24,12 +24,7 @@ pub enum KernelError {
     Module(#[from] ModuleError),
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The package that modules are taken from has changed since it was cached.
     #[error("{path}: changed since it was cached: remove {entry} to fetch it again")]
     Altered {
@@ -44,7 +39,6 @@ pub enum KernelError {
     /// It is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
-        /// The given file.
         path: PathBuf,
         /// The processor of the kernel.
         found: Architecture,

@@ -46,12 +46,7 @@ pub enum PackageError {
     },
     /// A file of a package cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Classed for PackageError {

@@ -12,7 +12,6 @@ pub enum SeatError {
     )]
     Length {
         option: &'static str,
-        /// Number of entries.
         entries: usize,
         /// The kind of entries, `nodes` or `cpus`.
         what: &'static str,
@@ -27,7 +26,6 @@ pub enum SeatError {
     )]
     NoRank {
         option: &'static str,
-        /// Number of entries.
         entries: usize,
         /// The kind of entries.
         what: &'static str,
@@ -50,7 +48,6 @@ pub enum SeatError {
     )]
     NoLocalSize {
         option: &'static str,
-        /// Number of entries.
         entries: usize,
         /// The kind of entries.
         what: &'static str,

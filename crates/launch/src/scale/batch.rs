@@ -43,10 +43,7 @@ pub enum BatchError {
     Failed(CommandError),
     /// SLURM rejected the script.
     #[error("SLURM cannot run it: {said}")]
-    Refused {
-        /// Its message.
-        said: String,
-    },
+    Refused { said: String },
 }
 
 impl Classed for BatchError {

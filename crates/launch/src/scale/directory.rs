@@ -17,29 +17,16 @@ use super::step::Step;
 pub enum DirectoryError {
     /// The directory already exists.
     #[error("{0}: already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
-    Exists {
-        /// The directory.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// Another process is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
     /// The directory does not contain a scaling run.
     #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
-    NoRun {
-        /// The directory.
-        path: PathBuf,
-        /// The error.
-        reason: String,
-    },
+    NoRun { path: PathBuf, reason: String },
     /// A file cannot be written.
     #[error("{}: {error}; results so far are kept", .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
+    Write { path: PathBuf, error: io::Error },
 }
 
 impl Classed for DirectoryError {

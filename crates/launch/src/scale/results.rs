@@ -97,7 +97,6 @@ pub enum ResultsError {
     /// A file or the directory cannot be read.
     #[error("{}: {error}", .path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The system's answer.
         error: io::Error,

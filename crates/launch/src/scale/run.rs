@@ -30,7 +30,6 @@ pub enum RunError {
     Launch {
         /// The launch line.
         command: String,
-        /// The system's error.
         error: io::Error,
     },
     /// The manifest's architecture is damaged.

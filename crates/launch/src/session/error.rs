@@ -65,20 +65,10 @@ pub enum SessionError {
     },
     /// The file of a result cannot be created.
     #[error("{}: {error}", .path.display())]
-    Create {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
+    Create { path: PathBuf, error: io::Error },
     /// A result cannot be written.
     #[error("{}: {error}; complete rows are kept in the .part file", .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
+    Write { path: PathBuf, error: io::Error },
     /// A rank moved, so the table lacks a size.
     #[error("{reason}; the other rows are kept in {}", .part.display())]
     Incomplete {
@@ -88,10 +78,7 @@ pub enum SessionError {
     },
     /// Another run is writing the same result.
     #[error("{}: another run is writing to it: wait until it ends, or stop it", .path.display())]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// Another rank failed, and reports the reason itself.
     #[error("rank {rank} failed: {message}")]
     Other { rank: usize, message: String },

@@ -22,7 +22,6 @@ const SILENCE: Duration = Duration::from_secs(1800);
 pub(super) struct TcpEndpoint {
     /// True if rank 0 is on this host.
     pub is_root: bool,
-    /// Number of hosts.
     pub hosts: usize,
     /// Possible names of rank 0's host.
     pub names: Vec<String>,

@@ -113,7 +113,6 @@ pub struct IntervalRow {
     pub percent: Option<f64>,
     /// Its 95 % interval in percent.
     pub interval: Option<Interval>,
-    /// The margin in percent.
     pub margin_percent: f64,
     /// The mood of the row.
     pub mood: Mood,

@@ -111,6 +111,5 @@ pub struct PhaseMark {
     pub begin_s: f64,
     /// Its end, in seconds.
     pub end_s: f64,
-    /// Its number.
     pub label: String,
 }

@@ -3,7 +3,6 @@
 /// The style of text: with or without ANSI escapes (ECMA-48, SGR).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Plain text.
     #[default]
     Plain,
     /// Colour and weight; the caller knows whether the reader wants them.

@@ -9,7 +9,6 @@ pub enum ScalingError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// The text found.
         found: String,
         /// The form expected.
         expected: &'static str,

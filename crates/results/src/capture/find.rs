@@ -144,7 +144,6 @@ pub enum Remark {
     },
     /// The number of concurrent page walks follows from independent reads of pages.
     WalkersFound {
-        /// The number.
         walkers: u32,
         /// The time of a read, in ns.
         read_ns: f64,

@@ -18,14 +18,12 @@ pub struct XenNode {
     pub start_page: u64,
     /// Number of pages that it spans, including holes.
     pub spanned_pages: u64,
-    /// Number of free pages.
     pub free_pages: u64,
 }
 
 /// The placement of a domain's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenDomain {
-    /// Its number.
     pub domain: u32,
     /// Total number of its pages.
     pub total_pages: u64,
@@ -38,7 +36,6 @@ pub struct XenDomain {
 pub struct XenZone {
     pub node: NodeId,
     pub zone: u32,
-    /// Number of free pages.
     pub free_pages: u64,
 }
 

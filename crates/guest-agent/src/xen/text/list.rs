@@ -6,9 +6,7 @@ use numalab_topology::{CpuId, CpuSet, NodeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDomain {
     pub name: String,
-    /// Its number.
     pub domain: u32,
-    /// Its memory in bytes.
     pub memory_bytes: u64,
     /// Its state: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d` and dashes.
     pub state: String,
