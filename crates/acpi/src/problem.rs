@@ -238,7 +238,7 @@ pub enum Problem {
     ProcessorInTwoDomains {
         /// The processor.
         processor: ProcessorId,
-        /// Its domain.
+        /// Domain in this entry.
         domain: u32,
         /// Domain in the other entry.
         other_domain: u32,

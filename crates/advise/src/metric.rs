@@ -11,7 +11,7 @@ use crate::subject::LONGEST_RUN;
 /// The judged metric, as the workload of a study.
 #[derive(Clone)]
 pub(super) struct Judged {
-    /// Its form in a study.
+    /// The metric as a study's workload defines it.
     pub spec: WorkloadSpec,
     workload: Workload,
 }

@@ -12,7 +12,7 @@ pub enum RanksError {
     /// A machine other than this one is described.
     #[error("srun: ranks can only be tried on this machine: omit the description of another one")]
     OtherMachine,
-    /// Its options already determine the placement.
+    /// The launcher's options already determine the placement.
     #[error(
         "srun: its options already place the ranks, so there is nothing to try: omit \
          --distribution, --cpu-bind and --mem-bind"
@@ -23,7 +23,7 @@ pub enum RanksError {
         "srun outside an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]
     NoAllocation,
-    /// Its allocation has several nodes.
+    /// The job's allocation has several nodes.
     #[error("srun in an allocation of {0} nodes: expected one node, as by salloc -N1")]
     SeveralNodes(String),
 }

@@ -47,7 +47,7 @@ pub enum Remark {
     /// The program ends so soon that it does little more than start.
     Short {
         program: String,
-        /// Its run time.
+        /// The run time of the program.
         took: Duration,
     },
     /// These candidates are tried in this many blocks.

@@ -53,7 +53,7 @@ use crate::qemu::refuse;
 #[derive(Debug)]
 pub struct Program {
     target: String,
-    /// Its instructions that access memory.
+    /// Instructions that access memory.
     pub instructions: Kept<Instruction>,
     pub blocks: Kept<Block>,
     numbers: Numbers,

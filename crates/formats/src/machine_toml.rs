@@ -30,7 +30,7 @@ const MOST_CACHE_CPUS: usize = 1 << 22;
 /// A machine with the performance of its memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFile {
-    /// Its topology.
+    /// The topology.
     pub machine: Machine,
     /// The performance of its memory; empty if it is not given.
     pub memory: MemoryFigures,

@@ -73,9 +73,9 @@ pub struct Ran {
     /// The program and its arguments.
     pub command: String,
     pub status: ExitStatus,
-    /// Its standard output, at most 8 MiB of it.
+    /// Standard output, at most 8 MiB of it.
     pub stdout: String,
-    /// Its standard error, at most 8 MiB of it.
+    /// Standard error, at most 8 MiB of it.
     pub stderr: String,
     /// Bytes of output beyond these limits, which were dropped.
     pub dropped_bytes: usize,

@@ -78,7 +78,7 @@ pub enum ProofError {
     WrongPageSize {
         /// The pages requested.
         pages: Pages,
-        /// Their size in bytes.
+        /// Size of these pages in bytes.
         page_bytes: u64,
         /// Bytes in such pages.
         backed_bytes: u64,

@@ -40,7 +40,7 @@ pub enum EntryKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
     pub kind: EntryKind,
-    /// Its name: a package with its version, or a content hash.
+    /// Name: a package with its version, or a content hash.
     pub name: String,
     /// Size on disk in bytes.
     pub size_bytes: u64,
@@ -69,7 +69,7 @@ pub enum CacheError {
     #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the directory.
         mode: u32,
     },
     /// An entry's name is not a single path component.

@@ -8,9 +8,9 @@ use numalab_host::Classed;
 /// A file that is installed with this program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Companion {
-    /// Its name in messages.
+    /// Name in messages.
     pub what: &'static str,
-    /// Its file name.
+    /// File name.
     pub file: &'static str,
     /// The environment variable that gives its path.
     pub variable: &'static str,

@@ -53,7 +53,7 @@ pub enum KernelChoice {
 pub struct Kernel {
     /// The image file.
     pub file: PathBuf,
-    /// Its release, as in `uname -r`; the file's name if it is a file.
+    /// Release as in `uname -r`, or the file's name for a kernel that is given as a file.
     pub release: String,
     package: Option<PathBuf>,
     index: ModuleIndex,

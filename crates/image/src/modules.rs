@@ -24,7 +24,7 @@ pub struct ModuleIndex {
 /// A kernel module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
-    /// Its file in the package, without a leading slash.
+    /// File in the package, without a leading slash.
     pub path: String,
     /// Names of the modules that must be loaded before it.
     pub depends: Vec<String>,
@@ -44,7 +44,7 @@ pub enum ModuleError {
     /// A module cannot be read.
     #[error("{path}: {source}")]
     Elf {
-        /// Its file in the package.
+        /// File in the package.
         path: String,
         /// The problem with it.
         source: ElfError,
@@ -52,7 +52,7 @@ pub enum ModuleError {
     /// A module cannot be decompressed.
     #[error("{path}: {source}")]
     Decompress {
-        /// Its file in the package.
+        /// File in the package.
         path: String,
         /// The problem with it.
         source: io::Error,

@@ -43,7 +43,7 @@ pub enum VmlinuxError {
     /// The kernel is compressed in an unknown format.
     #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
     Compression {
-        /// Its first bytes.
+        /// First bytes of the kernel's payload.
         found: Vec<u8>,
     },
     /// The decompressed kernel is larger than any real one.

@@ -28,7 +28,7 @@ impl Loader {
 /// A part of the loader's memory map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its addresses.
+    /// Physical addresses.
     pub span: Span,
     /// True if it is ordinary memory.
     pub usable: bool,

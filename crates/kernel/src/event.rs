@@ -34,7 +34,7 @@ pub enum Event {
     Heap(Heap),
     /// A workload that failed.
     Failure {
-        /// Its name.
+        /// Name of the workload.
         work: String,
         /// The reason.
         message: String,
@@ -48,7 +48,7 @@ pub struct Boot {
     pub version: String,
     /// The loader: `pvh` or `multiboot2`.
     pub loader: String,
-    /// Its command line.
+    /// The kernel's command line.
     pub command: String,
     /// Ticks of the time stamp counter per millisecond.
     pub tsc_khz: u64,
@@ -108,7 +108,7 @@ pub struct Window {
 /// A run of `test_numa`. Lists have one entry for each thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its index, from 0.
+    /// Index of the run, from 0.
     pub index: u32,
     /// Bytes of each thread's arena.
     pub bytes: u64,
@@ -182,11 +182,11 @@ pub struct Guest {
     pub guest: u32,
     /// The node that it belongs to.
     pub node: u32,
-    /// Its frames there.
+    /// Frames on the home node.
     pub local: u64,
-    /// Its frames elsewhere.
+    /// Frames on other nodes.
     pub remote: u64,
-    /// Its frames on each node.
+    /// Frames on each node.
     pub held: Vec<u64>,
 }
 

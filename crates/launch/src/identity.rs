@@ -37,7 +37,7 @@ pub struct Identity {
     pub rank: usize,
     /// Number of ranks.
     pub size: usize,
-    /// Its place among the ranks of its host, if the launcher gives it.
+    /// Place among the ranks of the host, if the launcher gives it.
     pub local: Option<Local>,
 }
 

@@ -120,7 +120,7 @@ type Measured = Result<Found, String>;
 /// The surroundings of one rank.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Its place among the ranks.
+    /// The rank's place among all ranks.
     pub identity: &'a Identity,
     /// The machine that it runs on.
     pub machine: &'a Machine,

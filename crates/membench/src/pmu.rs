@@ -14,7 +14,7 @@ const VERSION: u32 = 2;
 pub const HEADER: usize = 64;
 /// Size in bytes of a vCPU's block, which consists of little-endian words of eight bytes.
 pub const STRIDE: usize = STRIDE_FIELD as usize;
-/// The same value as in the header.
+/// [`STRIDE`] as the header stores it.
 const STRIDE_FIELD: u32 = 256;
 /// Index of the block's word with the first node's misses.
 const BY_NODE: usize = 16;
@@ -70,7 +70,7 @@ impl PmuHeader {
 /// A vCPU's counts since the first start of counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PmuCounts {
-    /// Its own time in ns: its instructions and the cost of its accesses.
+    /// The vCPU's own time in ns: its instructions and the cost of its accesses.
     pub time_ns: u64,
     /// Number of instructions.
     pub instructions: u64,

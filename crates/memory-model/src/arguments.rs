@@ -96,7 +96,7 @@ pub enum ArgumentError {
     Value {
         /// The argument's key.
         key: &'static str,
-        /// Its value.
+        /// The rejected value.
         value: String,
         /// The expected form.
         expected: &'static str,

@@ -20,9 +20,9 @@ struct Sharer {
     window: u64,
     /// Time that its bytes in this window take at full bandwidth.
     used_ps: f64,
-    /// The same in its previous window, as a fraction of the window.
+    /// Fraction of the previous window that its bytes took at full bandwidth.
     used_before: f64,
-    /// Its fraction of the bandwidth.
+    /// Fraction of the bandwidth that the sharer gets.
     share: f64,
     /// Time at which its last bytes have passed.
     free_ps: u64,

@@ -31,11 +31,11 @@ pub enum CurveError {
          before it and no less latency, up to 1e12 MB/s and 1e9 ns"
     )]
     Point {
-        /// Its position, from 1.
+        /// Position of the point, from 1.
         at: usize,
-        /// Its bandwidth in MB/s.
+        /// Bandwidth in MB/s.
         mb_s: f64,
-        /// Its latency in ns.
+        /// Latency in ns.
         ns: f64,
     },
     /// Shares of writes do not rise.

@@ -205,9 +205,9 @@ pub(crate) enum Line {
 /// The effect of a store past the caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Written {
-    /// Its line is already in flight.
+    /// The stored line is already in flight.
     Joined,
-    /// Its line is sent to memory.
+    /// The stored line is sent to memory.
     Line { takes_ps: u64 },
 }
 

@@ -66,7 +66,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,
-    /// Its place in the directory; [`NOT_WRITTEN`] if the vCPU did not store to it.
+    /// Place of the line in the directory; [`NOT_WRITTEN`] if the vCPU did not store to it.
     pub(crate) written: u32,
 }
 

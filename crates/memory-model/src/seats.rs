@@ -9,7 +9,7 @@ use crate::machine::Machine;
 pub(crate) struct Seat {
     /// Position of its node.
     pub node: usize,
-    /// Its L3 group.
+    /// L3 group of the cpu.
     pub group: usize,
 }
 

@@ -21,13 +21,13 @@ const LOOKS: u64 = 16;
 /// A vCPU: the state that others may read and change, and that of the thread which runs it.
 #[derive(Debug)]
 pub(crate) struct Vcpu {
-    /// Its private caches, nearest first. Other vCPUs take lines from them.
+    /// Private caches, nearest first. Other vCPUs take lines from them.
     pub caches: Vec<Cache>,
     /// The lines that other vCPUs are taking from it.
     pub leaving: Leaving,
-    /// Its own time, by which it queues for bandwidth. Written by the thread that runs it, and by
-    /// others when a marker aligns all vCPUs. A simultaneous write by the vCPU's own thread may
-    /// win; the next alignment corrects it.
+    /// The vCPU's own time, by which it queues for bandwidth. Written by the thread that runs it,
+    /// and by others when a marker aligns all vCPUs. A simultaneous write by the vCPU's own thread
+    /// may win; the next alignment corrects it.
     pub time_ps: Figure,
     /// Number of the thread that runs on it, if threads are followed.
     pub thread: Figure,
@@ -47,11 +47,11 @@ pub struct Place {
 /// The state that only the thread which runs the vCPU changes.
 #[derive(Debug)]
 pub(crate) struct VcpuState {
-    /// Its TLBs, if addresses are translated.
+    /// TLBs, if addresses are translated.
     pub tlbs: Option<Tlbs>,
-    /// Its accesses in flight, if misses overlap.
+    /// Accesses in flight, if misses overlap.
     pub pipeline: Option<Pipeline>,
-    /// Its branch predictor, if misses overlap, from the first branch on: most of a large machine's
+    /// Branch predictor, if misses overlap, made at the first branch: most of a large machine's
     /// vCPUs never run.
     predictor: Option<Predictor>,
     /// The blocks it has executed while mispredictions took long.

@@ -47,7 +47,7 @@ pub struct Page {
 /// A private text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Private {
-    /// Its kind, in a word or two.
+    /// Kind of the private value, in a word or two.
     pub what: &'static str,
     pub text: String,
 }
@@ -55,7 +55,7 @@ pub struct Private {
 /// One of the leading sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// Its subject, in a word or two.
+    /// Subject of the sentence, in a word or two.
     pub name: String,
     pub sentence: String,
     /// The mood of the sentence.
@@ -75,16 +75,15 @@ impl Lead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub name: &'static str,
-    /// Its value, with the unit.
+    /// Value with its unit.
     pub value: String,
-    /// Its context.
+    /// Context, in small print.
     pub detail: String,
 }
 
 /// A part of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// Its heading.
     pub title: String,
     /// The command that it describes.
     pub command: Option<String>,
@@ -92,7 +91,7 @@ pub struct Part {
     pub notes: Vec<String>,
     /// Verbatim lines: a listing, or a picture drawn in characters.
     pub listing: Option<String>,
-    /// Its charts and tables.
+    /// Charts and tables.
     pub panels: Vec<Panel>,
     /// The prominence of the part.
     pub weight: Weight,

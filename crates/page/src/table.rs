@@ -14,9 +14,9 @@ pub enum Align {
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading.
+    /// Heading of the column.
     pub name: String,
-    /// Its alignment.
+    /// Alignment of the cells.
     pub align: Align,
 }
 

@@ -15,7 +15,7 @@ const READ_MOSTLY: u64 = 100;
 pub(crate) struct Page {
     /// Index of its region.
     pub region: usize,
-    /// Its node when it was last queried.
+    /// Node of the page when it was last queried.
     pub node: Option<u32>,
     pub accesses: u64,
     /// Accesses from cpus of other nodes.

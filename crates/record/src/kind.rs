@@ -222,7 +222,7 @@ pub enum KindError {
     /// The document is of another kind.
     #[error("holds {found}, expected {expected}{}", advice(*.found))]
     Other { found: Kind, expected: Kind },
-    /// Its kind is unknown to this version.
+    /// The document's kind is unknown to this version.
     #[error("has schema `{schema}`, expected one such as `{}`", Kind::Run.schema())]
     Unknown {
         /// The schema found; empty if there is none.

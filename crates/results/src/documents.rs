@@ -117,10 +117,10 @@ pub enum DocumentError {
     /// The text is not JSON, or does not match its schema.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// Its kind is unknown, and it is not a report of the memory emulator either.
+    /// The kind is unknown, and the document is not a report of the memory emulator either.
     #[error(transparent)]
     Memory(#[from] MemoryReportError),
-    /// Its page needs more than the document.
+    /// The page needs more than the document.
     #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
     NotAlone {
         /// The document's kind.

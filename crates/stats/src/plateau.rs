@@ -92,7 +92,7 @@ struct Curve {
     octaves: Vec<f64>,
     /// Natural logarithms of latencies.
     measured: Vec<f64>,
-    /// The same, smoothed and rising.
+    /// Natural logarithms of latencies, smoothed so that they never fall.
     smooth: Vec<f64>,
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Study {
-    /// Its name: letters, digits and dashes.
+    /// Name of the study: letters, digits and dashes.
     pub name: String,
     /// The question that it answers, as a sentence.
     pub question: String,
@@ -55,7 +55,7 @@ impl Study {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "BTreeMap<String, Map<String, Value>>")]
 pub struct BackendSpec {
-    /// Its kind: `host`, `linux-guest`.
+    /// Kind of place: `host`, `linux-guest`.
     pub kind: String,
     /// Settings of this kind.
     pub settings: Map<String, Value>,
@@ -69,7 +69,7 @@ pub struct Factor {
     /// The kind of its levels.
     #[serde(default)]
     pub kind: FactorKind,
-    /// Its levels, the baseline first.
+    /// Levels, the baseline first.
     pub levels: Vec<Level>,
 }
 

@@ -21,7 +21,7 @@ use memory::Share;
 pub struct EmulationSpec {
     /// The nodes.
     pub nodes: EmulatedNodes,
-    /// Their distances; `None` keeps those of the physical nodes that they are on.
+    /// Distances between the nodes; `None` keeps those of the physical nodes that they are on.
     pub distances: Option<Distances>,
 }
 

@@ -20,7 +20,8 @@ pub struct Node {
     pub proximity_domain: Option<ProximityDomain>,
     /// True if the node is currently in use.
     pub online: bool,
-    /// Its cpus, offline ones included. Nodes that are parts of one (`numa=fake`) list the same.
+    /// Cpus of the node, offline ones included. Nodes that are parts of one (`numa=fake`) list the
+    /// same.
     pub cpus: CpuSet,
     /// Memory in bytes; 0 for a node without memory, and if it is unknown.
     pub memory_bytes: u64,

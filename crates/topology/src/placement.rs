@@ -29,7 +29,7 @@ pub struct Placement {
     pub nodes: Option<NodeSet>,
     /// The cpus on which it runs, unless it may run anywhere.
     pub cpus: Option<CpuSet>,
-    /// Its memory policy, unless it keeps the one that it has.
+    /// Memory policy; `None` keeps the present one.
     pub policy: Option<MemoryPolicy>,
 }
 

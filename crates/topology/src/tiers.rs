@@ -72,7 +72,7 @@ pub enum TierError {
     NotSlower {
         /// Position of the tier, from 0.
         tier: usize,
-        /// Its latency in whole nanoseconds.
+        /// Latency of the lower tier in whole nanoseconds.
         latency_ns: u64,
         /// The bandwidth reported to the guest.
         mb_per_s: u64,

@@ -32,7 +32,7 @@ const PROGRAMS: [&[Entry]; 6] = [
 /// the tool, otherwise they take a few seconds on a common machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name in studies, such as `perf-sched-pipe`.
+    /// Name in studies, such as `perf-sched-pipe`.
     pub name: &'static str,
     /// A short description of what it measures.
     pub summary: &'static str,
@@ -101,7 +101,7 @@ impl Entry {
 pub struct ToolReader {
     /// The tool's name in the catalogue.
     pub tool: String,
-    /// Its arguments, because some output depends on them.
+    /// Arguments of the tool, because some output depends on them.
     pub arguments: Vec<String>,
 }
 

@@ -31,9 +31,7 @@ impl fmt::Display for Ending {
 pub struct Finished<'a> {
     /// The way it ended.
     pub ending: Ending,
-    /// Its standard output.
     pub stdout: &'a str,
-    /// Its standard error.
     pub stderr: &'a str,
     /// Time from its start to its end, in seconds.
     pub elapsed_s: f64,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tool {
     pub program: String,
-    /// Its Debian package; `None` for a user's own program.
+    /// Debian package; `None` for a user's own program.
     pub package: Option<String>,
     /// The arguments with which it prints its version; `None` if they are unknown.
     pub version_arguments: Option<Vec<String>>,

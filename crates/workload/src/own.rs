@@ -59,7 +59,7 @@ pub struct OwnMetric {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MetricSpec {
-    /// Its name within the workload.
+    /// Name of the metric within the workload.
     pub name: String,
     /// The unit of its values; always seconds for an exit time.
     #[serde(default)]

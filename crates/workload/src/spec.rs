@@ -32,7 +32,7 @@ const OWN_TIMEOUT_S: u64 = 600;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WorkloadSpec {
-    /// Its name within the study; by default that of the tool or the program.
+    /// Name within the study; by default that of the tool or the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A tool of the catalogue.

@@ -16,7 +16,7 @@ use crate::reader::Reader;
 /// A command that prints its performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name, unique within a study.
+    /// Name, unique within a study.
     pub name: String,
     /// The service that is started before it and stopped after it.
     pub service: Option<Service>,

@@ -39,7 +39,7 @@ const LOADED_LATER: &str = "libgcc_s.so.1";
 pub struct XenFiles {
     /// The hypervisor, an ELF file that a multiboot loader accepts.
     pub hypervisor: PathBuf,
-    /// Its package's version.
+    /// Version of the package.
     pub version: String,
     /// The kernel of every domain, uncompressed.
     pub kernel: PathBuf,

@@ -52,7 +52,7 @@ struct Recent {
     slot: usize,
     source: Source,
     on_one_node: bool,
-    /// Its page and the thread's node, if it reached memory.
+    /// The accessed page and the thread's node, if the access reached memory.
     page: Option<(&'static PageUse, usize)>,
     /// The share of its cost that was for bandwidth, in [`PARTS`].
     queue_parts: u64,

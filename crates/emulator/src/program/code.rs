@@ -17,8 +17,7 @@ use super::lock;
 pub struct Block {
     /// The number of instructions.
     pub instructions: u64,
-    /// Its data flow, where that is known. Flows are never freed, so that they can be compared by
-    /// address.
+    /// The data flow, if known. Flows are never freed, so that they can be compared by address.
     pub flow: Option<&'static Flow>,
     pub place: Place,
     /// If true, it contains a spin-wait hint (`pause`, `yield`).
@@ -36,12 +35,12 @@ impl Hash for Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Instruction {
-    /// Its position in its block, from 0.
+    /// Position in the block, from 0.
     pub position: u32,
-    /// Its form for the model.
+    /// The form in which the model takes the instruction.
     pub by: By,
     pub address: u64,
-    /// Its effect on the thread's call stack.
+    /// The effect on the thread's call stack.
     pub calls: Calling,
 }
 

@@ -31,7 +31,7 @@ pub struct Contended {
     pub region: usize,
     /// Number of times that the line moved between caches.
     pub changes: u64,
-    /// Its users.
+    /// The users of the line.
     pub parties: Vec<Party>,
 }
 

@@ -23,9 +23,9 @@ const MOST_OF_LINE: u64 = 256;
 /// State that a thread keeps across execve(2) (sched_setaffinity(2), set_mempolicy(2)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keeps {
-    /// Its cpus, if restricted.
+    /// The cpus that the thread may use, if restricted.
     pub cpus: Option<Vec<usize>>,
-    /// Its policy, if set.
+    /// The memory policy, if set.
     pub policy: Option<Placement>,
 }
 

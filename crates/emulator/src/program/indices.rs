@@ -18,7 +18,7 @@ struct Place {
     /// The index plus 1; 0 if the entry is free.
     owner: AtomicUsize,
     seat: AtomicUsize,
-    /// Its thread, while that holds the turn.
+    /// The thread, while it holds the turn.
     here: AtomicPtr<Thread>,
 }
 

@@ -19,12 +19,12 @@ const LINES: usize = 4096;
 pub struct Remembered {
     pub number: u64,
     pub page: Page,
-    /// Its region and node.
+    /// Region and node of the page.
     pub slot: u32,
     /// Number of its region.
     pub region: usize,
     pub used: &'static PageUse,
-    /// Its location under each placement that is watched.
+    /// Location of the page under each placement that is watched.
     pub elsewhere: [There; MOST_BESIDE],
 }
 
@@ -83,12 +83,12 @@ fn place(number: u64) -> usize {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Recent {
-    /// Its number.
+    /// Number of the line.
     pub line: u64,
     /// First address of its page's frame.
     pub frame: u64,
     used: &'static PageUse,
-    /// Its state in the model.
+    /// State of the line in the model.
     pub known: Known,
     /// Loads and stores not yet counted elsewhere.
     accesses: [u16; 2],

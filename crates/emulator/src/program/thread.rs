@@ -25,18 +25,18 @@ pub enum Goes {
 
 #[derive(Debug)]
 pub struct Thread {
-    /// Its cpu in the model, while it holds the turn.
+    /// The thread's cpu in the model, while the thread holds the turn.
     pub active: Option<Active<'static>>,
     /// QEMU's index of it.
     pub index: usize,
-    /// The same thread under other placements.
+    /// State of this thread under other placements.
     pub shadow: Shadow,
     /// If true, it is followed under other placements.
     pub is_followed: bool,
     /// If true, its blocks pass at their pace at present, without being simulated.
     pub is_passing: bool,
     pub pace: Pace,
-    /// Its figures.
+    /// Counts of the thread's accesses and times.
     pub account: Account,
     /// The calls that it is in.
     pub calls: Calls,
@@ -47,12 +47,12 @@ pub struct Thread {
     pub until_ps: u64,
     /// The time at which its turn began.
     began_ps: u64,
-    /// Its time and its busy time, without the present turn.
+    /// Time and busy time, without the present turn.
     pub now_ps: u64,
     busy_ps: u64,
     /// The address to clear at its end.
     pub tells_at: u64,
-    /// Its policy for pages that it touches first.
+    /// The policy for pages that the thread touches first.
     pub placement: Option<Placement>,
     /// The last instruction that loaded a contended line, and the address.
     pub loaded: Option<(&'static Instruction, u64)>,

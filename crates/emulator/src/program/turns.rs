@@ -71,7 +71,7 @@ pub struct Born {
 #[derive(Debug)]
 struct Host {
     thread: Thread,
-    /// Its id (gettid(2)).
+    /// Thread id (gettid(2)).
     tid: i32,
     /// Present until its first turn.
     born: Option<Born>,

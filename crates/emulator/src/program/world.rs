@@ -298,11 +298,11 @@ fn clear(figures: &VcpuFigures) {
 
 /// Nodes (positions) on which a page might be, where known.
 struct Homes {
-    /// Its huge page's.
+    /// Home of the page's huge page.
     block: Option<usize>,
     /// The first toucher's, if threads are packed.
     packed: Option<usize>,
-    /// Its second user's.
+    /// Home of the page's second user.
     users: Option<usize>,
 }
 

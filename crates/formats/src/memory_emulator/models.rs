@@ -10,7 +10,7 @@ pub enum LatencyModel {
     },
     /// The latencies from the machine's firmware (HMAT).
     Firmware,
-    /// The same everywhere, whatever is reported to the guest: the control experiment.
+    /// The same latency everywhere, whatever is reported to the guest: the control experiment.
     Flat {
         /// The latency of any memory in nanoseconds.
         ns: f64,

@@ -8,11 +8,11 @@ use super::cxl;
 /// A machine as described to QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QemuMachine {
-    /// Its cpus.
+    /// Packages, cores and hardware threads (`-smp`).
     pub smp: Smp,
-    /// Its memory in MiB.
+    /// Memory in MiB.
     pub memory_mib: u64,
-    /// Its nodes, in order, except those of CXL memory.
+    /// Nodes, in order, except those of CXL memory.
     pub nodes: Vec<QemuNode>,
     /// The memory of CXL devices, of the nodes after these.
     pub cxl: Vec<MemoryBackend>,

@@ -9,7 +9,7 @@ use numalab_topology::NodeSet;
 pub struct MemoryBackend {
     /// The guest's node.
     pub node: usize,
-    /// Its size in MiB.
+    /// Size in MiB.
     pub size_mib: u64,
     /// The pages behind it.
     pub pages: HostPages,

@@ -7,10 +7,10 @@ use super::MemoryDevice;
 /// A memory channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name, from the labels of its slots, or that of its slot if they do not identify
-    /// channels.
+    /// The name, from the labels of the channel's slots, or that of the slot if they do not
+    /// identify channels.
     pub name: String,
-    /// Its modules.
+    /// Memory modules in the channel's slots.
     pub modules: Vec<MemoryDevice>,
 }
 

@@ -29,11 +29,11 @@ pub struct Hello {
 /// A file's name and size; its content follows in [`Message::Data`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHeader {
-    /// Its path: in the guest, or relative to the directory for results.
+    /// The path: in the guest, or relative to the directory for results.
     pub path: String,
     /// Permission bits.
     pub permissions: u32,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size_bytes: u64,
 }
 

@@ -87,7 +87,7 @@ pub type Emit<'a> = &'a mut dyn FnMut(XenEvent) -> io::Result<()>;
 /// A domain that has been created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
-    /// Its index in the plan.
+    /// Index in the plan.
     pub index: usize,
     pub name: String,
     pub id: u32,

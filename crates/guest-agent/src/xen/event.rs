@@ -27,7 +27,7 @@ pub enum XenEvent {
     },
     /// A domain has been created.
     Created {
-        /// Its name.
+        /// Name of the domain.
         domain: String,
         id: u32,
         /// Duration of `xl create` or `xl restore`, in seconds.
@@ -35,7 +35,7 @@ pub enum XenEvent {
     },
     /// A domain is excluded from the following steps.
     Lost {
-        /// Its name.
+        /// Name of the domain.
         domain: String,
         /// The phase of the failure.
         phase: LostPhase,
@@ -67,7 +67,7 @@ pub enum LostPhase {
 /// The placement of a domain's memory and cpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Its name.
+    /// Name of the domain.
     pub domain: String,
     /// Frames on each node of the machine, from the domain's own table of machine frames
     /// (`xen-mfndump dump-p2m`) and the machine's memory map.
@@ -91,9 +91,9 @@ pub struct VcpuPlace {
     pub vcpu: u32,
     /// The machine's cpu it last ran on, if it has run.
     pub cpu: Option<u32>,
-    /// Its hard affinity: the cpus it may run on.
+    /// Hard affinity: the cpus that the vCPU may run on.
     pub hard: String,
-    /// Its soft affinity: the cpus it should run on.
+    /// Soft affinity: the cpus that the vCPU should run on.
     pub soft: String,
 }
 
@@ -106,7 +106,7 @@ pub struct DomainAnswer {
     pub job: usize,
     /// The command's exit code; 128 and above is a signal.
     pub exit: u8,
-    /// Its output, both streams together.
+    /// Output of the command, both streams together.
     pub output: String,
     /// Start time, by the clock that all domains share, in ns.
     pub begin_ns: u64,

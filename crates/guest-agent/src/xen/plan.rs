@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRange {
     pub node: u32,
-    /// Its first address.
+    /// First address.
     pub start: u64,
     /// The address after its last.
     pub end: u64,
@@ -49,13 +49,13 @@ pub struct XenPlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainPlan {
-    /// Its name: letters, digits and `-`.
+    /// Name of the domain: letters, digits and `-`.
     pub name: String,
-    /// Its kind of virtualisation.
+    /// Kind of virtualisation.
     pub kind: DomainKind,
-    /// Its memory in MiB.
+    /// Memory in MiB.
     pub memory_mib: u64,
-    /// Its virtual cpus.
+    /// Number of virtual cpus.
     pub vcpus: u32,
     /// The node it should be on according to the plan, if any.
     pub home: Option<u32>,
@@ -85,9 +85,9 @@ pub enum Pinning {
     /// Nothing: the toolstack chooses (automatic placement with `numa=on`).
     #[default]
     None,
-    /// Its cpus, after it has been built where the toolstack chose.
+    /// Cpus only, after the toolstack has built the domain where it chose.
     Cpus,
-    /// Its cpus and its memory: `cpus=["..."]`, the list form of xl.cfg(5).
+    /// Cpus and memory: `cpus=["..."]`, the list form of xl.cfg(5).
     CpusAndMemory,
     /// `cpus="..."`, the string form, which because of a bug in libxl does not place memory.
     CpusAsString,
@@ -97,7 +97,7 @@ pub enum Pinning {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainJob {
-    /// Its name in reports.
+    /// Name in reports.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,

@@ -26,7 +26,7 @@ const VOLATILE_CXL: Version = Version::new(8, 1, 0);
 #[derive(Clone, Debug, Default)]
 pub struct Guest {
     pub architecture: Architecture,
-    /// Its cpus, nodes, memory and distances.
+    /// Cpus, nodes, memory and distances.
     pub machine: Machine,
     /// The host memory that backs its memory.
     pub memory: HostMemory,

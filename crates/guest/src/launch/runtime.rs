@@ -92,7 +92,7 @@ pub enum RuntimeError {
     TooLong {
         /// The guest's directory.
         path: PathBuf,
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
     },
 }

@@ -16,7 +16,7 @@ pub struct Abilities {
     pub host_nodes: bool,
     /// True if it supports memory in sealed files (`memory-backend-memfd`), including huge pages.
     pub memfd: bool,
-    /// Its threads that preallocate memory can be kept on a node (`thread-context`).
+    /// Threads that preallocate memory can be kept on a node (`thread-context`).
     pub prealloc_context: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct PinnedVcpu {
 /// Another thread of QEMU, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperThread {
-    /// Its name in the kernel, or that of the I/O thread.
+    /// The thread's name in the kernel, or the I/O thread's name.
     pub name: String,
     pub thread: u32,
     /// The host cpus on which it may run, as read back.

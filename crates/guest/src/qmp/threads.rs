@@ -7,7 +7,7 @@ use super::client::{QmpClient, QmpError, not_understood};
 /// One virtual cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vcpu {
-    /// Its index, which is also its number in the guest's Linux.
+    /// Index, which is also the number in the guest's Linux.
     pub index: u32,
     /// The host thread that runs it.
     pub thread: u32,

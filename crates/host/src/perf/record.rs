@@ -24,7 +24,7 @@ pub enum PerfRecord {
         /// Time, by `CLOCK_MONOTONIC`.
         time_ns: u64,
         process: u32,
-        /// Its new name.
+        /// The new name.
         name: String,
     },
     /// A thread got a name.
@@ -39,7 +39,7 @@ pub enum PerfRecord {
         time_ns: u64,
         /// The process that created it.
         parent: u32,
-        /// Its process: the parent's for a thread.
+        /// The process: the parent's for a thread.
         process: u32,
         thread: u32,
     },

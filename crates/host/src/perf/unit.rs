@@ -25,7 +25,7 @@ pub struct MemoryUnit {
 /// An event that samples memory accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryEvent {
-    /// Its name in `perf`: `cpu/mem-loads/`.
+    /// Name in `perf`: `cpu/mem-loads/`.
     pub name: String,
     /// The `type` of the unit's events.
     pub unit_type: u32,

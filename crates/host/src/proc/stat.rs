@@ -7,14 +7,14 @@ use numalab_topology::CpuId;
 /// The fields used here of a process or thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Its name: at most 15 characters, any of them.
+    /// Command name: at most 15 characters, any of them.
     pub name: String,
-    /// Its state as printed by `ps`: R runs, S sleeps, D waits for a device, Z has ended.
+    /// State as printed by `ps`: R runs, S sleeps, D waits for a device, Z has ended.
     pub state: char,
     /// The parent process.
     pub parent: u32,
     pub group: u32,
-    /// Its session; 0 for the kernel's threads and process 1.
+    /// Session id; 0 for kernel threads and process 1.
     pub session: u32,
     /// Cpu time so far, in ticks of the kernel (100 a second).
     pub cpu_ticks: u64,

@@ -13,13 +13,13 @@ use crate::package::PackageError;
 /// Reasons why there is no kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Its package cannot be obtained.
+    /// The kernel's package cannot be obtained.
     #[error(transparent)]
     Package(#[from] PackageError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Its modules are not as expected.
+    /// The kernel's modules are not as expected.
     #[error(transparent)]
     Module(#[from] ModuleError),
     /// A file cannot be read or written.
@@ -30,7 +30,7 @@ pub enum KernelError {
     Altered {
         /// The package.
         path: PathBuf,
-        /// Its entry in the cache.
+        /// The package's entry in the cache.
         entry: PathBuf,
     },
     /// There is no kernel in the package.

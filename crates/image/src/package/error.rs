@@ -67,7 +67,7 @@ impl Classed for PackageError {
 /// The reason why a member is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
-    /// Its name leads out of the package's directory, or is none.
+    /// The member has no name, or one that leads out of the package's directory.
     #[error("expected a name below the package's directory, without `..` and control characters")]
     Name,
     /// The member is a hard link to a file outside of the package.
@@ -76,7 +76,7 @@ pub enum MemberError {
     /// An earlier link leads out of the package's directory.
     #[error("an earlier member is a link at this path that leads out of the package's directory")]
     ThroughLink,
-    /// Its name is reserved for numalab.
+    /// The member has a name that is reserved for numalab.
     #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]
     Own,
     /// The member is a device, a pipe or of an unknown kind.

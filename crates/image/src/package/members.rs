@@ -18,9 +18,9 @@ const MOST_PACKAGE_BYTES: u64 = 16 << 30;
 
 /// A member that has been checked.
 pub(crate) struct Member<'a> {
-    /// Its name without `./`.
+    /// The name without `./`.
     pub(crate) path: String,
-    /// Its content.
+    /// The content.
     pub(crate) entry: Entry<'a, io::Take<ChildStdout>>,
 }
 

@@ -5,7 +5,7 @@
 pub struct PackageRecord {
     pub name: String,
     pub version: String,
-    /// Its dependencies: for each one the alternative names, in order.
+    /// Dependencies: for each one the alternative names, in order.
     pub depends: Vec<Vec<String>>,
     /// The virtual names it provides.
     pub provides: Vec<String>,

@@ -13,7 +13,7 @@ use super::address::pointer;
 
 /// The PCI device with the emulator's counts: ivshmem, a Red Hat device of QEMU.
 const IVSHMEM: u32 = 0x1110_1af4;
-/// Its registers: command and status, and the base of its memory.
+/// Registers of the device: command and status, and the base of its memory.
 const COMMAND: u32 = 0x04;
 const MEMORY_BASE: u32 = 0x18;
 

@@ -22,7 +22,7 @@ const MOST_FAILURES_IN_A_ROW: usize = 2;
 /// Reason why a run ended before its last step.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Its directory cannot be written.
+    /// The result directory cannot be written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     /// A launcher cannot be started.

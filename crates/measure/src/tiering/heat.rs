@@ -12,7 +12,7 @@ pub enum Heat {
     Hot {
         /// Bytes of the hot set.
         bytes: u64,
-        /// Its share in percent.
+        /// Percentage of all accesses that go to the hot set.
         percent: u32,
     },
     /// A page of rank n is accessed in proportion to 1/n, in steps: ranks 2^k to 2^(k+1) share the

@@ -66,7 +66,7 @@ pub enum Class {
     VectorShift,
     /// Moves of vector elements.
     Shuffle,
-    /// The same between the halves of wide vectors.
+    /// A move between the halves of wide vectors.
     Lanes,
     /// A move from a general register to a vector.
     ToVector,

@@ -35,7 +35,7 @@ pub struct TlbPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tlb {
-    /// Its arrays.
+    /// Arrays of translations, each for some page sizes.
     pub parts: Vec<TlbPart>,
     /// Number of cached entries of the page tables' upper levels, from which a walk continues.
     #[serde(default)]

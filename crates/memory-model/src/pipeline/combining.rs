@@ -29,7 +29,7 @@ struct Buffer {
 pub struct Piece {
     /// Number of the line.
     pub line: u64,
-    /// Its parts, and those of the whole line.
+    /// A bit for each part that the piece covers, and for each part of the whole line.
     parts: u64,
     whole: u64,
     /// Number of the instruction.

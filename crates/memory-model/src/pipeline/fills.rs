@@ -25,7 +25,8 @@ pub struct Fills {
     /// Time between two lines, by kind of access, and the earliest start of the next one.
     each_ps: [u64; 2],
     next_ps: u64,
-    /// The same for lines from beyond the core's own caches.
+    /// Time between two lines from beyond the core's own caches, and the earliest start of the next
+    /// one.
     far_each_ps: u64,
     far_next_ps: u64,
 }

@@ -19,7 +19,7 @@ pub struct Accessor {
     pub data: Value,
     /// Time to issue the instructions after it.
     pub behind_ps: u64,
-    /// Its index among the block's loads.
+    /// Index among the block's loads.
     pub load: u8,
     /// True if its store forwards values at renaming, where its load receives them.
     pub renames: bool,
@@ -56,7 +56,7 @@ pub struct Flow {
     pub instructions: u64,
     /// Time to issue all of them.
     pub takes_ps: u64,
-    /// The same in each part of the core.
+    /// Time that the instructions take in each part of the core.
     pub(super) parts: Parts,
     /// By position; empty for instructions that do not access memory.
     pub accessors: Vec<Accessor>,

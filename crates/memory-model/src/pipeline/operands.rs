@@ -106,11 +106,11 @@ pub struct Operands {
     pub memory: bool,
     /// Bytes that it stores past the caches at a time; 0 if it does not.
     pub non_temporal_bytes: u8,
-    /// Its memory ordering.
+    /// Memory ordering.
     pub order: Order,
     /// The way it leaves its block.
     pub ends: Ends,
-    /// Its timing class.
+    /// Timing class.
     pub class: Class,
     /// True if it writes memory, given that it accesses any.
     pub stores: bool,

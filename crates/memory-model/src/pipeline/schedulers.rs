@@ -11,7 +11,7 @@ use core::cmp::Reverse;
 pub enum Pool {
     /// Arithmetic of general registers, until its operands are known.
     Integer,
-    /// The same of vectors.
+    /// Arithmetic of vector registers, until its operands are known.
     Vector,
     /// Loads, until their addresses are known.
     Load,

@@ -55,7 +55,7 @@ struct Stored {
     instruction: u64,
     /// A bit for each stored byte; 0 for an unused entry.
     bytes: u8,
-    /// The same for the last store to each half only.
+    /// A bit for each byte of the last store to each half.
     last: [u8; 2],
     /// True if that store forwards its value at renaming.
     renames: [bool; 2],

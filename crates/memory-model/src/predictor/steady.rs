@@ -8,7 +8,7 @@ const PLACES: usize = 8;
 /// history change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steady {
-    /// Their addresses plus one; 0 for none.
+    /// Addresses of the branches, plus one; 0 for a free place.
     addresses: [u64; PLACES],
     has_any: bool,
 }

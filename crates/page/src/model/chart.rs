@@ -75,7 +75,7 @@ impl BarGroup {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     pub label: String,
-    /// Its value.
+    /// Length of the bar.
     pub figure: Figure,
     /// The unit of the value.
     pub unit: String,
@@ -100,7 +100,7 @@ pub struct Curves {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
-    /// Its points, from left to right.
+    /// Points (x, y), from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -111,7 +111,7 @@ pub struct IntervalRow {
     pub name: String,
     /// The change in percent; `None` if it is not a ratio.
     pub percent: Option<f64>,
-    /// Its 95 % interval in percent.
+    /// 95 % interval in percent.
     pub interval: Option<Interval>,
     pub margin_percent: f64,
     /// The mood of the row.

@@ -7,7 +7,7 @@ use numalab_stats::Interval;
 pub struct Figure {
     /// The value, in the chart's unit.
     pub value: f64,
-    /// Its 95 % confidence interval; `None` with too few values for one.
+    /// 95 % confidence interval; `None` with too few values for one.
     pub interval: Option<Interval>,
 }
 
@@ -33,7 +33,7 @@ pub struct Heatmap {
 pub struct HeatmapEntry {
     /// The value in the map's unit.
     pub value: f64,
-    /// Its uncertainty and origin, line by line; empty if unknown.
+    /// Uncertainty and origin of the value, line by line; empty if unknown.
     pub detail: String,
 }
 
@@ -72,9 +72,9 @@ pub struct CurvePoint {
 /// A plateau of latency by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveLevel {
-    /// Its name: `L2`.
+    /// Name of the level: `L2`.
     pub name: String,
-    /// Its latency in nanoseconds.
+    /// Latency in nanoseconds.
     pub latency_ns: f64,
     /// The first size on it, in bytes.
     pub from_bytes: u64,

@@ -24,7 +24,7 @@ impl AccessMap {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapRow {
     pub name: String,
-    /// Its size and origin.
+    /// Size and origin of the mapping.
     pub detail: String,
     /// The heat of its parts, from start to end.
     pub strip: Vec<StripPart>,
@@ -82,7 +82,7 @@ pub struct MemoryOverTime {
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// Its end, in seconds since the start.
+    /// End of the interval, in seconds since the start.
     pub end_s: f64,
     /// Accesses per second to memory of the cpu's node.
     pub local: f64,
@@ -107,9 +107,9 @@ pub struct TimeRow {
 /// A phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseMark {
-    /// Its start, in seconds.
+    /// Start of the phase, in seconds.
     pub begin_s: f64,
-    /// Its end, in seconds.
+    /// End of the phase, in seconds.
     pub end_s: f64,
     pub label: String,
 }

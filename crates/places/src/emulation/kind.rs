@@ -83,7 +83,7 @@ struct Options {
 pub(super) struct Imitated {
     /// The emulator's model of it.
     pub(super) model: EmulatedMachine,
-    /// Its nodes and cpus, which placements name.
+    /// Nodes and cpus, which placements name.
     machine: Machine,
     pub(super) watch_output: bool,
 }

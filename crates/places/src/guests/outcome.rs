@@ -20,7 +20,7 @@ pub(super) struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GuestOutcome {
     pub name: String,
-    /// Its home node: as planned, or that of the cpu it ran on.
+    /// Home node: as planned, or that of the cpu it ran on.
     pub home: Option<u32>,
     /// The frames, or bytes, on each node.
     pub memory: BTreeMap<u32, u64>,

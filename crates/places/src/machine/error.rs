@@ -13,7 +13,7 @@ pub enum MachineError {
     /// An option does not describe a machine.
     #[error("--{option} {value}: {reason}")]
     Option {
-        /// Its name, which is also that of a study's setting.
+        /// Name of the option and of the study's setting.
         option: &'static str,
         value: String,
         reason: String,

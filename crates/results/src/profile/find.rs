@@ -82,7 +82,7 @@ pub struct ProfileSummary<'a> {
 pub struct FarRegion<'a, 'b> {
     /// The region with its accesses.
     pub region: &'b RegionUse<'a>,
-    /// Its share of all remote accesses, 0 to 1.
+    /// Share of all remote accesses, 0 to 1.
     pub share: f64,
     /// The node from which most of them come.
     pub cpu_node: u32,

@@ -13,11 +13,11 @@ use crate::study_place::StudyPlace;
 /// A setting of a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingSpec {
-    /// Its name, in TOML and for `--set`.
+    /// Name in TOML and for `--set`.
     pub name: &'static str,
     /// The values that it accepts.
     pub kind: SettingKind,
-    /// Its default in TOML; empty if there is none.
+    /// Default in TOML; empty if there is none.
     pub default: &'static str,
     /// A description in one line.
     pub about: &'static str,
@@ -41,7 +41,7 @@ pub enum SettingKind {
 /// A backend with its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendKind {
-    /// Its name: `[backend.NAME]`.
+    /// Name in TOML: `[backend.NAME]`.
     pub name: &'static str,
     /// A description in one line.
     pub about: &'static str,

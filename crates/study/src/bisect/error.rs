@@ -33,7 +33,7 @@ pub enum BisectError {
     #[error("the build of commit {commit} was aborted: {reason}")]
     BuildGivenUp {
         commit: String,
-        /// Its exit status or signal.
+        /// Exit status or signal of the build.
         reason: String,
     },
     /// A successful build named no file.
@@ -42,7 +42,7 @@ pub enum BisectError {
     )]
     NoKernel {
         commit: String,
-        /// Its last output line.
+        /// Last output line of the build.
         printed: String,
     },
     /// No sample could be taken of one of the two end commits.

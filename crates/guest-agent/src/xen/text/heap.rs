@@ -14,7 +14,7 @@ const MOST_LISTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
     pub node: NodeId,
-    /// Its first page.
+    /// First page frame.
     pub start_page: u64,
     /// Number of pages that it spans, including holes.
     pub spanned_pages: u64,

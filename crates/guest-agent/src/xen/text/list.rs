@@ -8,7 +8,7 @@ pub struct ListedDomain {
     pub name: String,
     pub domain: u32,
     pub memory_bytes: u64,
-    /// Its state: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d` and dashes.
+    /// State letters: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d`, and dashes.
     pub state: String,
     /// The nodes of its affinity, which need not be those of its memory; `None` for all.
     pub nodes: Option<NodeSet>,

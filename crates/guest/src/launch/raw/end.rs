@@ -30,7 +30,7 @@ pub enum RawEnd {
     Reset,
     /// A fault while handling a double fault, which resets a processor.
     TripleFault,
-    /// Its console has the message of Linux's panic.
+    /// The console shows the message of a Linux panic.
     Panicked,
     /// QEMU could not continue it.
     Suspended {

@@ -72,11 +72,11 @@ fn medians(run: &NamedRun) -> Run<'_> {
 pub(super) struct MatchedCell<'a> {
     pub cell: &'a Cell,
     pub metric: Metric,
-    /// Its position in the baseline's plan.
+    /// Position in the baseline's plan.
     pub position: usize,
     /// The logarithms of its medians by side and run; `None` for runs without it.
     pub logs: [Vec<Option<f64>>; 2],
-    /// Its clean windows in each run, as parts of the run's median.
+    /// Clean windows of each run, as ratios to the run's median.
     pub windows: [Vec<&'a [f64]>; 2],
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,

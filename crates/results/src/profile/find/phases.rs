@@ -15,9 +15,9 @@ const LEAST_SHARE: f64 = 0.04;
 /// A span of time with the same use of regions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
-    /// Its start, in ns since the program started.
+    /// Start, in ns since the program started.
     pub begin_ns: u64,
-    /// Its end, in ns since the program started.
+    /// End, in ns since the program started.
     pub end_ns: u64,
     /// Run time of all threads within it, in ns.
     pub busy_ns: u64,
