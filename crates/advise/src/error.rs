@@ -14,7 +14,6 @@ use crate::ranks::RanksError;
 /// A reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
-    /// No command was given.
     #[error("nothing to run: expected a command after `--`")]
     NothingToRun,
     /// The program does not exist.
@@ -23,7 +22,6 @@ pub enum AdviseError {
     /// The program could not be started, or did not end.
     #[error(transparent)]
     Command(CommandError),
-    /// The program failed.
     #[error("{program} ended with {status}{said}")]
     Ended {
         program: String,
@@ -36,11 +34,7 @@ pub enum AdviseError {
         "{program} left {left} running, which was terminated: expected a program that completes \
          its work before it exits"
     )]
-    Left {
-        program: String,
-        /// The processes left running.
-        left: String,
-    },
+    Left { program: String, left: String },
     /// Most processes of the program were not observed.
     #[error("{0}")]
     MostNotFollowed(String),
@@ -80,7 +74,6 @@ pub enum AdviseError {
     /// The backend of the trials cannot be opened.
     #[error(transparent)]
     Place(#[from] BackendError),
-    /// The trials failed.
     #[error(transparent)]
     Trials(#[from] SessionError),
 }

@@ -58,13 +58,7 @@ pub enum Remark {
         about: Option<Duration>,
     },
     /// The requested number of blocks is too small for a verdict, so more are run.
-    MoreBlocks {
-        /// The number requested.
-        asked: usize,
-        candidates: usize,
-        /// The number run.
-        blocks: usize,
-    },
+    MoreBlocks { asked: usize, candidates: usize, blocks: usize },
     /// The budget is too short for one candidate.
     NoTime {
         /// The time of a run.

@@ -21,7 +21,6 @@ pub enum FleetError {
         path: PathBuf,
         /// The beginning of the first line.
         first: String,
-        /// The expected schema.
         expected: &'static str,
     },
     /// A line of the store is invalid.
@@ -41,7 +40,6 @@ pub enum FleetError {
         /// The kind of results in it.
         held: Kind,
     },
-    /// The store is empty.
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]
     NothingCollected { path: PathBuf },
 }

@@ -24,7 +24,6 @@ pub struct Store {
 pub(crate) struct Digest {
     /// Start time, in milliseconds since 1970.
     pub(crate) started_unix_ms: u64,
-    /// Number of cells planned.
     pub(crate) planned: usize,
     /// Number of cells that ended with samples.
     pub(crate) ended: usize,

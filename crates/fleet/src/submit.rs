@@ -38,7 +38,6 @@ pub enum SubmitError {
         /// The last line of its output.
         said: String,
     },
-    /// The program failed.
     #[error("{program}: {said}")]
     Failed { program: &'static str, said: String },
     /// A job was submitted, but its tasks are not bound to hosts.

@@ -13,7 +13,6 @@ use crate::error_class::{Classed, ErrorClass};
 #[error("{path}: could not {action}: {source}")]
 pub struct FileError {
     pub path: PathBuf,
-    /// The operation that failed.
     pub action: &'static str,
     pub source: io::Error,
 }

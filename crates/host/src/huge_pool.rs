@@ -14,9 +14,7 @@ pub struct HugePool {
     directory: String,
     /// The node; `None` for the pool of the whole machine.
     pub node: Option<NodeId>,
-    /// Pages in the pool.
     pub total: u64,
-    /// Free pages.
     pub free: u64,
 }
 

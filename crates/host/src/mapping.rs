@@ -25,7 +25,6 @@ pub struct Span {
     pub len_bytes: usize,
     /// Bytes mapped: rounded up to whole pages.
     pub mapped_bytes: usize,
-    /// The pages requested.
     pub pages: Pages,
 }
 

@@ -15,7 +15,6 @@ pub enum MappingError {
     /// Too few huge pages are reserved.
     #[error("{needed} huge pages of {pages} needed{}, {free} free; reserve them (as root): {command}", on_node(*.node))]
     NoHugePages {
-        /// The pages requested.
         pages: Pages,
         /// The node, if one was chosen.
         node: Option<NodeId>,
@@ -31,7 +30,6 @@ pub enum MappingError {
          {left} more: {file} is {limit_bytes}; raise it (as root): echo {no_limit} > {file}"
     )]
     HugePagesLimited {
-        /// The pages requested.
         pages: Pages,
         needed: u64,
         /// Pages that the group allows in addition to those in use.
@@ -45,7 +43,6 @@ pub enum MappingError {
     /// The kernel or the processor has no such pages.
     #[error("this kernel has no pages of {pages}: expected one of {}{}", listed(here), needs(*pages))]
     HugePagesUnsupported {
-        /// The pages requested.
         pages: Pages,
         /// The pages of this machine.
         here: Vec<Pages>,
@@ -58,7 +55,6 @@ pub enum MappingError {
         listed(here)
     )]
     TransparentSize {
-        /// The pages requested.
         pages: Pages,
         /// The pages of this machine.
         here: Vec<Pages>,
@@ -98,12 +94,7 @@ pub enum MappingError {
     },
     /// Another error of the kernel.
     #[error("{call} of {size_bytes} bytes: {errno}")]
-    Kernel {
-        /// The system call.
-        call: &'static str,
-        size_bytes: usize,
-        errno: Errno,
-    },
+    Kernel { call: &'static str, size_bytes: usize, errno: Errno },
 }
 
 fn on_node(node: Option<NodeId>) -> String {

@@ -67,7 +67,6 @@ impl Classed for MemoryError {
 pub struct MemoryLimit {
     /// Total bytes that can be allocated.
     pub available_bytes: u64,
-    /// The limit that applies.
     pub source: LimitSource,
     /// Bytes on each node that are free or can be freed without swapping, as the node reports.
     pub nodes: BTreeMap<NodeId, u64>,

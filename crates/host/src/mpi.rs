@@ -82,20 +82,10 @@ pub enum MpiError {
     NoSymbol { library: String, symbol: String },
     /// A call failed.
     #[error("{call} failed with MPI error {code}")]
-    Call {
-        /// The function.
-        call: &'static str,
-        /// The error code.
-        code: i32,
-    },
+    Call { call: &'static str, code: i32 },
     /// A call returned an impossible number.
     #[error("{call} gave {answer}: expected a number of ranks or bytes")]
-    Answer {
-        /// The function.
-        call: &'static str,
-        /// The number returned.
-        answer: i32,
-    },
+    Answer { call: &'static str, answer: i32 },
     /// More than the `int` counts of MPI can express.
     #[error("{bytes} bytes are too many for one MPI message")]
     TooLong { bytes: usize },

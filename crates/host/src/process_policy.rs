@@ -51,10 +51,7 @@ pub enum PolicyError {
         "weighted interleaving needs Linux 6.9 or newer, this is {release}; interleave uses all \
          nodes equally"
     )]
-    NoWeights {
-        /// The kernel's release.
-        release: String,
-    },
+    NoWeights { release: String },
     /// This kernel's preferred policy takes one node only.
     #[error(
         "memory policy {policy}: this kernel can prefer only one node: several need Linux 5.15 or \
@@ -75,12 +72,7 @@ pub enum PolicyError {
         "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or \
          outside the cpuset are silently left out"
     )]
-    NotApplied {
-        /// The policy requested.
-        wanted: MemoryPolicy,
-        /// The policy read back.
-        kept: String,
-    },
+    NotApplied { wanted: MemoryPolicy, kept: String },
     /// The calls are forbidden.
     #[error(
         "the memory policy cannot be set or read ({errno}): a seccomp filter or a kernel without NUMA; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"

@@ -76,7 +76,6 @@ pub enum ProofError {
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are behind pages \
              of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
-        /// The pages requested.
         pages: Pages,
         /// Size of these pages in bytes.
         page_bytes: u64,

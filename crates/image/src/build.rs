@@ -68,10 +68,8 @@ pub enum ImageError {
     /// A library cannot be obtained.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A tool failed.
     #[error(transparent)]
     Tool(#[from] CommandError),
     /// A file cannot be read or written.

@@ -77,11 +77,7 @@ pub enum CacheError {
     Name { name: String },
     /// An operation failed.
     #[error("{path}: {source}")]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Classed for CacheError {}

@@ -26,7 +26,6 @@ pub enum CompanionError {
     /// The variable gives a path that does not exist.
     #[error("{}={path}: no such file, expected {}", .companion.variable, .companion.file)]
     Named {
-        /// The wanted file.
         companion: &'static Companion,
         /// The value of the variable.
         path: PathBuf,
@@ -34,7 +33,6 @@ pub enum CompanionError {
     /// The file is in none of its places.
     #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
-        /// The wanted file.
         companion: &'static Companion,
         /// The places that were searched.
         searched: Vec<PathBuf>,

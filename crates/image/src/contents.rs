@@ -56,7 +56,6 @@ pub enum ContentsError {
     /// The program is for a processor other than the guest's.
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
-        /// The program.
         path: PathBuf,
         /// The processor of the program.
         found: Architecture,

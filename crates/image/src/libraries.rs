@@ -32,21 +32,14 @@ pub enum LibraryError {
     Read { path: PathBuf, source: io::Error },
     /// A program or library is not a usable ELF file.
     #[error("{path}: {source}")]
-    Elf {
-        path: PathBuf,
-        /// The problem with it.
-        source: ElfError,
-    },
+    Elf { path: PathBuf, source: ElfError },
     /// A library cannot be found.
     #[error("{needed_by}: needs {library}, which is in none of {directories:?} of {roots:?}")]
     Missing {
-        /// The library's name.
         library: String,
         /// The program or library that needs it.
         needed_by: PathBuf,
-        /// Directories that were searched.
         directories: Vec<String>,
-        /// Trees that were searched.
         roots: Vec<PathBuf>,
     },
 }

@@ -35,18 +35,12 @@ pub struct Module {
 pub enum ModuleError {
     /// The kernel has no such module.
     #[error("kernel {release} has no module {name:?}")]
-    Missing {
-        /// The module.
-        name: String,
-        /// The kernel.
-        release: String,
-    },
+    Missing { name: String, release: String },
     /// A module cannot be read.
     #[error("{path}: {source}")]
     Elf {
         /// File in the package.
         path: String,
-        /// The problem with it.
         source: ElfError,
     },
     /// A module cannot be decompressed.
@@ -54,7 +48,6 @@ pub enum ModuleError {
     Decompress {
         /// File in the package.
         path: String,
-        /// The problem with it.
         source: io::Error,
     },
 }

@@ -26,10 +26,7 @@ pub enum VmlinuxError {
     NoImage,
     /// The image does not give the position of the kernel.
     #[error("boot protocol {found:#06x}, expected 0x0208 or later")]
-    Protocol {
-        /// The protocol's version.
-        found: u16,
-    },
+    Protocol { found: u16 },
     /// The position of the kernel is outside the file.
     #[error("the kernel is at bytes {start} to {end}, but the file has {length}")]
     Outside {
@@ -48,10 +45,7 @@ pub enum VmlinuxError {
     },
     /// The decompressed kernel is larger than any real one.
     #[error("the kernel has more than {most_bytes} bytes when decompressed")]
-    TooLarge {
-        /// The limit.
-        most_bytes: u64,
-    },
+    TooLarge { most_bytes: u64 },
     /// The kernel cannot be decompressed.
     #[error("cannot decompress the kernel: {0}")]
     Damaged(io::Error),

@@ -52,7 +52,6 @@ pub enum BootInfoError {
     /// There is no such structure at the address.
     #[error("no {loader} information at {address:#x}: found {found:#x}, expected {expected:#x}")]
     Magic {
-        /// The expected structure.
         loader: &'static str,
         address: u64,
         /// The word found there.

@@ -95,12 +95,7 @@ pub enum CommandError {
     Unknown { word: String },
     /// A value with the wrong form for its key.
     #[error("`{key}={value}`: expected {expected}")]
-    Value {
-        key: String,
-        value: String,
-        /// The expected form.
-        expected: &'static str,
-    },
+    Value { key: String, value: String, expected: &'static str },
 }
 
 /// Every key.

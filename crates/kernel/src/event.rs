@@ -34,9 +34,7 @@ pub enum Event {
     Heap(Heap),
     /// A workload that failed.
     Failure {
-        /// Name of the workload.
         work: String,
-        /// The reason.
         message: String,
     },
 }
@@ -44,11 +42,9 @@ pub enum Event {
 /// The state of the kernel after booting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
-    /// The kernel's version.
     pub version: String,
     /// The loader: `pvh` or `multiboot2`.
     pub loader: String,
-    /// The kernel's command line.
     pub command: String,
     /// Ticks of the time stamp counter per millisecond.
     pub tsc_khz: u64,
@@ -64,7 +60,6 @@ pub struct Boot {
     pub arena_bytes: u64,
     /// Number of cpus in the tables.
     pub cpus: u32,
-    /// Number of running cpus.
     pub started: u32,
     pub nodes: u32,
     pub seed: u64,
@@ -120,7 +115,6 @@ pub struct Run {
     pub local: u64,
     /// Frames on other nodes.
     pub remote: u64,
-    /// The threads' cpus.
     pub cpus: Vec<u32>,
     /// Ticks of filling.
     pub touch_ticks: Vec<u64>,

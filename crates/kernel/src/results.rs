@@ -53,7 +53,6 @@ pub enum ResultsError {
     Content {
         /// The result.
         json: String,
-        /// The parser's message.
         source: serde_json::Error,
     },
     /// A piece of the heap dump is missing.

@@ -71,10 +71,7 @@ pub enum WireError {
     },
     /// A line came after the last line.
     #[error("result {sequence} came after the end")]
-    AfterEnd {
-        /// The result's number.
-        sequence: u64,
-    },
+    AfterEnd { sequence: u64 },
 }
 
 /// The content of a line.

@@ -35,7 +35,6 @@ pub enum TeamError {
         expected: usize,
         /// "ranks" or "hosts".
         what: &'static str,
-        /// The meeting place.
         place: String,
     },
     /// A rank ended or was killed.
@@ -50,11 +49,7 @@ pub enum TeamError {
     GaveUp,
     /// The rendezvous failed.
     #[error("the ranks cannot connect at {place}: {reason}")]
-    Place {
-        /// The meeting place.
-        place: String,
-        reason: String,
-    },
+    Place { place: String, reason: String },
     /// The launcher does not provide a meeting place for ranks of several hosts.
     #[error(
         "{launcher} does not say where ranks of several hosts can connect; use --meet mpi, or \

@@ -31,11 +31,7 @@ pub enum StoreError {
     },
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
-    OtherKind {
-        path: PathBuf,
-        /// The kind found.
-        source: KindError,
-    },
+    OtherKind { path: PathBuf, source: KindError },
     /// The run cannot be serialised.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -43,11 +39,9 @@ pub enum StoreError {
     #[error("{path} was started with {field} `{found}`, but now it is `{wanted}`: start a new run")]
     OtherSystem {
         path: PathBuf,
-        /// The fact that differs.
         field: String,
         /// The value in the directory.
         found: String,
-        /// The value now.
         wanted: String,
     },
 }

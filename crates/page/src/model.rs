@@ -36,7 +36,6 @@ pub struct Page {
     pub tiles: Vec<Tile>,
     /// The author's note, line by line.
     pub note: Option<String>,
-    /// The parts, in order.
     pub parts: Vec<Part>,
     /// True if a terminal shows every row of its tables, because it can scroll.
     pub whole: bool,

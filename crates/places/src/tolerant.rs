@@ -17,7 +17,6 @@ pub type Failures = Rc<RefCell<BTreeMap<usize, String>>>;
 pub struct Tolerant {
     /// The wrapped backend.
     pub inner: Box<dyn Backend>,
-    /// The failures so far.
     pub failures: Failures,
 }
 

@@ -19,7 +19,6 @@ use crate::sample::Sample;
 pub struct CellsError {
     /// The line number, from 1.
     pub line: usize,
-    /// The parser's error.
     pub source: serde_json::Error,
 }
 

@@ -14,20 +14,14 @@ pub const CSV_HEADER: &str = "cell,metric,index,value,unit,start_ns,duration_ns,
 pub enum CsvError {
     /// The first line is not [`CSV_HEADER`].
     #[error("line 1 is `{found}`, expected `{CSV_HEADER}`")]
-    Header {
-        /// The line found.
-        found: String,
-    },
+    Header { found: String },
     /// A line cannot be read.
     #[error("line {line}: {field} is `{found}`, expected {expected}")]
     Field {
         /// Line number from 1.
         line: usize,
-        /// The column.
         field: &'static str,
-        /// The text found there.
         found: String,
-        /// The form expected.
         expected: &'static str,
     },
 }

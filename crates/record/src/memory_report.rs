@@ -39,16 +39,12 @@ pub enum MemoryReportError {
     Json(serde_json::Error),
     /// The report is of another kind or version.
     #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]
-    Schema {
-        /// The schema found.
-        found: String,
-    },
+    Schema { found: String },
 }
 
 /// The QEMU that ran a guest or a program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatorQemu {
-    /// The number of vCPUs.
     pub vcpus: u64,
 }
 
@@ -57,9 +53,7 @@ pub struct EmulatorQemu {
 pub struct EmulatorCheck {
     /// The subject of the check.
     pub check: String,
-    /// True if it passed.
     pub passed: bool,
-    /// The finding.
     pub detail: String,
 }
 

@@ -123,7 +123,6 @@ pub enum DocumentError {
     /// The page needs more than the document.
     #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
     NotAlone {
-        /// The document's kind.
         kind: Kind,
         /// The command that makes the page.
         command: &'static str,

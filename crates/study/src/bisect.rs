@@ -34,9 +34,7 @@ pub use subject::{metric_of, treatment_of};
 
 #[derive(Clone, Debug)]
 pub struct BisectQuestion {
-    /// The good revision.
     pub good: String,
-    /// The bad revision.
     pub bad: String,
     /// The way to build each commit.
     pub build: Build,

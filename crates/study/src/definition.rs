@@ -57,7 +57,6 @@ impl Study {
 pub struct BackendSpec {
     /// Kind of place: `host`, `linux-guest`.
     pub kind: String,
-    /// Settings of this kind.
     pub settings: Map<String, Value>,
 }
 
@@ -90,7 +89,6 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedLevel {
-    /// The name in reports.
     pub name: String,
     /// Values by setting; the study's backend defines the settings.
     #[serde(default)]

@@ -26,11 +26,7 @@ pub enum JournalError {
     },
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
-    OtherKind {
-        path: PathBuf,
-        /// The kind found.
-        source: KindError,
-    },
+    OtherKind { path: PathBuf, source: KindError },
     /// Another numalab is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),

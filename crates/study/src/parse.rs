@@ -53,9 +53,7 @@ pub enum ParseError {
         origin: String,
         /// The place in the study.
         place: StudyPlace,
-        /// The value found.
         found: String,
-        /// The allowed values.
         expected: String,
     },
 }

@@ -33,7 +33,6 @@ pub struct StudyChanges {
 #[derive(Clone, Debug)]
 pub struct ReadyStudy {
     pub plan: Plan,
-    /// The study's text.
     pub text: String,
     /// The study's file, or the name of a bundled study.
     origin: String,

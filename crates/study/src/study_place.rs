@@ -17,12 +17,7 @@ pub enum StudyPlace {
     /// The workload of this name.
     Workload(String),
     /// The workload under a treatment.
-    Sample {
-        /// The workload's name.
-        workload: String,
-        /// The treatment's name.
-        treatment: String,
-    },
+    Sample { workload: String, treatment: String },
     /// The treatment of this name.
     Treatment(String),
     /// An option of the command line: `--set KEY`.

@@ -38,7 +38,6 @@ pub struct Entry {
     pub summary: &'static str,
     /// The command line before the arguments.
     pub command: &'static [&'static str],
-    /// The default arguments.
     pub arguments: &'static [&'static str],
     /// The command line after the arguments.
     pub end: &'static [&'static str],

@@ -13,7 +13,6 @@ pub enum OutputError {
     Failed {
         /// The beginning of the command line.
         command: String,
-        /// The way it ended.
         ending: Ending,
         /// The last line of its output.
         last_words: String,
@@ -21,25 +20,17 @@ pub enum OutputError {
     /// The output lacks what its tool should print.
     #[error("no {what} in the output: expected {expected}, found {found:?}")]
     Missing {
-        /// The missing value.
         what: String,
-        /// The expected form.
         expected: &'static str,
         /// The beginning of the output.
         found: String,
     },
     /// There is more than one value where one is expected.
     #[error("{count} values of {what} in the output, expected one")]
-    Several {
-        /// Name of the value.
-        what: String,
-        /// Number of values.
-        count: usize,
-    },
+    Several { what: String, count: usize },
     /// There is another text in the place of a number.
     #[error("{what} is {text:?}, expected a finite number")]
     NoNumber {
-        /// Name of the value.
         what: String,
         /// The text in its place.
         text: String,
@@ -47,7 +38,6 @@ pub enum OutputError {
     /// The output does not have such a metric.
     #[error("no metric {wanted:?} in the output, which has {available}")]
     NoMetric {
-        /// The wanted metric.
         wanted: String,
         /// The names of the available metrics.
         available: String,
@@ -60,10 +50,7 @@ pub enum OutputError {
     },
     /// The output should be JSON.
     #[error("the output is not JSON: {reason}")]
-    NoJson {
-        /// The parser's message.
-        reason: String,
-    },
+    NoJson { reason: String },
 }
 
 impl OutputError {
@@ -87,62 +74,31 @@ impl OutputError {
 pub enum SpecError {
     /// The description has neither or both of `tool` and `command`.
     #[error("workload {name:?}: expected either `tool` or `command`, found {found}")]
-    ToolOrCommand {
-        /// Name of the workload.
-        name: String,
-        /// The value found instead.
-        found: &'static str,
-    },
+    ToolOrCommand { name: String, found: &'static str },
     /// The tool is unknown.
     #[error("workload {name:?}: no tool {tool:?}, expected one of {known}")]
-    NoTool {
-        /// Name of the workload.
-        name: String,
-        /// Name of the tool.
-        tool: String,
-        /// The known tools.
-        known: String,
-    },
+    NoTool { name: String, tool: String, known: String },
     /// A command has no metric.
     #[error(
         "workload {name:?}: a command needs at least one [[workload.metric]] with \
          `pattern`, `regex`, `json` or `exit-time`"
     )]
-    NoMetric {
-        /// Name of the workload.
-        name: String,
-    },
+    NoMetric { name: String },
     /// Two metrics have the same name.
     #[error("workload {name:?}: metric {metric:?} is given twice")]
-    MetricTwice {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-    },
+    MetricTwice { name: String, metric: String },
     /// The tool never prints such a metric.
     #[error("workload {name:?}: its output has no metric {metric:?}")]
-    NoSuchMetric {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-    },
+    NoSuchMetric { name: String, metric: String },
     /// A metric has no source, or more than one.
     #[error(
         "workload {name:?}, metric {metric:?}: expected one of `pattern`, `regex`, `json` and \
          `exit-time`"
     )]
-    Source {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-    },
+    Source { name: String, metric: String },
     /// A key is only valid for the other kind of workload.
     #[error("workload {name:?}: `{key}` is only valid with `{with}`")]
     Misplaced {
-        /// Name of the workload.
         name: String,
         key: &'static str,
         /// The key that it requires.
@@ -150,40 +106,19 @@ pub enum SpecError {
     },
     /// A pattern is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
-    Pattern {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-        error: PatternError,
-    },
+    Pattern { name: String, metric: String, error: PatternError },
     /// A regular expression is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
-    Expression {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-        error: ExpressionError,
-    },
+    Expression { name: String, metric: String, error: ExpressionError },
     /// A JSON pointer does not begin with a slash.
     #[error(
         "workload {name:?}, metric {metric:?}: {pointer:?} is not a JSON pointer, \
          expected one such as /results/0/rate"
     )]
-    Pointer {
-        /// Name of the workload.
-        name: String,
-        /// Name of the metric.
-        metric: String,
-        pointer: String,
-    },
+    Pointer { name: String, metric: String, pointer: String },
     /// The timeout is 0.
     #[error("workload {name:?}: timeout-s is 0, expected seconds")]
-    NoTime {
-        /// Name of the workload.
-        name: String,
-    },
+    NoTime { name: String },
 }
 
 /// Reasons why a pattern cannot be used.
@@ -194,11 +129,7 @@ pub enum PatternError {
         "pattern {pattern:?} has {count} places for a number, expected one, \
          such as 'Time: {{seconds}} s'"
     )]
-    Places {
-        pattern: String,
-        /// Number of places.
-        count: usize,
-    },
+    Places { pattern: String, count: usize },
     /// A pattern with only a number would match any output.
     #[error("pattern {pattern:?} has no text besides the number")]
     NoText { pattern: String },
@@ -209,21 +140,13 @@ pub enum PatternError {
 pub enum ExpressionError {
     /// The expression is malformed.
     #[error("regular expression {expression:?}: {reason}")]
-    Malformed {
-        expression: String,
-        /// The parser's message.
-        reason: String,
-    },
+    Malformed { expression: String, reason: String },
     /// The expression does not have exactly one group, for the number.
     #[error(
         "regular expression {expression:?} has {count} groups in parentheses, expected one, such \
          as 'time: ([0-9.]+) s'; (?:...) groups without a number"
     )]
-    Groups {
-        expression: String,
-        /// Number of groups.
-        count: usize,
-    },
+    Groups { expression: String, count: usize },
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ impl fmt::Display for Ending {
 /// A finished command with its complete output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finished<'a> {
-    /// The way it ended.
     pub ending: Ending,
     pub stdout: &'a str,
     pub stderr: &'a str,

@@ -42,7 +42,6 @@ pub enum XenBuildError {
     /// The file has changed since it was first checked.
     #[error("{path}: it has been rebuilt since the start")]
     Changed { path: PathBuf },
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }

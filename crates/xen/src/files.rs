@@ -43,7 +43,6 @@ pub struct XenFiles {
     pub version: String,
     /// The kernel of every domain, uncompressed.
     pub kernel: PathBuf,
-    /// The kernel's release.
     pub release: String,
     /// The first domain's image, which contains the other domains' image.
     pub dom0: PathBuf,
@@ -65,16 +64,11 @@ pub enum XenFilesError {
     /// An image cannot be built.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// There is no kernel in the kernel's file.
     #[error("{path}: {source}")]
-    Vmlinux {
-        path: PathBuf,
-        /// The problem with it.
-        source: VmlinuxError,
-    },
+    Vmlinux { path: PathBuf, source: VmlinuxError },
     /// A package lacks a file it should have.
     #[error("{tree}: no {expected} in this package")]
     Missing {

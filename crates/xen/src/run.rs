@@ -77,11 +77,7 @@ pub enum XenError {
     GaveUp { said: String },
     /// The agent printed a line that is not an event.
     #[error("the agent in dom0 printed {line:?}: {source}")]
-    Event {
-        line: String,
-        /// The parser's message.
-        source: serde_json::Error,
-    },
+    Event { line: String, source: serde_json::Error },
     /// The plan cannot be passed to the agent.
     #[error("the agent's plan: {0}")]
     Plan(io::Error),

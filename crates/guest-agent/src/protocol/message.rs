@@ -18,9 +18,7 @@ pub enum Stream {
 /// The guest's first message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol's version.
     pub version: u32,
-    /// The kernel's release.
     pub kernel: String,
     /// Seconds since the kernel started.
     pub uptime_s: f64,

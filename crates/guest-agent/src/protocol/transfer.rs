@@ -19,18 +19,10 @@ pub enum TransferError {
     File { path: PathBuf, source: io::Error },
     /// The name is outside the directory for results.
     #[error("file name {path:?} from the guest: expected a relative path without \"..\"")]
-    UnsafePath {
-        /// The name.
-        path: String,
-    },
+    UnsafePath { path: String },
     /// The stream had something else in place of the file's content.
     #[error("file {path}: {missing} bytes missing")]
-    Interrupted {
-        /// The name.
-        path: String,
-        /// Number of missing bytes.
-        missing: u64,
-    },
+    Interrupted { path: String, missing: u64 },
 }
 
 /// Sends a file under the name `path`.

@@ -31,18 +31,10 @@ pub const PLAN: &str = "/run/numalab/plan.json";
 pub enum AgentError {
     /// The plan cannot be read.
     #[error("{path}: {source}")]
-    Plan {
-        /// The plan's file.
-        path: String,
-        source: io::Error,
-    },
+    Plan { path: String, source: io::Error },
     /// The toolstack cannot be started or does not answer.
     #[error("toolstack: {step}: {source}")]
-    Step {
-        /// The operation.
-        step: String,
-        source: io::Error,
-    },
+    Step { step: String, source: io::Error },
     /// This machine is not a first domain of Xen.
     #[error("this machine is not a dom0: {found}")]
     NoDom0 {
@@ -58,7 +50,6 @@ pub enum AgentError {
     /// The hypervisor does not allow the tools to create domains.
     #[error("{domain}: {reason}")]
     Refused {
-        /// The domain's name.
         domain: String,
         /// The message of the tools.
         reason: String,
@@ -69,11 +60,9 @@ pub enum AgentError {
          work only with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
     )]
     OtherInterfaces {
-        /// The tools' error.
         source: Box<AgentError>,
         /// The hypervisor's release, such as `4.20`.
         hypervisor: String,
-        /// The tools' release.
         tools: String,
     },
     /// The events are no longer received.

@@ -27,7 +27,6 @@ pub enum XenEvent {
     },
     /// A domain has been created.
     Created {
-        /// Name of the domain.
         domain: String,
         id: u32,
         /// Duration of `xl create` or `xl restore`, in seconds.
@@ -35,7 +34,6 @@ pub enum XenEvent {
     },
     /// A domain is excluded from the following steps.
     Lost {
-        /// Name of the domain.
         domain: String,
         /// The phase of the failure.
         phase: LostPhase,
@@ -67,7 +65,6 @@ pub enum LostPhase {
 /// The placement of a domain's memory and cpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Name of the domain.
     pub domain: String,
     /// Frames on each node of the machine, from the domain's own table of machine frames
     /// (`xen-mfndump dump-p2m`) and the machine's memory map.
@@ -100,7 +97,6 @@ pub struct VcpuPlace {
 /// The result of a job in one domain, including [`FIRST_DOMAIN`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainAnswer {
-    /// The domain's name.
     pub domain: String,
     /// The job's index in the plan.
     pub job: usize,

@@ -55,13 +55,11 @@ pub struct DomainPlan {
     pub kind: DomainKind,
     /// Memory in MiB.
     pub memory_mib: u64,
-    /// Number of virtual cpus.
     pub vcpus: u32,
     /// The node it should be on according to the plan, if any.
     pub home: Option<u32>,
     /// The machine's cpus it is pinned to, as a list such as `0-3`; ignored without pinning.
     pub cpus: String,
-    /// The kind of pinning.
     pub pinning: Pinning,
     /// The cpupool it is in, if not the first.
     pub pool: Option<String>,

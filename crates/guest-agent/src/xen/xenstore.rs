@@ -39,7 +39,6 @@ pub enum XenstoreError {
     Refused {
         /// The path of the request.
         path: String,
-        /// The error's name.
         code: String,
     },
     /// An answer is longer than the limit.
@@ -56,7 +55,6 @@ impl XenstoreError {
 /// A change of a watched path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The path that changed.
     pub path: String,
     /// The token of the watch.
     pub token: String,

@@ -40,10 +40,7 @@ pub enum GuestError {
     Accelerator(#[from] AcceleratorError),
     /// The memory emulator is a plugin of TCG.
     #[error("emulated memory costs: expected the accelerator tcg, not {found}")]
-    EmulatorNeedsTcg {
-        /// The accelerator in use.
-        found: &'static str,
-    },
+    EmulatorNeedsTcg { found: &'static str },
     /// The memory emulator's plugin is missing.
     #[error(transparent)]
     Plugin(#[from] numalab_image::CompanionError),
@@ -56,7 +53,6 @@ pub enum GuestError {
     /// A file requested for the image does not exist.
     #[error(transparent)]
     Contents(#[from] ContentsError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// QEMU's threads could not be pinned.
@@ -90,7 +86,6 @@ pub enum GuestError {
     /// The guest ran out of memory.
     #[error("the guest ran out of memory: {line}{console}")]
     OutOfMemory {
-        /// The kernel's message.
         line: String,
         /// The end of the console.
         console: ConsoleTail,
@@ -108,7 +103,6 @@ pub enum GuestError {
     #[error("the guest {} within {limit:?}{console}", doing(.phase))]
     Hung {
         phase: Phase,
-        /// The time limit.
         limit: Duration,
         /// The end of the console.
         console: ConsoleTail,

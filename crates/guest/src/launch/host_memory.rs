@@ -41,10 +41,7 @@ pub enum HostMemoryError {
         "{} of memory: Linux with numalab's image needs at least {}",
         format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)
     )]
-    TooSmall {
-        /// The guest's memory.
-        memory_bytes: u64,
-    },
+    TooSmall { memory_bytes: u64 },
     /// Booting the kernel takes more memory than the host has free.
     #[error(
         "{} of memory: a kernel writes {} of it to boot, more than half of the free memory here \
@@ -52,7 +49,6 @@ pub enum HostMemoryError {
         format_bytes(*.memory_bytes), format_rounded(*.written_bytes), format_rounded(*.half_bytes)
     )]
     TooLarge {
-        /// The guest's memory.
         memory_bytes: u64,
         /// Least number of bytes written.
         written_bytes: u64,

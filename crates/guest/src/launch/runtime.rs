@@ -71,11 +71,7 @@ pub struct GuestDirectory {
 pub enum RuntimeError {
     /// The system refused.
     #[error("{path}: {source}")]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The directory belongs to another user.
     #[error("{path}: belongs to user {owner}, expected {user}; set XDG_RUNTIME_DIR")]
     Foreign {
@@ -90,7 +86,6 @@ pub enum RuntimeError {
         "{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR"
     )]
     TooLong {
-        /// The guest's directory.
         path: PathBuf,
         /// Length in bytes.
         length: usize,

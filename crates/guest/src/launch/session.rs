@@ -59,7 +59,6 @@ pub enum SessionError {
     /// An unexpected message arrived.
     #[error("result channel: {found}, expected {expected}")]
     Unexpected {
-        /// The message.
         found: String,
         /// The expected messages.
         expected: &'static str,

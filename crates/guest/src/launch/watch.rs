@@ -29,11 +29,7 @@ pub enum Phase {
 pub enum Ended {
     /// The time for this phase is over.
     #[error("did not end within {limit:?}")]
-    Deadline {
-        phase: Phase,
-        /// The time limit.
-        limit: Duration,
-    },
+    Deadline { phase: Phase, limit: Duration },
     /// The user requested the stop.
     #[error("stopped")]
     Asked,

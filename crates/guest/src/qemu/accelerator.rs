@@ -66,7 +66,6 @@ pub enum AcceleratorError {
     /// QEMU cannot be run.
     #[error(transparent)]
     Tool(#[from] CommandError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }

@@ -22,7 +22,6 @@ pub(super) const LOCKS_CODE: Version = Version::new(8, 1, 0);
 /// A guest's requirements on QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QemuNeeds {
-    /// The guest's processor.
     pub architecture: Architecture,
     /// The oldest sufficient version, if 7.2 is not.
     pub least_version: Option<Version>,
@@ -47,21 +46,15 @@ pub struct Qemu {
 pub enum QemuError {
     /// No QEMU is installed.
     #[error("no {} on this machine", program_of(*.architecture))]
-    Absent {
-        /// The guest's processor.
-        architecture: Architecture,
-    },
+    Absent { architecture: Architecture },
     /// None of the installed QEMUs has the features.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
-        /// The guest's processor.
         architecture: Architecture,
-        /// The best one found.
         program: PathBuf,
         version: Version,
         /// True if it loads plugins.
         plugins: bool,
-        /// The requirements, in words.
         needs: String,
     },
     /// The output of `--version` cannot be parsed.
@@ -70,7 +63,6 @@ pub enum QemuError {
     /// QEMU cannot be run.
     #[error(transparent)]
     Tool(#[from] CommandError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A newer one cannot be downloaded.

@@ -53,13 +53,7 @@ pub enum QmpError {
     },
     /// QEMU refused the command.
     #[error("QMP {command}: {class}: {description}")]
-    Refused {
-        command: String,
-        /// QEMU's class of error.
-        class: String,
-        /// QEMU's message.
-        description: String,
-    },
+    Refused { command: String, class: String, description: String },
 }
 
 /// A connection that is ready for commands.

@@ -75,21 +75,10 @@ pub enum PinError {
     },
     /// The kernel refused.
     #[error("thread {thread} on cpus {cpus}: {source}")]
-    Refused {
-        thread: u32,
-        /// The cpus requested.
-        cpus: CpuSet,
-        source: std::io::Error,
-    },
+    Refused { thread: u32, cpus: CpuSet, source: std::io::Error },
     /// The kernel kept another affinity.
     #[error("thread {thread}: wanted cpus {wanted}, kernel kept {kept}")]
-    NotKept {
-        thread: u32,
-        /// The cpus requested.
-        wanted: CpuSet,
-        /// The cpus read back.
-        kept: CpuSet,
-    },
+    NotKept { thread: u32, wanted: CpuSet, kept: CpuSet },
 }
 
 impl Classed for PinError {

@@ -28,11 +28,7 @@ pub enum PinPlan {
 pub enum PlanError {
     /// The guest has no such virtual cpu.
     #[error("vcpu {vcpu}: the guest has {count} virtual cpus (0-{})", count.saturating_sub(1))]
-    NoVcpu {
-        vcpu: u32,
-        /// Number of virtual cpus.
-        count: usize,
-    },
+    NoVcpu { vcpu: u32, count: usize },
     /// A set of host cpus is empty.
     #[error("host cpus for {what}: an empty list, expected cpus such as 0-3,8")]
     NoCpus {

@@ -44,10 +44,7 @@ pub enum KnobError {
         "knob {name:?}: expected a name of `numalab knobs list`, a sysctl such as vm.swappiness, \
          or a file below /proc/sys or /sys"
     )]
-    Unknown {
-        /// The name as given.
-        name: String,
-    },
+    Unknown { name: String },
     /// The kernel has no such setting.
     #[error("knob {name}: this kernel has no {}", file.display())]
     Absent {
@@ -57,12 +54,7 @@ pub enum KnobError {
     },
     /// Permission was denied.
     #[error("knob {name}: {}: {reason}; run as root, outside a container", file.display())]
-    Denied {
-        name: String,
-        file: PathBuf,
-        /// The kernel's error.
-        reason: String,
-    },
+    Denied { name: String, file: PathBuf, reason: String },
     /// The prior value cannot be read, so it could not be restored.
     #[error(
         "knob {name}: {} can only be written, so its value could not be restored", file.display()
@@ -70,12 +62,7 @@ pub enum KnobError {
     WriteOnly { name: String, file: PathBuf },
     /// The setting exists, but this machine does not support it.
     #[error("knob {name}: {}: this machine does not support it ({reason})", file.display())]
-    Unsupported {
-        name: String,
-        file: PathBuf,
-        /// The kernel's error.
-        reason: String,
-    },
+    Unsupported { name: String, file: PathBuf, reason: String },
     /// Setting it would change another file irreversibly: the kernel rejects that file's present
     /// value.
     #[error(
@@ -101,14 +88,7 @@ pub enum KnobError {
     },
     /// The kernel kept another value than the one written.
     #[error("knob {name}: wrote {wanted:?}, {} has {kept:?}", file.display())]
-    Clamped {
-        name: String,
-        file: PathBuf,
-        /// The value written.
-        wanted: String,
-        /// The value read back.
-        kept: String,
-    },
+    Clamped { name: String, file: PathBuf, wanted: String, kept: String },
     /// A pool of huge pages got fewer pages than were requested.
     #[error(
         "knob {name}: {had} of {wanted} pages could be reserved ({}), even after compacting \
@@ -119,7 +99,6 @@ pub enum KnobError {
     FewerPages {
         name: String,
         file: PathBuf,
-        /// Pages requested.
         wanted: u64,
         /// Pages in the pool afterwards.
         had: u64,
@@ -139,15 +118,11 @@ pub enum KnobError {
         "another numalab holds the settings of this machine ({} is locked): wait until it ends",
         lock.display()
     )]
-    Busy {
-        /// The lock file.
-        lock: PathBuf,
-    },
+    Busy { lock: PathBuf },
     /// The journal could not be written, so nothing was changed.
     #[error("{}: {reason}: no setting is changed without its journal", journal.display())]
     NoJournal {
         journal: PathBuf,
-        /// The system's error.
         reason: String,
         /// True if permission was denied.
         denied: bool,

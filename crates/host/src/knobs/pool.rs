@@ -6,9 +6,7 @@ pub(super) const COMPACT: &str = "proc/sys/vm/compact_memory";
 /// The pages of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Pages requested.
     pub(super) wanted: u64,
-    /// Pages in the pool.
     pub(super) had: u64,
 }
 

@@ -12,9 +12,7 @@ use crate::root::Root;
 pub struct RestoredFile {
     /// The file, relative to the root.
     pub path: String,
-    /// The value before restoring.
     pub found: String,
-    /// The restored value.
     pub value: String,
 }
 

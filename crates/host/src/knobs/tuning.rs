@@ -17,7 +17,6 @@ use crate::root::Root;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
     pub name: String,
-    /// The value requested.
     pub wanted: String,
     /// The value read back, or the one written to a file that cannot be read.
     pub found: String,

@@ -11,7 +11,6 @@ pub struct Stat {
     pub name: String,
     /// State as printed by `ps`: R runs, S sleeps, D waits for a device, Z has ended.
     pub state: char,
-    /// The parent process.
     pub parent: u32,
     pub group: u32,
     /// Session id; 0 for kernel threads and process 1.

@@ -16,7 +16,6 @@ pub enum KernelError {
     /// The kernel's package cannot be obtained.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The kernel's modules are not as expected.
@@ -28,7 +27,6 @@ pub enum KernelError {
     /// The package that modules are taken from has changed since it was cached.
     #[error("{path}: changed since it was cached: remove {entry} to fetch it again")]
     Altered {
-        /// The package.
         path: PathBuf,
         /// The package's entry in the cache.
         entry: PathBuf,

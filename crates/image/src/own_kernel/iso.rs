@@ -22,20 +22,13 @@ const GRUB: &str = "/usr/lib/grub";
 pub enum IsoError {
     /// A program or a part of GRUB is missing.
     #[error("{what} is needed for an image, but missing")]
-    Lacking {
-        /// The missing part.
-        what: String,
-    },
+    Lacking { what: String },
     /// The words cannot be written to GRUB's configuration.
     #[error("`{words}`: expected words of letters, digits and = : , . - _ separated by spaces")]
     Words { words: String },
     /// An operation failed.
     #[error("{doing}: {reason}")]
-    Failed {
-        /// The operation.
-        doing: String,
-        reason: String,
-    },
+    Failed { doing: String, reason: String },
 }
 
 impl Classed for IsoError {

@@ -19,19 +19,14 @@ pub enum PackageError {
     /// A tool failed or is absent.
     #[error(transparent)]
     Tool(#[from] CommandError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// apt does not know the package.
     #[error("apt knows no package named {name:?}")]
-    Unknown {
-        /// The requested name.
-        name: String,
-    },
+    Unknown { name: String },
     /// The packages are Debian's, and the host's system is not Debian.
     #[error("{system}: {packages} are needed, which numalab can download only on Debian")]
     OtherSystem {
-        /// The system's name.
         system: String,
         /// The packages to fetch.
         packages: String,

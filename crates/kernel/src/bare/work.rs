@@ -30,13 +30,11 @@ use super::time::Rate;
 pub struct Lab {
     /// The machine.
     pub plan: &'static Plan,
-    /// The requested work.
     pub command: Command,
     /// The cpus of the machine.
     pub cpus: Cpus,
     /// The rate of their time stamp counters.
     pub rate: Rate,
-    /// The output for results.
     pub report: Report,
     /// The nodes of an interleaving or binding policy.
     mask: NodeMask,

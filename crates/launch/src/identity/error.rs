@@ -50,7 +50,6 @@ pub enum IdentityError {
         value: usize,
         /// The variable of the number of ranks.
         of: &'static str,
-        /// The number of ranks.
         limit: usize,
         /// The launcher that sets both.
         launcher: Launcher,
@@ -77,7 +76,6 @@ pub enum IdentityError {
          --ranks, or start it outside of {launcher}"
     )]
     RankAlready {
-        /// The ranks requested.
         asked: usize,
         /// The variable of this process's rank.
         name: &'static str,
@@ -91,7 +89,6 @@ pub enum IdentityError {
          match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
     )]
     SingletonWorld {
-        /// Tasks of the step.
         tasks: usize,
         /// The number of ranks that the process sees.
         size: usize,

@@ -96,11 +96,7 @@ fn unreadable(path: &Path, error: io::Error) -> ResultsError {
 pub enum ResultsError {
     /// A file or the directory cannot be read.
     #[error("{}: {error}", .path.display())]
-    Unreadable {
-        path: PathBuf,
-        /// The system's answer.
-        error: io::Error,
-    },
+    Unreadable { path: PathBuf, error: io::Error },
     /// A table is damaged, or there is none.
     #[error(transparent)]
     Table(#[from] ScalingError),

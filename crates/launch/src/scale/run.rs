@@ -27,11 +27,7 @@ pub enum RunError {
     Directory(#[from] DirectoryError),
     /// A launcher cannot be started.
     #[error("cannot start `{command}`: {error}")]
-    Launch {
-        /// The launch line.
-        command: String,
-        error: io::Error,
-    },
+    Launch { command: String, error: io::Error },
     /// The manifest's architecture is damaged.
     #[error(transparent)]
     Architecture(#[from] ReadError),

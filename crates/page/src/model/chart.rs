@@ -59,7 +59,6 @@ impl Chart {
 /// Bars under one heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarGroup {
-    /// The heading.
     pub title: String,
     pub bars: Vec<Bar>,
 }
@@ -92,7 +91,6 @@ pub struct Curves {
     pub x_is_logarithmic: bool,
     /// The name of the vertical axis, with its unit.
     pub y_name: String,
-    /// The curves.
     pub series: Vec<Series>,
 }
 
@@ -139,7 +137,6 @@ pub struct BlockChanges {
 /// Every value in the order in which it was taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOrder {
-    /// The values.
     pub dots: Vec<Dot>,
     /// The names of their kinds.
     pub names: Vec<String>,

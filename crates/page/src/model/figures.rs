@@ -18,11 +18,9 @@ pub struct Heatmap {
     pub unit: String,
     /// The word for a row: `node`.
     pub rows_are: &'static str,
-    /// The rows' numbers.
     pub rows: Vec<u32>,
     /// The word for a column.
     pub columns_are: &'static str,
-    /// The columns' numbers.
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` if nothing was measured.
     pub entries: Vec<Vec<Option<HeatmapEntry>>>,

@@ -7,7 +7,6 @@ pub struct AccessMap {
     pub memory_nodes: Vec<u32>,
     /// The nodes from which it is used, with their threads, one per column.
     pub threads: Vec<(String, Vec<String>)>,
-    /// The regions.
     pub rows: Vec<MapRow>,
     /// The name of the counted quantity: `accesses`.
     pub counted: String,

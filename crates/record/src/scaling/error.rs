@@ -10,7 +10,6 @@ pub enum ScalingError {
         /// The line, from 1.
         line: usize,
         found: String,
-        /// The form expected.
         expected: &'static str,
     },
     /// No file has results.

@@ -119,12 +119,7 @@ pub enum Remark {
     /// Cache-to-cache latencies are omitted: some kind of pair was not measured.
     NoTransfers,
     /// Latency under load of a node's memory is omitted.
-    NoLoad {
-        /// The node concerned.
-        node: NodeId,
-        /// The reason for it.
-        why: NoLoad,
-    },
+    NoLoad { node: NodeId, why: NoLoad },
     /// Parts of the TLB that no measurement shows are assumed.
     TlbAssumed {
         /// Entries for upper-level page tables that a core caches.

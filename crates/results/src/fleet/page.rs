@@ -14,9 +14,7 @@ use crate::report::Report;
 /// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]
 pub struct FleetReport {
-    /// The fleet's name.
     pub name: String,
-    /// The outliers found.
     pub analysis: Analysis,
 }
 

@@ -88,7 +88,6 @@ impl MachineFigure {
 /// One figure of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigurePair {
-    /// The figure compared.
     pub what: MachineFigure,
     /// The machine file's value; `None` if it has none.
     pub file: Option<f64>,

@@ -46,7 +46,6 @@ impl Distance {
 pub struct RegionUse<'a> {
     /// The region's index in the program.
     pub position: usize,
-    /// The region as recorded.
     pub region: &'a Region,
     /// All accesses to it by distance.
     pub distance: Distance,

@@ -28,7 +28,6 @@ pub struct RemoteCost {
 /// A region with pages away from the cpus that use them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteRegion {
-    /// The region as recorded.
     pub region: Region,
     /// The extra cost of its remote accesses over local ones, in ns.
     pub remote_ns: f64,

@@ -38,7 +38,6 @@ const CLOCKS_AGREE: f64 = 0.02;
 /// Progress of a run, in cells and windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of cells planned.
     pub planned: usize,
     /// Cells with an interval as narrow as requested.
     pub precise: usize,

@@ -68,7 +68,6 @@ pub struct StudySummary<'a> {
 pub struct Subject {
     /// The workload's index.
     pub workload: usize,
-    /// The workload's name.
     pub name: String,
     /// The metric with its unit and direction.
     pub quantity: Quantity,
@@ -91,9 +90,7 @@ pub struct Subject {
 /// One comparison on one metric.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// The kind of comparison.
     pub kind: EffectKind,
-    /// The change under test.
     pub change: Change,
     /// The treatments of the two sides, if there are just two.
     pub sides: Option<(usize, usize)>,

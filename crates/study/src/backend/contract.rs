@@ -70,7 +70,6 @@ pub struct Preparation {
 /// The reason why a backend cannot be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
-    /// The failure.
     pub cause: BackendError,
     /// The failure to restore settings afterwards, if there was one.
     pub restore: Option<Box<BackendError>>,
@@ -125,7 +124,6 @@ pub trait Prepared {
 /// A request for one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest<'a> {
-    /// The treatment in force.
     pub treatment: &'a Treatment,
     pub workload: &'a Workload,
     /// The seed of everything random in it, the same under every treatment of a block.
@@ -149,20 +147,16 @@ pub enum BackendError {
     BadInput {
         /// The place in the study.
         place: StudyPlace,
-        /// The text found there.
         found: String,
-        /// The values accepted there.
         expected: String,
     },
     /// The backend failed while running.
     #[error("{doing}: {reason}")]
     Failed {
-        /// The action attempted.
         doing: String,
         /// The reason for its failure.
         reason: String,
     },
-    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }

@@ -10,22 +10,11 @@ use crate::backend::BackendError;
 /// Reason why a bisection cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
-    /// Git failed.
     #[error("{}: {source}", tree.display())]
-    Git {
-        /// The working tree.
-        tree: PathBuf,
-        /// Git's error.
-        source: CommandError,
-    },
+    Git { tree: PathBuf, source: CommandError },
     /// The bad commit does not descend from the good one.
     #[error("--bad {bad}: expected a descendant of --good {good}")]
-    NotBehind {
-        /// The good commit.
-        good: String,
-        /// The bad commit.
-        bad: String,
-    },
+    NotBehind { good: String, bad: String },
     /// One of the two end commits does not build.
     #[error("commit {commit} does not build: {reason}")]
     EndNotBuilt { commit: String, reason: String },
@@ -60,7 +49,6 @@ pub enum BisectError {
     /// The study does not measure the metric.
     #[error("metric {wanted:?}: expected {known}")]
     NoMetric {
-        /// The metric requested.
         wanted: String,
         /// The metrics measured, in words.
         known: String,

@@ -23,7 +23,6 @@ pub enum SessionError {
     /// The former state could not be restored; this takes precedence over an earlier error.
     #[error("could not be restored: {restore}{}", after(.cause.as_deref()))]
     NotRestored {
-        /// The failure to restore.
         restore: BackendError,
         /// The earlier error, if any.
         cause: Option<Box<SessionError>>,

@@ -22,7 +22,6 @@ pub enum RawEnd {
     },
     /// The guest wrote to the exit port (`isa-debug-exit` at 0xf4).
     Port {
-        /// The value written.
         value: u8,
     },
     PoweredOff,

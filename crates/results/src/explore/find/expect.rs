@@ -17,7 +17,6 @@ pub enum Expectation {
     /// At least this share of a process's private memory, or of each guest's memory, is on these
     /// nodes.
     OnNodes {
-        /// The expected nodes.
         nodes: NodeSet,
         /// The least share on them.
         least: f64,
@@ -67,11 +66,9 @@ pub enum Unmet {
     Elsewhere {
         /// The guest that owns the memory; `None` for the process.
         guest: Option<String>,
-        /// The expected nodes.
         nodes: NodeSet,
         /// The share on them; `None` if there is no memory.
         share: Option<f64>,
-        /// The expected share.
         least: f64,
         /// The node with most of the memory and its share, if there is any.
         most: Option<(NodeId, f64)>,
@@ -82,12 +79,10 @@ pub enum Unmet {
         guest: Option<String>,
         /// The local share; `None` if unknown.
         share: Option<f64>,
-        /// The expected share.
         least: f64,
     },
     /// Virtual cpus of a guest may run on several nodes.
     Unpinned {
-        /// The guest's name.
         guest: String,
         /// The virtual cpus concerned.
         vcpus: Vec<u32>,

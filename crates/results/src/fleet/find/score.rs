@@ -20,7 +20,6 @@ pub(super) type Medians = Vec<(usize, f64)>;
 /// One test: a host, its figures, and their distance from the peers.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
-    /// The host's index.
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
@@ -192,7 +191,6 @@ struct Scored {
 /// A unit with a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claimed {
-    /// The unit's index.
     pub(super) unit: usize,
     /// The probability of its score if the host were like its peers.
     pub(super) p: f64,

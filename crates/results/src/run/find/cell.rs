@@ -46,7 +46,6 @@ impl From<Figure> for f64 {
 /// One metric of one cell, with and without disturbed windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFigures {
-    /// The metric measured.
     pub metric: Metric,
     /// Windows with a finite value.
     pub windows: usize,
@@ -82,7 +81,6 @@ pub enum State<'a> {
 /// One cell of the plan with its figures.
 #[derive(Clone, Debug)]
 pub struct CellSummary<'a> {
-    /// The cell as planned.
     pub cell: &'a Cell,
     /// The state in which the run left the cell.
     pub state: State<'a>,

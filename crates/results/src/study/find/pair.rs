@@ -17,9 +17,7 @@ use crate::shape::Tail;
 /// Two runs of a study, compared.
 #[derive(Clone, Debug)]
 pub struct StudyPair<'a> {
-    /// The first run.
     pub before: StudySummary<'a>,
-    /// The second run.
     pub after: StudySummary<'a>,
     /// The tolerance that verdicts allow.
     pub tolerance: Tolerance,
@@ -34,7 +32,6 @@ pub struct StudyPair<'a> {
 pub struct PairRow {
     /// The workload and the metric.
     pub metric: String,
-    /// The treatment's name.
     pub treatment: String,
     /// The medians of the first and the second run.
     pub medians: [f64; 2],
