@@ -198,7 +198,7 @@ pub(crate) enum Line {
     Core { after_ps: u64, takes_ps: u64 },
     /// The nearest cache.
     Nearest,
-    /// Another cache, or memory, and whether that is none of the core's own caches.
+    /// Another cache or memory; `is_far` if it is not one of the core's own caches.
     Farther { takes_ps: u64, is_far: bool },
 }
 

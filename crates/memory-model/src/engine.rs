@@ -265,8 +265,8 @@ impl Engine {
         self.vcpus.first()?.state.lock().tlbs.as_ref()?.host_page_bytes()
     }
 
-    /// Returns the most entries that one of a vCPU's page walks has read since the size of the host's
-    /// pages was set.
+    /// Returns the largest number of entries that one page walk of a vCPU has read since the size
+    /// of the host's pages was set.
     pub fn longest_walk(&self, vcpu: usize) -> u64 {
         let tlbs = self.vcpus.get(vcpu).map(|vcpu| vcpu.state.lock());
         tlbs.and_then(|state| Some(state.tlbs.as_ref()?.longest_walk())).unwrap_or(0)

@@ -154,7 +154,8 @@ impl Tlbs {
         self.longest.set(self.longest.get().max(entries));
     }
 
-    /// Returns the most entries that a walk has read since all translations were removed.
+    /// Returns the largest number of entries that one walk has read since all translations were
+    /// removed.
     pub(crate) fn longest_walk(&self) -> u64 {
         self.longest.get()
     }

@@ -1,4 +1,5 @@
-//! The placement of a program's pages as the arguments have it: `bind.0.1`, with nodes by position.
+//! The placement of a program's pages as given by the arguments: `bind.0.1`, with nodes by
+//! position.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -102,7 +102,7 @@ pub enum MachineError {
     BandwidthAndLoad {
         /// The field of the bandwidths.
         bandwidth: &'static str,
-        /// The field of the curves.
+        /// Name of the field with the curves.
         load: &'static str,
     },
     /// Lines would have owners, but no vCPU has a private cache.

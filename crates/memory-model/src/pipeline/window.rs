@@ -11,8 +11,8 @@ struct Stop {
     access: bool,
 }
 
-/// The unfinished instructions of a core. They retire in order, so of those that finish later, only
-/// ones that finish later than all before them need to be kept.
+/// The unfinished instructions of a core. They retire in order, so an instruction is kept only if
+/// it finishes later than all before it.
 #[derive(Clone, Debug)]
 pub struct Window {
     length: u64,

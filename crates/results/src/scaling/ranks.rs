@@ -92,8 +92,8 @@ fn ranks_disturbed(table: &RankTable) -> Option<String> {
     ))
 }
 
-/// Counts the sizes at which all windows of a rank were disturbed, so that their medians are of
-/// those.
+/// Counts the sizes at which all windows of a rank were disturbed, so that its medians include
+/// them.
 fn medians_of_disturbed(rank: &RankFigures) -> usize {
     let sizes = rank.windows.iter().zip(&rank.disturbed);
     sizes.filter(|(windows, disturbed)| **windows == disturbed.len()).count()

@@ -46,7 +46,8 @@ pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
     pairs
 }
 
-/// Returns pairs with the same cpus in which the closer memory, by distance, is the slower.
+/// Returns the pairs of memories, seen from one node's cpus, of which the one closer by distance is
+/// slower.
 pub fn inversions(pairs: &[NodeLatency]) -> Vec<(NodeLatency, NodeLatency)> {
     let is_inverted = |near: &NodeLatency, far: &NodeLatency| {
         near.from == far.from

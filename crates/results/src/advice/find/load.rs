@@ -135,8 +135,8 @@ impl Stage {
     }
 }
 
-/// Returns the share of a span of the program that its transfers would take if all were made at the
-/// rate that the mean line meets; 1 if unknown.
+/// Returns the share of a span's time that its transfers would take at the rate seen by the mean
+/// line; 1 if unknown.
 fn moving_part(program: &ProgramMemory, begin_ns: f64, end_ns: f64) -> f64 {
     let (mut before_ns, mut sums) = (0, [0.0; 3]);
     for stretch in &program.timeline {

@@ -180,8 +180,8 @@ fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
     if nodes.is_empty() { vec![pages.main_node] } else { nodes }
 }
 
-/// Returns the mean over the pages that a thread's node waits for on that node, weighted by
-/// waiting.
+/// Returns the mean `ratio` of the pages on the accessed node that the thread's node waits for,
+/// weighted by waiting; 1 if there are none.
 fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAlike) -> f64) -> f64 {
     let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);
     let waits = pages.filter_map(|pages| {

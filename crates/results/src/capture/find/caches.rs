@@ -10,8 +10,8 @@ use crate::run::{LevelName, Summary};
 const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
-/// Returns the hit latency of each level of data cache in ns, nearest first: of shared caches
-/// the least on its plateau, as other users make some sizes slower.
+/// Returns the hit latency of each level of data cache in ns, nearest first: for shared caches, the
+/// lowest on the plateau, because other users slow some sizes down.
 ///
 /// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
 /// found.

@@ -13,12 +13,12 @@ use crate::run::{PageWalk, Summary};
 /// Maximum size in bytes for the loads: the limit of the model's probe.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Adds to all latencies of the machine the difference between one of them and the same latency by
-/// random loads: the model then takes as long for these as the machine.
+/// Shifts all latencies of the machine by the same amount, so that random loads take as long in the
+/// model as they did on the machine.
 pub(super) fn memory(summary: &Summary<'_>, figures: &mut MachineFile, remarks: &mut Vec<Remark>) {
     let is_usable = |walk: &&PageWalk| walk.pages.is_small() && walk.size_bytes <= MOST_BYTES;
     let Some(walk) = summary.walks.iter().find(is_usable) else { return };
-    // Without a TLB, the memory's latency would take in the walks.
+    // Without a TLB, page walks would be counted as latency of the memory.
     let Some(tlb) = &figures.memory.tlb else { return };
     let load_ns = walk.random.median;
     let found = probe::memory_ns(&figures.caches(), tlb, walk.size_bytes, load_ns);

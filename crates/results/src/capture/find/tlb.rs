@@ -73,8 +73,8 @@ pub(super) fn tlb(
     Some(tlb)
 }
 
-/// Returns the number of walks that a core has under way, at most those of its family, and the time
-/// of a read of a small page that waits for no other one: those that begin in the time of one walk.
+/// Returns the number of page walks that a core runs at a time, at most its family's, and the time
+/// in ns of an independent read of a small page: the number of such reads that fit into one walk.
 /// `None` if it was not measured, or if a TLB may hold that many pages.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn walkers(summary: &Summary<'_>, caches: &[CacheLevel], tlb: &Tlb) -> Option<(u32, f64)> {

@@ -97,7 +97,7 @@ fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String 
     let command = one_line(command);
     let placement = Placement::from(MemoryPolicy::Interleave(nodes.clone()));
     let tools = placement.commands(&command).into_iter();
-    // Those of guests and pods name no program.
+    // Commands for guests and pods name no program.
     let others = tools
         .filter(|(tool, line)| !matches!(*tool, "numalab" | "numactl") && line.ends_with(&command));
     let first = format!("numactl {} -- {command}", placement.numactl());
@@ -108,8 +108,8 @@ fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String 
     lines.join("\n")
 }
 
-/// Interleaves a segment alone: where numactl(8) can open it, which is a file that still has its
-/// name or a segment of System V with a key, else by a call of libnuma in the program.
+/// Interleaves only the segment: by numactl(8) if that can open it (a file that still has its name,
+/// or a System V segment with a key), else by a call of libnuma in the program.
 fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
     let policy = Placement::from(MemoryPolicy::Interleave(nodes.clone())).numactl();
     let key = |name: &str| u32::from_str_radix(name.strip_prefix("/SYSV")?.get(..8)?, 16).ok();

@@ -175,7 +175,8 @@ fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>, reaches: &[Reach]
         let (name, reported_bytes) = match level.capacity_bytes {
             Some(capacity) => name_reach(capacity, &reported, reaches)
                 .unwrap_or_else(|| name_cache(capacity, &mut reported)),
-            // A cache not found yet, and a largest size that is not on the plateau: no memory.
+            // A cache has not been found yet, and the largest size is above the plateau, so this is
+            // not memory.
             None if !reported.is_empty() && ended_at_ns >= BEYOND_RATIO * level.latency_ns => {
                 name_cache(level.to_bytes as f64, &mut reported)
             }

@@ -3,7 +3,8 @@
 use super::Family;
 use crate::machine::timing::{Class, Takes};
 
-/// Groups of classes that share units, and the number that these begin in a number of cycles.
+/// Groups of classes that share units; the units begin the first number of instructions in the
+/// second number of cycles.
 pub(crate) type Units = (&'static [&'static [Class]], (u64, u64));
 
 const FP_MULTIPLIES: &[Class] = &[

@@ -11,8 +11,8 @@ use crate::Finding;
 use crate::explore::find::room::{has_room, spread_over};
 use crate::explore::find::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
 
-/// Least part of memory that is on the other node in excess of the part on the threads' own: where
-/// memory is spread evenly, no node is a better place for them.
+/// Minimum excess of the other node's share of the memory over that of the threads' own node: where
+/// memory is spread evenly, no node is a better place for the threads.
 pub(in crate::explore::find) const GAIN: f64 = 0.1;
 
 /// Threads that run on one node and touch mostly one other.
