@@ -99,7 +99,7 @@ fn user() -> Option<Private> {
     Some(Private { what: "user", text })
 }
 
-/// Renders a result in this format: the only place where results get one.
+/// Renders a result in this format; every command's results pass through here.
 pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
     let text = match format {
         Format::Text if REDACT.get() == Some(&Redact::Yes) => {

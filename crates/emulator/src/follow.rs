@@ -27,7 +27,7 @@ pub fn register(id: PluginId) -> Result<(), MissingFunction> {
 /// Descriptions of accesses by QEMU: asking for one takes two calls.
 struct Described([AtomicU64; PLACES]);
 
-/// Places for what was said, by the lowest bits; a power of two.
+/// Number of cached descriptions, indexed by the lowest bits of their hash; a power of two.
 const PLACES: usize = 64;
 /// Set in a place that is in use; QEMU's description of the access is above it.
 const KNOWN: u64 = 1 << 16;

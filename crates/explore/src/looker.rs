@@ -21,7 +21,7 @@ pub enum Subject {
     Guests,
     /// The ranks of one job, or of all.
     Ranks {
-        /// The job.
+        /// The job's id; `None` for all jobs.
         job: Option<String>,
     },
     /// A heap dump.

@@ -179,7 +179,7 @@ pub struct Carried {
     pub format: &'static str,
     /// The features that it represents.
     pub features: &'static [Feature],
-    /// The parts of these that it does not represent.
+    /// The parts of these features that it does not represent.
     pub but: &'static [Feature],
 }
 

@@ -96,8 +96,8 @@ impl Mapping {
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
         let needed = (mapped_bytes / page_bytes) as u64;
         huge_pool::require(&Root::live(), pages, None, needed)?;
-        // There are two limits: `require` has checked that on pages touched, and this is on pages
-        // mapped.
+        // There are two limits: `require` has checked the one on pages touched; this call meets the
+        // one on pages mapped.
         huge_pool::within_limit(&Root::live(), pages, needed, Charge::Mapped)?;
         // The kernel takes the logarithm of the size in the upper bits of the flags.
         let size_flag = MapFlags::from_bits_retain(page_bytes.ilog2() << libc::MAP_HUGE_SHIFT);

@@ -11,12 +11,12 @@ use crate::system_page::base_page_bytes;
 /// Bytes on each node by kind of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Pages of a reserved pool.
+    /// Memory in pages of a reserved pool.
     pub huge: BTreeMap<NodeId, u64>,
-    /// The heap of `brk(2)`.
+    /// Memory of the heap (`brk(2)`).
     pub heap: BTreeMap<NodeId, u64>,
     pub stack: BTreeMap<NodeId, u64>,
-    /// All other mappings.
+    /// Memory of all other mappings.
     pub private: BTreeMap<NodeId, u64>,
 }
 

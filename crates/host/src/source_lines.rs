@@ -18,7 +18,7 @@ pub struct SourceLines {
 
 struct Code {
     loader: Loader,
-    /// Of each loaded part: its offset in the file, its size and its address.
+    /// Offset in the file, size and address of each loaded part.
     parts: Vec<(u64, u64, u64)>,
     /// Without symbols the nearest one (a dynamic symbol) belongs to another function.
     has_symbols: bool,

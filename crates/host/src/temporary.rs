@@ -1,5 +1,5 @@
-//! Directories for the time that a process runs. One that is killed leaves its own behind, which
-//! the next process removes.
+//! Directories that last as long as their process. That of a killed process is removed by the next
+//! one.
 
 use std::fs::{self, File};
 use std::io;

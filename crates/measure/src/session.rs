@@ -41,7 +41,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the first failure's class and words if nothing could be measured.
+    /// Returns the first failure's class and message if nothing could be measured.
     pub fn nothing_measured(&self) -> Option<&(ErrorClass, String)> {
         self.first_failure.as_ref().filter(|_| self.precise + self.budget_spent == 0)
     }

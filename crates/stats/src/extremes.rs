@@ -120,7 +120,7 @@ fn interval(sample: &Sample, percentile: f64, direction: Direction) -> Option<In
     })
 }
 
-/// Returns the first number of a range from which on something holds, or the range's end.
+/// Returns the first number of a range from which a condition holds, or the end of the range.
 fn first(mut from: usize, mut end: usize, holds: impl Fn(usize) -> bool) -> usize {
     while from < end {
         let middle = from.midpoint(end);

@@ -27,13 +27,14 @@ impl Staircase {
     const EMPTY: Self = Self { count: 0, below: f64::NEG_INFINITY, above: f64::INFINITY };
 }
 
-/// Part of the sums by which the first guess of the range reaches to either side.
+/// Share of the sums by which the first guess of the range extends to either side.
 const MARGIN: f64 = 0.05;
 /// Lists with more values together are first searched with one value of each stretch.
 const LARGE: usize = 1 << 16;
 /// Values of a stretch.
 const STRETCH: usize = 64;
-/// Parts of the staircase that are walked in turn, since each step of one waits for the last.
+/// Number of parts of the staircase that are walked in turn, because within a part each step waits
+/// for the one before.
 const PARTS: usize = 4;
 
 /// Returns the k-th smallest (from 1) of `candidate[j] - baseline[i]` over two sorted slices.
@@ -51,7 +52,7 @@ pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f
         for limit in thinned_limits(baseline, candidate, k) {
             range.try_limit(k, limit, walk);
         }
-        // Within what the stretches leave, the sums are even.
+        // Within the range that the stretches leave, the sums are spread evenly.
         margin *= MARGIN;
     }
     let Range { low, high, below, up_to } = match range.narrowed(k, few, margin, walk) {

@@ -211,7 +211,8 @@ pub fn two_groups(values: &[f64]) -> Option<f64> {
     };
     let places = fewest..(sorted.len() + 1).saturating_sub(fewest);
     let at = places.min_by(|a, b| within(*a).total_cmp(&within(*b)))?;
-    // A smaller group ends beyond the places that were looked at: its neighbours are not of it.
+    // The best split is at the limit of the places tried, so the smaller group would be smaller
+    // still.
     if within(at - 1).min(within(at + 1)) < within(at) {
         return None;
     }

@@ -115,9 +115,9 @@ fn integrated_sign_time(phi: f64) -> f64 {
     1.0 + 4.0 * std::f64::consts::FRAC_1_PI * sum
 }
 
-/// Returns the same from batch means: how much more the signs of stretches of this length vary than
-/// independent ones would. It assumes no model, so it sees bursts; below 40 values there are too
-/// few stretches.
+/// Returns this time from batch means: how much more the signs of stretches of this length vary
+/// than independent ones would. It assumes no model, so it sees bursts; below 40 values there are
+/// too few stretches.
 fn batch_sign_time(sample: &Sample, stretch: f64) -> f64 {
     let (n, median) = (sample.len(), sample.median());
     let size = whole::floor(stretch).max(1);

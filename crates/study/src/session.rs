@@ -63,7 +63,7 @@ fn restored<T>(
     }
 }
 
-/// A plan to be executed in a backend.
+/// A plan that is executed in a backend, until the user interrupts it.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     plan: &'a Plan,

@@ -42,7 +42,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, ReadError> {
     while !rest.is_empty() {
         let end = end_of_item(rest).ok_or_else(|| wrong(rest, "a closing bracket"))?;
         let (item, after) = rest.split_at(end);
-        // Attributes of the machine itself stand before the first level.
+        // Attributes of the machine itself come before the first level.
         if !(items.is_empty() && item.starts_with('(')) {
             let is_complete = items.last().is_some_and(|last: &Item| last.kind == Kind::Pu);
             if is_complete {

@@ -93,7 +93,7 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
         nodes.push((numbers.len(), numbers.len(), 0, &unsaid));
     }
     nodes.sort_by_key(|&(end, cpus, depth, _)| (end, cpus, depth));
-    // Their indexes are one list, wherever it stands.
+    // Their indexes are one list, at whichever level it is given.
     let has_indexes = |item: &&Item| item.kind == Kind::Node && item.attributes.has_indexes();
     let listed = items.iter().rfind(has_indexes);
     let ids = listed.map_or(&unsaid, |item| &item.attributes).numbers(nodes.len())?;
@@ -124,7 +124,7 @@ fn group(item: &Item, numbers: &[u32], objects: usize, machine: &mut Machine) {
                 _ => {}
             }
         }
-        // A level without a size says who shares, and nothing of the cache.
+        // A level without a size shows which cpus share a cache, but nothing about the cache.
         let size_bytes = item.attributes.size_bytes;
         if let (Kind::Cache(level, kind), Some(_)) = (item.kind, size_bytes) {
             let (line_bytes, ways) = (None, None);

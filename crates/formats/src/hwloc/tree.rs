@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Machine,
     /// A socket.
     Package(u32),
-    /// The cpus of a node that no other object has as a set; a node in version 1.
+    /// The cpus of a node, if no other object has the same set; a node itself in version 1.
     Group,
     /// A cache: by falling level, then unified, data, instruction.
     Cache(CacheOrder),

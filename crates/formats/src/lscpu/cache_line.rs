@@ -12,8 +12,8 @@ const MOST_LEVELS: u8 = 9;
 /// The largest odd factors in the sizes of caches of levels 1 and 2: 3 in 48 KiB, 5 in 1.25 MiB. A sum
 /// over different cores seldom has one as small.
 const MOST_ODD: [u64; 2] = [3, 5];
-/// The sizes in MiB of an L3 of AMD's processors, which have several of them: of two different ones,
-/// such as 16 and 8, the sum is also that of two equal ones.
+/// Sizes in MiB of the L3 caches of AMD's processors, which have several each. The sum of two
+/// different ones, such as 16 and 8, is also the sum of two equal ones.
 const AMD_L3_MIB: [u64; 10] = [2, 4, 5, 6, 8, 16, 32, 48, 96, 128];
 const KIB: u64 = 1 << 10;
 

@@ -43,7 +43,7 @@ pub struct GivenCosts {
 }
 
 impl GivenCosts {
-    /// Returns them, with the usual ones for those that are not given.
+    /// Returns the costs, with the usual ones where none are given.
     #[must_use]
     pub fn or(self, usual: MemoryCosts) -> MemoryCosts {
         MemoryCosts {

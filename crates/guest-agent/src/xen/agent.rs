@@ -221,8 +221,8 @@ fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String,
     output_of(tool(tool_path(name), arguments), limit)
 }
 
-/// Returns the path of a Xen tool such as `xl`: they are in a directory with Xen's version, and
-/// Debian's commands of these names on the `PATH`, used as a fallback, are scripts around them.
+/// Returns the path of a Xen tool such as `xl`: they are in a directory named after Xen's version,
+/// and Debian's commands of these names on the `PATH`, used as a fallback, are scripts around them.
 pub fn tool_path(name: &str) -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let xen = versions.filter(|entry| entry.file_name().as_bytes().starts_with(b"xen-"));

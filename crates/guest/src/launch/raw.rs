@@ -31,7 +31,7 @@ const PROMPT_AFTER: Duration = Duration::from_secs(1);
 pub struct RawTask {
     /// The file to boot.
     pub medium: Medium,
-    /// The deciding lines.
+    /// Console lines that end the run.
     pub patterns: Patterns,
 }
 

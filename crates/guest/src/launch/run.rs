@@ -145,9 +145,9 @@ struct Conversation<'a> {
 
 /// A failure while talking to a guest.
 enum Trouble {
-    /// On the channel; QEMU's exit status and the console give the cause.
+    /// The result channel failed; QEMU's exit status and the console show the cause.
     Channel { error: SessionError, greeted: bool },
-    /// Elsewhere.
+    /// Something other than the channel failed.
     Other(GuestError),
 }
 

@@ -62,7 +62,7 @@ impl Run {
         self.first.addr()
     }
 
-    /// Returns its memory.
+    /// Returns the memory of the run's frames, whatever was in it.
     pub fn lines(&mut self) -> &mut [Line] {
         let start = pointer(self.address());
         // SAFETY: 1. The frames are allocated to this run alone, and `&mut self` excludes any other
@@ -72,7 +72,7 @@ impl Run {
         lines.unwrap_or_default()
     }
 
-    /// Frees it.
+    /// Returns the frames to the allocator.
     pub fn free(
         self,
         allocator: &'static Frames<'static, CpuFences>,

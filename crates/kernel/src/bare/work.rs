@@ -69,7 +69,7 @@ impl Lab {
         }
     }
 
-    /// Returns this number of these cpus, of all nodes in turn.
+    /// Returns `count` of these cpus, taken from all nodes in turn.
     pub fn dealt(&self, places: &[usize], count: usize) -> Vec<usize> {
         let nodes: Vec<u16> = places.iter().map(|&place| self.plan.cpu_nodes[place].0).collect();
         dealt(&nodes, count).map(|place| places[place]).collect()

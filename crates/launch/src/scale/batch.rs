@@ -56,8 +56,8 @@ impl Classed for BatchError {
 }
 
 impl Batch<'_> {
-    /// Returns its text. The job has a whole node: SLURM rejects a `map_cpu` binding to cpus
-    /// outside the job.
+    /// Returns the text of the batch script. The job gets a whole node: SLURM rejects a `map_cpu`
+    /// binding to cpus outside the job.
     pub fn script(&self) -> String {
         let minutes = (self.time() * 2).as_secs().div_ceil(60).max(1);
         let mut text = format!(

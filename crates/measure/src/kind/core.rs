@@ -23,7 +23,7 @@ const BUFFER_BYTES: u64 = 16 << 10;
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 const ATOMIC_ADDS: u64 = 20_000;
-/// Memory of these pages at most: larger base pages are left out.
+/// Most memory for the reads of one line per page; larger base pages are left out.
 const MOST_PAGE_BYTES: u64 = 64 << 20;
 
 impl Measurement for CoreCell {

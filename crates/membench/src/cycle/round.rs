@@ -40,8 +40,8 @@ fn hash(half: u32, key: u32, bound: u32) -> u32 {
     ((u64::from(value) * u64::from(bound)) >> 32) as u32
 }
 
-/// Returns returns `value + by` modulo `modulus`; both are below it, and it is at most 2^31.
-/// Branch-free: the sum minus the modulus is huge if it would be negative.
+/// Returns `value + by` modulo `modulus`; both are below it, and it is at most 2^31. Branch-free:
+/// the sum minus the modulus is huge if it would be negative.
 #[inline(always)]
 fn add(value: u32, by: u32, modulus: u32) -> u32 {
     let sum = value.wrapping_add(by);

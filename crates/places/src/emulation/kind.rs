@@ -23,9 +23,9 @@ use crate::described_machine::MachineSettings;
 use crate::live_guest::failed;
 use crate::{exec, placement};
 
-/// The beginning of the settings with a node's weight, which are knobs elsewhere.
+/// Prefix of the settings for nodes' weights, which are knobs in other backends.
 const WEIGHT: &str = "interleave_weight_node";
-/// The setting of a level for huge pages, which is a knob elsewhere.
+/// Name of the setting for huge pages, which is a knob in other backends.
 const HUGE_PAGES: &str = "thp_enabled";
 /// The policy that only emulation has: pages move at no cost to the threads that use them.
 const USERS: &str = "users";

@@ -54,7 +54,7 @@ impl Range {
         }
     }
 
-    /// Moves the end on whose side of the k-th sum the limit is.
+    /// Moves the end of the range that is on the same side of the k-th sum as the limit.
     fn look(&mut self, k: usize, seen: Staircase) {
         if seen.count >= k {
             (self.high, self.up_to) = (seen.below, seen.count);

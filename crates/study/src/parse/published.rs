@@ -1,4 +1,4 @@
-//! Checks published figures: each is of a treatment.
+//! Checks that published figures belong to treatments of the study.
 
 use super::{Fault, require};
 use crate::definition::Study;

@@ -29,7 +29,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 impl Machine {
-    /// Adds one note if there are nodes that cannot reach each other, for readers too which check
+    /// Adds one note if there are nodes that cannot reach each other, also for readers that check
     /// nothing else.
     pub fn note_unreachable(&self, findings: &mut Findings) {
         let pairs = || {

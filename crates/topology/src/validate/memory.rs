@@ -26,7 +26,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 impl Machine {
-    /// Adds a warning for each node with more free memory than memory, for readers too which check
+    /// Adds a warning for each node with more free memory than memory, also for readers that check
     /// nothing else.
     pub fn note_free_memory(&self, findings: &mut Findings) {
         for node in self.nodes.iter().filter(|node| !node.memory_unknown) {

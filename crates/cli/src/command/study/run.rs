@@ -41,7 +41,7 @@ fn print(ready: &ReadyStudy, taken: usize, format: Format) -> Result<(), Failure
 /// Makes the text printed before a study's answers, from its results.
 pub(crate) type Lead = fn(&StudyDocument) -> String;
 
-/// Prints nothing before the answers: a study's page is complete.
+/// Prints nothing before the answers, because a study's page is complete.
 fn no_lead(_: &StudyDocument) -> String {
     String::new()
 }
