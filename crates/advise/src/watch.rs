@@ -86,7 +86,7 @@ impl fmt::Display for Remark {
         match self {
             Self::NotFollowed(why) => write!(
                 f,
-                "it cannot be followed under emulation, and candidates are tried without \
+                "it cannot be followed under emulation, so candidates are tried without \
                  predictions: {why}"
             ),
             Self::Seen(what) => f.write_str(what),

@@ -73,7 +73,7 @@ pub enum ProofError {
     },
     /// The memory does not consist of the pages requested; for transparent huge pages, the kernel
     /// provides none to any memory.
-    #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are behind pages \
+    #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are in pages \
              of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
         pages: Pages,

@@ -21,7 +21,7 @@ pub(crate) fn value(text: &str, pointer: &str) -> Result<f64, OutputError> {
     let document = document(text)?;
     let found = document.pointer(pointer);
     let found = found.ok_or_else(|| {
-        OutputError::missing(format!("value at {pointer}"), "JSON that has it", text)
+        OutputError::missing(format!("value at {pointer}"), "JSON with this value", text)
     })?;
     let number = found.as_f64().filter(|value| value.is_finite());
     match (number, found.as_str()) {

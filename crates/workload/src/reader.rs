@@ -49,7 +49,8 @@ impl Reader {
 fn read_own(own: &OwnMetric, finished: &Finished<'_>) -> Result<Reading, OutputError> {
     let text = own.stream.of(finished);
     let name = &own.quantity.metric;
-    let unreadable = |text: &String| OutputError::missing(name, "what was checked before", text);
+    let unreadable =
+        |text: &String| OutputError::missing(name, "what the definition was checked for", text);
     let value = match &own.source {
         Source::ExitTime => finished.elapsed_s,
         Source::Json(pointer) => json::value(text, pointer)?,

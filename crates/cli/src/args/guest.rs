@@ -62,7 +62,7 @@ The exit code is the command's. With --raw it is 0 at a line that matches --expe
 that matches --fail or if none matches --expect; without either, it is the value that the kernel
 wrote to port 0xf4 (isa-debug-exit), 0 if it powered off, and 125 after a reset, a triple fault or a
 timeout. A guest contains the packages of known commands (sysbench, perf, dbench, numactl, redis,
-...) that it is to run, a shell with the usual tools, and numalab.")]
+...) that it runs, a shell with the usual tools, and numalab.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub guest: BootArgs,

@@ -35,9 +35,8 @@ pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
 
 /// Reads `x86_64` or `aarch64`, or Debian's names for them.
 pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
-    Architecture::of_name(text).ok_or_else(|| {
-        format!("`{text}` is not an architecture of guests: expected x86_64 or aarch64")
-    })
+    Architecture::of_name(text)
+        .ok_or_else(|| format!("`{text}` is not a guest architecture: expected x86_64 or aarch64"))
 }
 
 /// The kernel a guest boots.

@@ -61,7 +61,10 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
         return output::print(&format!("{path}: {new} runs to read, {unchanged} unchanged\n"));
     }
     if let (None, Some(earlier)) = (&args.store, Store::earlier_in(&args.directory)) {
-        note(format!("{}: no longer read; its runs are collected again", earlier.display()));
+        note(format!(
+            "{}: a store of an earlier version; its runs are collected again",
+            earlier.display()
+        ));
     }
     let collected = runs.collect(&path)?;
     collected.failed.iter().for_each(note);

@@ -81,7 +81,7 @@ fn a_store_of_an_earlier_version_is_refused_and_its_runs_are_collected_again() {
     assert!(shown.contains("fleet.jsonl: 12 runs to read, 0 unchanged"), "{shown}");
     let output = run(&["fleet", "collect", place]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stderr(&output).contains("fleet.sqlite: no longer read"), "{output:?}");
+    assert!(stderr(&output).contains("fleet.sqlite: a store of an earlier version"), "{output:?}");
     assert!(stdout(&output).contains("fleet.jsonl: 12 runs read"), "{output:?}");
     assert!(earlier.exists());
     let output = run(&["fleet", "collect", place]);

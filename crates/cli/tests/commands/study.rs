@@ -429,7 +429,7 @@ fn a_start_is_written_once_and_runs_unchanged() {
     let place = Place::with("true", 1);
     place.ends(&["study", "new", "mine"], 0);
     let (_, err) = place.ends(&["study", "new", "mine"], 2);
-    assert!(err.contains("mine.toml exists and was left as it is"), "{err}");
+    assert!(err.contains("mine.toml already exists and was not changed"), "{err}");
     let (shown, _) = place.ends(&["study", "show", "mine.toml"], 0);
     assert!(shown.contains("warm-ups = 1") && shown.contains("[backend.host]"), "{shown}");
     let (list, _) = place.ends(&["study", "list"], 0);

@@ -66,7 +66,7 @@ pub enum KnobError {
     /// Setting it would change another file irreversibly: the kernel rejects that file's present
     /// value.
     #[error(
-        "knob {name}: unchanged, since {} could not be restored to {value:?} ({reason})",
+        "knob {name}: not changed, since {} could not be restored to {value:?} ({reason})",
         file.display()
     )]
     OneWay {

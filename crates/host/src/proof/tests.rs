@@ -54,7 +54,7 @@ fn memory_without_any_transparent_huge_page_is_proven_page_by_page() {
             assert_eq!(proof.bytes_per_page_size, BTreeMap::from([(base, size as u64)]));
             assert_eq!(proof.pages_checked, size as u64 / base);
             let error = proof.has_pages(Pages::Transparent).unwrap_err();
-            let start = "thp requested, but only 0 of 4194304 bytes are behind pages of";
+            let start = "thp requested, but only 0 of 4194304 bytes are in pages of";
             assert!(error.to_string().starts_with(start), "{error}");
         }
         Err(error) => assert_eq!(error.class(), ErrorClass::Lacking, "{error}"),

@@ -108,7 +108,7 @@ pub struct Claim {
     pub score: f64,
     /// The probability of such a score if the host were like its peers.
     pub p: f64,
-    /// The expected share of wrongly named hosts among this one and all with stronger evidence.
+    /// The expected share of hosts named wrongly among this one and all with stronger evidence.
     pub q: f64,
     /// The median change from the peers' medians, in percent.
     pub change_percent: f64,

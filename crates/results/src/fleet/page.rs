@@ -180,7 +180,7 @@ fn claims(analysis: &Analysis) -> Option<Part> {
     });
     let table = Table::new(
         "farthest first; score: standard deviations from the peers, above 0 is \
-         worse; q: expected share of wrongly named hosts up to this row",
+         worse; q: expected share of hosts named wrongly up to this row",
     )
     .words("host")
     .words("where")
@@ -295,7 +295,7 @@ fn detection(analysis: &Analysis) -> Option<Part> {
             |share| percent(share).map_or_else(|| "–".to_owned(), |share| format!("{share:.1} %"));
         vec![figure(point.shift), shown(point.units), shown(point.figures)]
     });
-    let table = Table::new("share of this fleet's hosts that a shift would reveal")
+    let table = Table::new("share of this fleet's hosts that would be found if shifted")
         .figures("shift in standard deviations")
         .figures("all figures of a socket or memory node")
         .figures("a single figure")

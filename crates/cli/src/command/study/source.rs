@@ -71,7 +71,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let path = path.display();
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::bad_input(format!(
-            "{path} exists and was left as it is: expected another name, or -o FILE; `numalab \
+            "{path} already exists and was not changed: expected another name, or -o FILE; `numalab \
              study run {path}` runs it if it is a study"
         )),
         ErrorKind::NotFound => Failure::bad_input(format!("{path}: {error}")),
