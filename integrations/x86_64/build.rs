@@ -1,4 +1,4 @@
-//! Tells the linker where the kernel lies.
+//! Passes the linker the address of the kernel.
 
 fn main() {
     println!("cargo:rerun-if-changed=kernel.ld");

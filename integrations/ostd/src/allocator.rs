@@ -1,8 +1,8 @@
-//! What OSTD asks for frames: numalab's allocator, or OSTD's own.
+//! The allocator that OSTD requests frames from: numalab's or OSTD's own.
 //!
-//! OSTD names all free memory before it asks for the first frame. That first request is where
-//! the machine is planned: tables are read, which takes a heap, which takes frames, and these
-//! come from a small arena. From then on everything comes from the allocator.
+//! OSTD reports all free memory before it requests the first frame. The machine is planned at that
+//! first request: reading the tables needs a heap, which needs frames, and these come from a small
+//! arena. From then on everything comes from the allocator.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -32,16 +32,16 @@ const SLACK_WORDS: usize = 1024;
 pub static ALLOCATOR: NodeAllocator = NodeAllocator;
 
 static FRAMES: FramesCell = FramesCell::new();
-/// Whether the machine is being planned.
+/// True while the machine is being planned.
 static PLANNING: AtomicBool = AtomicBool::new(false);
-/// What is left of the arena, which lies at [`ARENA_START`].
+/// The rest of the arena, which is at [`ARENA_START`].
 static ARENA: Mutex<Span> = Mutex::new(Span { start: 0, end: 0 });
 static ARENA_START: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Frees that were refused.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 cpu_local_cell! {
-    /// The place of this cpu among the plan's; `u16::MAX` until it is asked for.
+    /// Index of this cpu in the plan; `u16::MAX` until it is requested.
     static PLACE: u16 = u16::MAX;
 }
 
@@ -68,7 +68,7 @@ impl GlobalFrameAllocator for NodeAllocator {
         let _on_this_cpu = irq::disable_local();
         let start = ARENA_START.load(Ordering::Relaxed);
         if (start..start.saturating_add(ARENA_BYTES)).contains(&(addr as u64)) {
-            // The arena is not handed out again.
+            // The arena is not allocated again.
             return;
         }
         let freed = FRAMES.get().map(|frames| adapter(frames).dealloc(addr, size));
@@ -85,7 +85,7 @@ impl GlobalFrameAllocator for NodeAllocator {
     }
 }
 
-/// Free bytes by the allocator's own count.
+/// Returns the free bytes, by the allocator's own count.
 pub fn free_bytes() -> u64 {
     match FRAMES.get() {
         Some(frames) => {
@@ -97,7 +97,7 @@ pub fn free_bytes() -> u64 {
     }
 }
 
-/// Says what the allocator itself has to say.
+/// Prints what the allocator itself reports.
 pub fn tell() {
     let refused = REFUSED.load(Ordering::Relaxed);
     println!("allocator: {} KiB free, {} frees refused", free_bytes() >> 10, refused);
@@ -111,8 +111,8 @@ fn adapter(frames: &'static Frames<'static, CpuFences>) -> OstdFrames<'static, '
     OstdFrames::new(frames, this_cpu).policy(policy)
 }
 
-/// The cpu that runs this, which interrupts do not change while it is used. OSTD numbers cpus as
-/// they happen to come up, so that its number says nothing about the node.
+/// Returns the cpu that runs this, which interrupts do not change while it is used. OSTD numbers
+/// cpus in the order in which they come up, so its numbers say nothing about nodes.
 fn this_cpu() -> CpuIndex {
     let place = PLACE.load();
     if place != u16::MAX {
@@ -124,7 +124,7 @@ fn this_cpu() -> CpuIndex {
     CpuIndex(place)
 }
 
-/// Plans the machine at the first request: later OSTD does not map the firmware's tables any more.
+/// Plans the machine at the first request: OSTD does not map the firmware's tables later.
 fn plan_for_osdk() {
     if PLANNING.load(Ordering::Relaxed) || PLANNING.swap(true, Ordering::Relaxed) {
         return;
@@ -143,12 +143,14 @@ fn plan_beside_osdk() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The nodes that the command line asks for. A wrong word is told when all is up.
+/// Returns the nodes that the command line requests. An invalid word is reported when everything is
+/// up.
 fn wanted_nodes() -> Numa {
     Words::of_boot().map_or(Numa::On, |words| words.command.numa)
 }
 
-/// The first request plans the machine; those that planning makes come from the arena.
+/// Allocates a frame. The first request plans the machine; requests made by planning come from the
+/// arena.
 fn before(layout: Layout) -> Option<Paddr> {
     if PLANNING.swap(true, Ordering::Relaxed) {
         return from_arena(layout);
@@ -173,11 +175,12 @@ fn from_arena(layout: Layout) -> Option<Paddr> {
     usize::try_from(start).ok()
 }
 
-/// Plans the machine and hands its memory to the allocator.
+/// Plans the machine and passes its memory to the allocator.
 fn serve() -> Result<&'static Frames<'static, CpuFences>, Failure> {
     let first_frame = Layout::from_size_align(4096, 4096).ok().and_then(from_arena);
     let first_frame = first_frame.ok_or("the arena is empty")? as u64;
-    // Of this frame only the place is used: where OSTD maps memory, and so where tables are.
+    // Only the frame's address is used: it shows where OSTD maps memory, and so where the tables
+    // are.
     physical::words(&Span::of(first_frame, 4096)).ok_or("the arena's first frame is in use")?;
     let numa = wanted_nodes();
     let mut free = recorded::spans();

@@ -1,4 +1,4 @@
-//! Work for cpus: the boot cpu hands a job to others, and waits.
+//! Work for cpus: the boot cpu gives a job to others, and waits.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,16 +12,16 @@ use ostd::task::halt_cpu;
 
 use crate::machine;
 
-/// What a cpu does; it is told its place.
+/// The work of a cpu, which gets its index.
 type Job = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// The job of each cpu that has one.
 static JOBS: SpinLock<Vec<(usize, Job)>> = SpinLock::new(Vec::new());
-/// Cpus that have a job and have not ended it.
+/// Number of cpus with a job that they have not finished.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// Waits for jobs and does them, for ever: the other cpus' main function. The timer wakes a cpu
-/// that was given its job just before it halted.
+/// Waits for jobs and runs them forever: the main function of the other cpus. The timer wakes a cpu
+/// that got its job just before it halted.
 pub fn serve() {
     loop {
         let job = machine::made().and_then(machine::place).and_then(take);
@@ -40,11 +40,11 @@ fn take(place: usize) -> Option<(usize, Job)> {
 
 fn end(place: usize, job: &Job) {
     job(place);
-    // Pairs with the load in `on`: what the job wrote is seen by who waits.
+    // Pairs with the load in `on`: the waiting cpu sees everything that the job wrote.
     BUSY.fetch_sub(1, Ordering::Release);
 }
 
-/// Does a job on all of these cpus at once, and waits for its end.
+/// Runs a job on all of these cpus at once, and waits for its end.
 pub fn on(plan: &Plan, places: &[usize], job: impl Fn(usize) + Send + Sync + 'static) {
     let job: Job = Arc::new(job);
     let own = machine::place(plan);
@@ -52,7 +52,7 @@ pub fn on(plan: &Plan, places: &[usize], job: impl Fn(usize) + Send + Sync + 'st
     let others = places.iter().filter(|place| Some(**place) != own);
     let given: Box<[_]> = others.map(|&place| (place, job.clone())).collect();
     JOBS.lock().extend(given);
-    // Who sleeps looks for jobs when it is called.
+    // A sleeping cpu looks for jobs when it is woken.
     ostd::smp::inter_processor_call(&ostd::cpu::CpuSet::new_full(), || {});
     if let Some(place) = own.filter(|place| places.contains(place)) {
         end(place, &job);
@@ -62,7 +62,7 @@ pub fn on(plan: &Plan, places: &[usize], job: impl Fn(usize) + Send + Sync + 'st
     }
 }
 
-/// So many cpus, dealt to the nodes in turn.
+/// Returns this number of cpus, taken from the nodes in turn.
 pub fn chosen(plan: &Plan, count: usize) -> Vec<usize> {
     let nodes: Vec<u16> = plan.cpu_nodes.iter().map(|node| node.0).collect();
     dealt(&nodes, count).collect()

@@ -1,4 +1,4 @@
-//! An OSTD kernel on numalab's frame allocator. README.md says what its words are.
+//! An OSTD kernel on numalab's frame allocator. README.md describes the words of its command line.
 
 #![no_std]
 #![deny(unsafe_code, reason = "allowed in `physical` and `words` alone")]
@@ -22,7 +22,7 @@ use ostd::prelude::println;
 
 use crate::words::Words;
 
-/// Why a workload did not come to its end.
+/// The reason why a workload failed.
 type Failure = String;
 
 #[ostd::main]

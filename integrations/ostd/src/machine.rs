@@ -1,4 +1,4 @@
-//! The machine by its tables, with the memory that OSTD leaves.
+//! The machine as its tables describe it, with the memory that OSTD leaves.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -18,23 +18,23 @@ use crate::{Failure, allocator};
 
 static PLAN: Once<&'static Plan> = Once::new();
 
-/// The plan if it was made already.
+/// Returns the plan, if it has been made.
 pub fn made() -> Option<&'static Plan> {
     PLAN.get().copied()
 }
 
-/// Keeps the plan that the allocator was made by.
+/// Keeps the plan from which the allocator was made.
 pub fn keep(plan: &'static Plan) {
     PLAN.call_once(|| plan);
 }
 
-/// A plan for this free memory.
+/// Makes a plan for this free memory.
 pub fn make(free: &[Span], numa: &Numa) -> Result<Plan, Failure> {
     let found = tables::find(&Firmware, None);
     Plan::new(&found, free, apic_id(), numa).map_err(|error| error.to_string())
 }
 
-/// The APIC id of the cpu that runs this.
+/// Returns the APIC id of the cpu that runs this.
 pub fn apic_id() -> u32 {
     match cpuid(0xb, 0).filter(|leaf| leaf.ebx & 0xffff != 0) {
         Some(leaf) => leaf.edx,
@@ -42,14 +42,14 @@ pub fn apic_id() -> u32 {
     }
 }
 
-/// The place of the cpu that runs this, among the plan's.
+/// Returns the index in the plan of the cpu that runs this.
 pub fn place(plan: &Plan) -> Option<usize> {
     let id = apic_id();
     plan.machine.cpus.iter().position(|cpu| cpu.apic_id == Some(id))
 }
 
-/// The place of the node that a frame belongs to. Memory that OSTD kept for itself at first is
-/// in none of the plan's ranges: it counts to the one below.
+/// Returns the index of the node that a frame belongs to. Memory that OSTD kept for itself at first
+/// is in none of the plan's ranges; it counts as part of the range below.
 pub fn node_of(plan: &Plan, addr: Paddr) -> Option<usize> {
     let frame = addr as u64 / numalab_frames::FRAME_BYTES;
     let after = plan.ranges.partition_point(|range| range.start.number() <= frame);
@@ -57,7 +57,7 @@ pub fn node_of(plan: &Plan, addr: Paddr) -> Option<usize> {
     Some(usize::from(range.node.0))
 }
 
-/// Says what machine this is.
+/// Prints the machine.
 pub fn tell(plan: &Plan, words: &Words) {
     let nodes = plan.machine.nodes.len();
     let cpus = ostd::cpu::num_cpus();

@@ -1,4 +1,4 @@
-//! How much memory OSTD's own allocator says is free.
+//! Free memory as reported by OSTD's own allocator.
 
 /// Free bytes.
 pub fn free_bytes() -> u64 {

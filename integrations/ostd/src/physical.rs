@@ -15,13 +15,13 @@ use ostd::mm::io::util::HasVmReaderWriter;
 
 const _: () = assert!(size_of::<Word>() == size_of::<AtomicU64>());
 
-/// What the firmware has left for the system to read lies below.
+/// The firmware leaves its data for the system below this address.
 const READABLE_BYTES: u64 = 4 << 30;
 
-/// Where physical address 0 is seen; 0 as long as that is not known.
+/// Virtual address of physical address 0; 0 until it is known.
 static LINEAR: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes free memory for good, as words. `None` if any frame of it is in use.
+/// Takes free memory forever, as words; `None` if any frame of it is in use.
 pub fn words(span: &Span) -> Option<&'static mut [Word]> {
     let bytes = usize::try_from(span.bytes()).ok()?;
     let start = usize::try_from(span.start).ok()?;
@@ -29,8 +29,9 @@ pub fn words(span: &Span) -> Option<&'static mut [Word]> {
     let first = segment.writer().cursor();
     LINEAR.store(first.expose_provenance().wrapping_sub(start), Ordering::Relaxed);
     core::mem::forget(segment);
-    // SAFETY: 1. The segment owned these frames alone, and was forgotten: they never come back.
-    // 2. OSTD maps them one after the other for good, aligned to a page. 3. Any bytes are words.
+    // SAFETY: 1. The segment was the only owner of these frames, and was forgotten, so they are
+    // never freed. 2. OSTD maps them contiguously and permanently, aligned to a page. 3. Any bytes
+    // are valid words.
     Some(unsafe {
         core::slice::from_raw_parts_mut(first.cast::<Word>(), bytes / size_of::<Word>())
     })
@@ -47,41 +48,41 @@ impl Physical for Firmware {
             return None;
         }
         let start = core::ptr::with_exposed_provenance(linear + usize::try_from(address).ok()?);
-        // SAFETY: 1. OSTD maps the first 4 GiB from the start. 2. Tables lie in memory that the
-        // firmware keeps, to which nobody writes; where a damaged table points to other memory,
-        // any bytes may be read there before other cpus run.
+        // SAFETY: 1. OSTD maps the first 4 GiB from the start. 2. Tables are in memory that the
+        // firmware keeps and no one writes to; where a damaged table points to other memory, any
+        // bytes may be read before other cpus run.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })
     }
 }
 
-/// Words in pieces of memory of one size.
+/// Words in pieces of memory of equal size.
 pub struct Words64<'s> {
     firsts: Vec<*const u64>,
-    /// Words of a piece are 2 to this power.
+    /// Logarithm of a piece's number of words, base 2.
     exponent: u32,
     pieces: PhantomData<&'s [Segment<()>]>,
 }
 
 impl<'s> Words64<'s> {
-    /// All words of these pieces, each of `bytes` bytes, a power of two of frames.
+    /// Returns all words of these pieces, each of `bytes` bytes, a power of two of frames.
     pub fn of(pieces: &'s [Segment<()>], bytes: usize) -> Self {
         let whole = pieces.iter().filter(|piece| piece.size() >= bytes);
         let firsts = whole.map(|piece| piece.reader().cursor().cast()).collect();
         Self { firsts, exponent: (bytes / size_of::<u64>()).ilog2(), pieces: PhantomData }
     }
 
-    /// How many.
+    /// Returns the number of words.
     pub fn len(&self) -> u64 {
         (self.firsts.len() as u64) << self.exponent
     }
 
-    /// One of them; 0 beyond the last.
+    /// Returns one of the words; 0 beyond the last.
     #[inline]
     pub fn read(&self, place: u64) -> u64 {
         let within = place & ((1 << self.exponent) - 1);
         match self.firsts.get((place >> self.exponent) as usize) {
-            // SAFETY: `of` saw that the piece has so many words, it is borrowed as long as `self`
-            // is, and untyped memory may be read by anyone at any time, as volatile words.
+            // SAFETY: `of` has checked that the piece has this number of words, it is borrowed as
+            // long as `self`, and untyped memory may be read at any time, as volatile words.
             Some(first) => unsafe { first.add(within as usize).read_volatile() },
             None => 0,
         }

@@ -1,10 +1,10 @@
-//! The memory that OSTD has said to be free, by a list that needs no heap.
+//! The memory that OSTD has reported as free, in a list that needs no heap.
 
 use numalab_kernel::memory_map::Span;
 use ostd::mm::Paddr;
 use spin::Mutex;
 
-/// More spans than a PC's memory map has of usable memory.
+/// More spans of usable memory than the memory map of any PC has.
 const MOST: usize = 64;
 
 /// Spans of free memory.
@@ -16,7 +16,7 @@ pub struct Recorded {
 static RECORDED: Mutex<Recorded> =
     Mutex::new(Recorded { spans: [Span { start: 0, end: 0 }; MOST], len: 0 });
 
-/// Notes a span. What the list has no room for is left alone, and nobody gets it.
+/// Records a span. Spans for which the list has no room stay unused.
 pub fn add(addr: Paddr, size: usize) {
     let mut recorded = RECORDED.lock();
     let at = recorded.len;
@@ -37,9 +37,9 @@ pub fn cut(bytes: u64) -> Option<Span> {
     Some(taken)
 }
 
-/// All spans that are left.
+/// Returns all spans that are left.
 pub fn spans() -> alloc::vec::Vec<Span> {
-    // The lock is not held while the heap is asked for room.
+    // The lock must not be held while the heap allocates.
     let mut all = alloc::vec::Vec::with_capacity(MOST);
     let recorded = RECORDED.lock();
     all.extend_from_slice(&recorded.spans[..recorded.len]);

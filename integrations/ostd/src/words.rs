@@ -1,4 +1,4 @@
-//! The words of the command line, and the one of them that is needed before there is a heap.
+//! The words of the command line, and the one that is needed before there is a heap.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use spin::Once;
 use crate::Failure;
 use crate::work::Work;
 
-/// Who hands out frames.
+/// The allocator of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocator {
-    /// numalab's, nearest first.
+    /// numalab's, nearest memory first.
     Numa,
-    /// numalab's, by number.
+    /// numalab's, nodes by number.
     Blind,
     /// `osdk-frame-allocator`, OSTD's default.
     Osdk,
@@ -34,21 +34,21 @@ impl Allocator {
     const ALL: [(&'static str, Self); 3] =
         [("numa", Self::Numa), ("blind", Self::Blind), ("osdk", Self::Osdk)];
 
-    /// The allocator of this boot.
+    /// Returns the allocator of this boot.
     pub fn chosen() -> Self {
         let number = CHOSEN.load(Ordering::Relaxed);
         Self::ALL.into_iter().find(|(_, one)| *one as u8 == number).map_or(Self::Numa, |one| one.1)
     }
 
-    /// Its word.
+    /// Returns its word on the command line.
     pub fn name(self) -> &'static str {
         Self::ALL.into_iter().find(|(_, one)| *one == self).map_or("", |one| one.0)
     }
 }
 
-/// Notes the command line and which allocator is asked for. `#[ostd::early_cmdline_parser]` takes `const` functions
-/// only, which can note nothing; it defines this symbol, and nothing else tells the command line
-/// before the first frame is asked for.
+/// Records the command line and the requested allocator. `#[ostd::early_cmdline_parser]` takes only
+/// `const` functions, which cannot record anything; it defines this symbol, and nothing else gives
+/// access to the command line before the first frame is requested.
 // SAFETY: OSTD declares this symbol weakly for the kernel to define, with this signature.
 #[expect(unsafe_code, reason = "the attribute that OSTD has for it takes `const` functions only")]
 #[unsafe(no_mangle)]
@@ -67,16 +67,16 @@ fn __early_cmdline_parser(line: &str) -> EarlyCmdline {
     EarlyCmdline { log_level: LevelFilter::Error, has_early_console: true }
 }
 
-/// What this boot is to do.
+/// The work of this boot.
 pub struct Words {
-    /// What is done, in order.
+    /// The workloads, in order.
     pub work: Vec<Work>,
-    /// The words that numalab's own kernel has too.
+    /// The words that numalab's own kernel has as well.
     pub command: Command,
 }
 
 impl Words {
-    /// The words of the command line.
+    /// Parses the words of the command line.
     pub fn of_boot() -> Result<Self, Failure> {
         let (bytes, len) = LINE.get().ok_or("the command line is not known yet")?;
         if *len == LONGEST {

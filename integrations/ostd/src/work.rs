@@ -1,4 +1,5 @@
-//! The workloads. None is inlined into [`all`]: one stack for all of them would be large.
+//! The workloads. None is inlined into [`all`], because one stack frame for all of them would be
+//! large.
 
 mod fragmentation;
 mod pairs;
@@ -27,19 +28,20 @@ const FRAME: usize = 4096;
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// What OSTD's own tests ask of its allocator.
+    /// OSTD's own tests of its allocator.
     TraitTests,
-    /// The seed's: threads fill an arena each and read it at random.
+    /// The frame allocator's first test: threads fill an arena each and read it at random.
     TestNuma,
-    /// Allocate and free, one after the other.
+    /// Allocates and frees alternately.
     Pairs,
-    /// Frames freed at random, and what it costs as there are more of them.
+    /// Frees many frames at random, and measures the cost as their number grows.
     Sizes,
-    /// What is left of whole 2 MiB blocks.
+    /// Counts the whole 2 MiB blocks that are left.
     Fragmentation,
-    /// How much is free when a cpu is refused.
+    /// Measures how much memory is free when a cpu is refused.
     Refusal,
-    /// What it costs to free a frame as more are free that have no neighbour.
+    /// Measures the cost of freeing a frame without free neighbours, as the number of such frames
+    /// grows.
     Scatter,
 }
 
@@ -54,19 +56,19 @@ impl Work {
         ("scatter", Self::Scatter),
     ];
 
-    /// The workload of a name.
+    /// Returns the workload with a name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, work)| work)
     }
 
-    /// What a command line may name.
+    /// Returns the names that a command line may use.
     pub fn expected() -> String {
         let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
         names.join(", ")
     }
 }
 
-/// Does all that was asked for, in order.
+/// Runs all requested workloads, in order.
 pub fn all(words: &Words, plan: &'static Plan) -> Result<(), Failure> {
     for work in &words.work {
         mark::begin();
@@ -86,7 +88,7 @@ pub fn all(words: &Words, plan: &'static Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Frames straight from the allocator, without OSTD's account of who uses them.
+/// Frames straight from the allocator, without OSTD's record of their users.
 fn take(frames: usize) -> Option<Paddr> {
     ALLOCATOR.alloc(layout(frames))
 }
@@ -96,13 +98,13 @@ fn give_back(addr: Paddr, frames: usize) {
 }
 
 fn layout(frames: usize) -> Layout {
-    // A run of frames is a layout, whatever their number.
+    // A run of frames has a layout, whatever their number.
     Layout::from_size_align(frames * FRAME, FRAME).unwrap_or(Layout::new::<[u8; FRAME]>())
 }
 
-/// Takes single frames until `most` are had or none is left.
+/// Takes single frames up to `most`, or until none is left.
 fn take_frames(most: usize) -> Vec<Paddr> {
-    // The list's own room first: it comes from the same memory.
+    // The list is allocated first, because it uses the same memory.
     let mut taken = Vec::with_capacity(most);
     while taken.len() < most {
         match take(1) {

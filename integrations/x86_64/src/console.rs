@@ -7,7 +7,7 @@ use x86_64::instructions::{hlt, interrupts};
 
 const SERIAL: u16 = 0x3f8;
 
-/// The port as a place for text.
+/// Text output to the port.
 pub struct Console;
 
 impl fmt::Write for Console {
@@ -27,14 +27,14 @@ impl fmt::Write for Console {
 macro_rules! say {
     ($($words:tt)*) => {{
         use core::fmt::Write as _;
-        // The console takes everything.
+        // Writing to the console never fails.
         let _ = writeln!($crate::console::Console, $($words)*);
     }};
 }
 
-/// Ends QEMU with its debug exit port.
+/// Ends QEMU through its debug exit port.
 pub fn exit(code: u32) -> ! {
-    // SAFETY: a port that nothing but the debug exit device answers at.
+    // SAFETY: only the debug exit device answers at this port.
     unsafe { Port::new(0xf4).write(code) };
     loop {
         interrupts::disable();

@@ -1,4 +1,4 @@
-//! Room for what is made before there are frames: given out from the front, never back.
+//! Memory for what is made before there are frames: allocated from the front, never freed.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -13,17 +13,17 @@ struct Heap {
     used: AtomicUsize,
 }
 
-// SAFETY: `memory` is only handed out in disjoint parts, which `used` counts.
+// SAFETY: only disjoint parts of `memory` are returned, which `used` counts.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
 static HEAP: Heap = Heap { memory: UnsafeCell::new([0; BYTES]), used: AtomicUsize::new(0) };
 
-// SAFETY: blocks begin at or behind `used`, which then lies behind them, so that they are disjoint;
-// they are aligned as asked for and within `memory`.
+// SAFETY: a block begins at or after `used`, which is then moved to its end, so blocks are
+// disjoint; they are aligned as requested and within `memory`.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Memory is aligned to 4 KiB, and nothing here is to more.
+        // Memory is aligned to 4 KiB, and nothing here needs more.
         let next = |used: usize| {
             let end = used.next_multiple_of(layout.align()).checked_add(layout.size())?;
             (end <= BYTES && layout.align() <= 4096).then_some(end)

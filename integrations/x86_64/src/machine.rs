@@ -1,4 +1,4 @@
-//! The machine by its firmware's tables, and its memory as frames.
+//! The machine as its firmware's tables describe it, and its memory as frames.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -13,9 +13,9 @@ use numalab_kernel::tables::{self, Physical};
 
 use crate::Failure;
 
-/// What `boot.s` maps at its own addresses.
+/// The memory that `boot.s` maps at its own addresses.
 const MAPPED: Span = Span { start: 0, end: 4 << 30 };
-/// The firmware's.
+/// The memory that the firmware uses.
 const FIRST_MIB: Span = Span { start: 0, end: 1 << 20 };
 /// Words of metadata beyond those of the first plan: taking them cuts one range in two.
 const SLACK_WORDS: usize = 1024;
@@ -27,7 +27,7 @@ unsafe extern "C" {
     static __kernel_end: u8;
 }
 
-/// Memory where it is mapped.
+/// Reads memory where it is mapped.
 struct Low;
 
 impl Physical for Low {
@@ -36,13 +36,13 @@ impl Physical for Low {
             return None;
         }
         let start = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: `boot.s` maps it. What is read is the loader's and the firmware's, to which
-        // nobody writes; where a damaged table points elsewhere, any bytes may be read.
+        // SAFETY: `boot.s` maps it. The loader's and the firmware's data are read, which no one
+        // writes; where a damaged table points elsewhere, any bytes may be read.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })
     }
 }
 
-/// Plans the machine that PVH's start info is about, and serves its free memory.
+/// Plans the machine that PVH's start info describes, and serves its free memory.
 pub fn serve(
     start_info: u64,
 ) -> Result<(&'static Plan, &'static Frames<'static, CpuFences>), Failure> {
@@ -64,8 +64,8 @@ pub fn serve(
     let metadata = carve(&mut free, needed as u64 * 8).ok_or("no room for the metadata")?;
     let plan: &'static Plan = Box::leak(Box::new(plan(&free)?));
     let start = core::ptr::with_exposed_provenance_mut::<Word>(metadata.start as usize);
-    // SAFETY: `carve` cut the span, mapped memory that is aligned to 2 MiB, off what is served:
-    // nobody else uses it. Any bytes are words.
+    // SAFETY: `carve` cut the span, mapped memory that is aligned to 2 MiB, off the served memory,
+    // so nothing else uses it. Any bytes are valid words.
     let metadata =
         unsafe { core::slice::from_raw_parts_mut(start, (metadata.bytes() / 8) as usize) };
     let served = plan.served(plan.fallback_slices().leak());

@@ -1,5 +1,5 @@
-//! A kernel that maps pages by the `x86_64` crate's mapper, with frames of `numalab-frames`: for
-//! each CPU pages of 4 KiB and one of 2 MiB, whose frames lie on the CPU's own node.
+//! A kernel that maps pages with the `x86_64` crate's mapper and frames of `numalab-frames`: for
+//! each CPU, pages of 4 KiB and one of 2 MiB, with frames on the CPU's own node.
 #![no_std]
 #![no_main]
 
@@ -21,18 +21,18 @@ use x86_64::structures::paging::{
     PageTableFlags, PhysFrame, Size2MiB, Size4KiB,
 };
 
-/// What went wrong, in words.
+/// The reason for a failure, in words.
 type Failure = String;
 
-/// Where pages are mapped: nothing else is above 4 GiB.
+/// The address at which pages are mapped: nothing else is above 4 GiB.
 const PAGES_START: u64 = 0x4444_0000_0000;
-/// Apart so far, the pages of one CPU share no page table with another's.
+/// Distance at which the pages of two CPUs share no page table.
 const CPU_BYTES: u64 = 1 << 30;
 const SMALL_PAGES: u64 = 3;
 
 global_asm!(include_str!("boot.s"), main = sym start);
 
-/// For which CPU frames are taken. A kernel of several would ask the CPU that runs.
+/// The CPU for which frames are taken. A kernel that runs several would use the running CPU.
 static CPU: AtomicU16 = AtomicU16::new(0);
 
 extern "C" fn start(start_info: u64) -> ! {
@@ -55,8 +55,8 @@ fn map_all(start_info: u64) -> Result<(), Failure> {
     let start = core::ptr::with_exposed_provenance_mut::<PageTable>(
         Cr3::read().0.start_address().as_u64() as usize,
     );
-    // SAFETY: `boot.s` made the table in memory of its own and maps it, with the first 4 GiB, at
-    // its own address; the reference is the only one.
+    // SAFETY: `boot.s` made the table in separate memory and maps it, with the first 4 GiB, at its
+    // own address; this is the only reference.
     let mut mapper = unsafe { OffsetPageTable::new(&mut *start, VirtAddr::new(0)) };
     for (place, home) in (0..).zip(&plan.cpu_nodes) {
         CPU.store(place, Ordering::Relaxed);
@@ -71,7 +71,7 @@ fn map_all(start_info: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the pages of 4 KiB of a CPU are.
+/// The addresses of a CPU's pages of 4 KiB.
 fn small_pages(place: u16) -> impl Iterator<Item = u64> {
     let first = PAGES_START + u64::from(place) * CPU_BYTES;
     (0..SMALL_PAGES).map(move |number| first + number * Size4KiB::SIZE)
@@ -81,15 +81,15 @@ fn large_page(place: u16) -> u64 {
     PAGES_START + u64::from(place) * CPU_BYTES + Size2MiB::SIZE
 }
 
-/// The allocator as mappers want it.
+/// The allocator in the form that mappers require.
 fn source(frames: &'static Frames<'static, CpuFences>) -> X86Frames<'static, 'static, CpuFences> {
-    // SAFETY: 1. The frames that are served are memory that the loader calls free, without the
-    // kernel and its metadata. 2. Only `map` and the mapper take frames; a page's is freed by
+    // SAFETY: 1. The frames served are memory that the loader reports as free, without the kernel
+    // and its metadata. 2. Only `map` and the mapper take frames; a page's frame is freed by
     // `unmap`, once it is unmapped, and a table's never is.
     unsafe { X86Frames::new(frames, this_cpu) }
 }
 
-/// Maps a page, says where its frame lies, and writes to it.
+/// Maps a page, prints the node of its frame, and writes to it.
 fn map<S: PageSize + core::fmt::Debug>(
     mapper: &mut OffsetPageTable<'_>,
     frames: &'static Frames<'static, CpuFences>,
@@ -104,13 +104,13 @@ where
     let physical = frame.start_address().as_u64();
     let node = frames.node_of(Frame::new(physical / FRAME_BYTES)).ok_or("a frame of no node")?;
     let flags = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
-    // SAFETY: the frame is this page's alone, and nothing else uses its addresses.
+    // SAFETY: the frame belongs to this page alone, and nothing else uses its addresses.
     let mapped = unsafe { mapper.map_to(page, frame, flags, &mut source) };
     mapped.map_err(|error| alloc::format!("{page:?}: {error:?}"))?.flush();
     let seen = core::ptr::with_exposed_provenance_mut::<u64>(address as usize);
     let own = core::ptr::with_exposed_provenance::<u64>(physical as usize);
-    // SAFETY: the page is mapped and nobody else's; its frame lies below 4 GiB, where it is seen at
-    // its own address too.
+    // SAFETY: the page is mapped and used by nothing else; its frame is below 4 GiB, where it is
+    // also mapped at its own address.
     let same = unsafe {
         seen.write_volatile(address);
         own.read_volatile() == address
@@ -135,7 +135,7 @@ where
     let page = Page::<S>::containing_address(VirtAddr::new(address));
     let (frame, flush) = mapper.unmap(page).map_err(|error| alloc::format!("{error:?}"))?;
     flush.flush();
-    // SAFETY: it was this page's, which is unmapped.
+    // SAFETY: the frame was this page's, which is unmapped.
     unsafe { source.deallocate_frame(frame) };
     source.refused().map_or(Ok(()), |error| Err(alloc::format!("{frame:?}: {error}")))
 }

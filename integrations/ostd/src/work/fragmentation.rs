@@ -1,5 +1,5 @@
-//! What is left of whole 2 MiB blocks after much coming and going: everything is taken frame by
-//! frame, half of it freed at random, and in 47 rounds a tenth replaced at random.
+//! Whole 2 MiB blocks that are left after many allocations and frees: everything is taken frame by
+//! frame, half of it is freed at random, and a tenth is replaced at random in each of 47 rounds.
 
 use numalab_membench::Random;
 use ostd::mm::Paddr;
@@ -13,7 +13,7 @@ use crate::words::Words;
 const BLOCK_FRAMES: usize = 512;
 const ROUNDS: usize = 47;
 
-/// Blocks that are wholly free, and how many of them can be had.
+/// Number of wholly free blocks, and of those that can be allocated.
 #[inline(never)]
 pub fn run(words: &Words) -> Result<(), Failure> {
     let mut random = Random::new(words.command.seed, 1);

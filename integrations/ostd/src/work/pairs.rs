@@ -1,4 +1,4 @@
-//! Allocate and free, one after the other: what a call costs when nothing else happens.
+//! Allocates and frees alternately: the cost of a call when nothing else happens.
 
 use ostd::prelude::println;
 
@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::times::each_ns;
 use crate::words::Words;
 
-/// Pairs of each order.
+/// Number of pairs of each order.
 const PAIRS: u64 = 20_000;
 
 /// Orders 0, 3 and 9.

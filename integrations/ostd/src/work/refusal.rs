@@ -1,5 +1,5 @@
-//! How much is free when a cpu is told that nothing is: the boot cpu takes everything and gives
-//! it back, and then another one takes all that it can get.
+//! Memory that is free when a cpu is refused: the boot cpu takes everything and gives it back, and
+//! then another one takes all that it can get.
 
 use alloc::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{FRAME, give_back, take, take_frames};
 use crate::allocator::free_bytes;
 use crate::{Failure, cpus, machine};
 
-/// On the boot cpu, then on the last other one (or again, on a machine with one cpu).
+/// Runs on the boot cpu, then on the last other one (or again, on a machine with one cpu).
 #[inline(never)]
 pub fn run(plan: &'static Plan) -> Result<(), Failure> {
     let all = free_bytes() as usize / FRAME;

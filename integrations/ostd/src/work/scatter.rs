@@ -1,5 +1,5 @@
-//! Everything is taken, and then every second frame freed: none of them is the other's buddy, so
-//! that all stay single. What one more costs must not grow with how many there are.
+//! Takes everything and then frees every second frame: none of them is the buddy of another, so all
+//! stay single. The cost of one more must not grow with their number.
 
 use ostd::prelude::println;
 
@@ -9,17 +9,17 @@ use crate::allocator::free_bytes;
 use crate::times::Moment;
 use crate::words::Words;
 
-/// The most that are freed.
+/// Maximum number of frames that are freed.
 const MOST: usize = 8192;
 
-/// Tells a figure whenever twice as many are free.
+/// Prints a figure each time the number of free frames has doubled.
 #[inline(never)]
 pub fn run(words: &Words) -> Result<(), Failure> {
     let most = words.command.count.map_or(MOST, |count| count as usize);
     let mut taken = take_frames(free_bytes() as usize / FRAME);
     taken.sort_unstable();
     let is_second = |addr: &usize| addr / FRAME % 2 == 1;
-    // Nothing is left for lists of them.
+    // No memory is left for lists of them.
     let mut second = taken.iter().copied().filter(is_second);
     let (mut free, mut until) = (0, (most / 16).max(1));
     while until <= most {
@@ -33,7 +33,7 @@ pub fn run(words: &Words) -> Result<(), Failure> {
         println!("scatter: {} single frames free, {:.1} ns to free one", free, each);
         until *= 2;
     }
-    // By address, so that each finds its neighbours free.
+    // In order of address, so that each frame finds its neighbours free.
     let next = second.next().unwrap_or(usize::MAX);
     let is_taken = |addr: &usize| !is_second(addr) || *addr >= next;
     taken.iter().copied().filter(is_taken).for_each(|addr| give_back(addr, 1));

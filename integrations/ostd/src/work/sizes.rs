@@ -1,4 +1,5 @@
-//! Many frames at once, freed at random: the cost of one must not grow with their number.
+//! Allocates many frames at once and frees them at random: the cost of one must not grow with their
+//! number.
 
 use numalab_membench::Random;
 use ostd::prelude::println;
@@ -8,10 +9,10 @@ use crate::Failure;
 use crate::times::Moment;
 use crate::words::Words;
 
-/// The most frames, 256 MiB; less where there is less.
+/// Maximum number of frames, 256 MiB; fewer if there is less memory.
 const MOST: usize = 1 << 16;
 
-/// Twice as many each time.
+/// The number doubles each time.
 #[inline(never)]
 pub fn run(words: &Words) -> Result<(), Failure> {
     let most = words.command.count.map_or(MOST, |count| count as usize);

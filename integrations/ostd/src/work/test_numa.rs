@@ -1,5 +1,5 @@
-//! The workload of the seed: threads that fill an arena each by first touch, then read it at
-//! random places. Both is timed.
+//! The frame allocator's first test: threads that fill an arena each by first touch, and then read
+//! it at random places. Both are timed.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,14 +18,14 @@ use crate::times::Moment;
 use crate::words::Words;
 use crate::{Failure, cpus, machine};
 
-/// The seed's numbers: two threads, 4 GiB each, 20 million reads.
+/// The test's original figures: two threads, 4 GiB each, 20 million reads.
 const THREADS: u32 = 2;
 const SIZE_BYTES: u64 = 4 << 30;
 const READS: u64 = 20_000_000;
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// What one thread does.
+/// The work of one thread.
 #[derive(Clone, Copy)]
 struct Size {
     pieces: usize,
@@ -34,7 +34,7 @@ struct Size {
     seed: u64,
 }
 
-/// What one thread found.
+/// The results of one thread.
 struct Thread {
     start: Moment,
     touched: Moment,
@@ -43,7 +43,7 @@ struct Thread {
     remote: u64,
 }
 
-/// As many runs as asked for.
+/// Runs the requested number of times.
 #[inline(never)]
 pub fn run(words: &Words, plan: &'static Plan) -> Result<(), Failure> {
     let command = &words.command;
@@ -58,7 +58,7 @@ pub fn run(words: &Words, plan: &'static Plan) -> Result<(), Failure> {
     let reads = command.count.unwrap_or(READS);
     let (mut sum_s, mut local, mut remote) = (0.0, 0, 0);
     for index in 0..command.runs {
-        // The emulator's report has each run's accesses by themselves.
+        // The emulator's report lists the accesses of each run separately.
         mark::phase(u8::try_from(index).unwrap_or(u8::MAX));
         let seed = command.seed + u64::from(index);
         let threads = one(plan, &places, Size { pieces, piece_frames, reads, seed })?;
@@ -101,7 +101,7 @@ fn one(plan: &'static Plan, places: &[usize], size: Size) -> Result<Vec<Thread>,
 
 fn thread(plan: &Plan, place: usize, size: Size, barrier: &Barrier) -> Option<Thread> {
     let mut pieces: Vec<Segment<()>> = Vec::with_capacity(size.pieces);
-    // Nobody gives up at this barrier.
+    // No thread gives up at this barrier.
     let _ = barrier.wait();
     let start = Moment::now();
     for _ in 0..size.pieces {
@@ -135,7 +135,7 @@ fn touch(piece: &Segment<()>, bytes: usize) {
     }
 }
 
-/// The sum of words at random places.
+/// Returns the sum of words at random places.
 #[inline(never)]
 fn random_reads(pieces: &[Segment<()>], size: Size, place: usize) -> u64 {
     let words = Words64::of(pieces, size.piece_frames * FRAME);

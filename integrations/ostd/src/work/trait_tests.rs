@@ -1,5 +1,5 @@
-//! What OSTD's own test of frame allocation does (`ostd::mm::frame::allocator`), and that pieces
-//! of a segment come back in any order.
+//! OSTD's own test of frame allocation (`ostd::mm::frame::allocator`), and a test that pieces of a
+//! segment may be freed in any order.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use super::{FRAME, give_back, take};
 use crate::Failure;
 use crate::allocator::free_bytes;
 
-/// Frames and segments allocated, kept and dropped; then a run that comes back in pieces.
+/// Allocates, keeps and drops frames and segments; then frees a run in pieces.
 #[inline(never)]
 pub fn run() -> Result<(), Failure> {
     frames_and_segments().map_err(|_| "a frame was refused")?;
@@ -39,7 +39,7 @@ fn frames_and_segments() -> ostd::Result<()> {
 
 fn pieces() -> Result<(), Failure> {
     const FRAMES: usize = 13;
-    // Whatever is set aside at the first run of this size is set aside by this one.
+    // The first run of this size sets aside whatever is set aside at all.
     give_back(take(FRAMES).ok_or("a run was refused")?, FRAMES);
     let before = free_bytes();
     let start = take(FRAMES).ok_or("a run was refused")?;
