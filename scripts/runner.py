@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# A program that hangs is ended; none takes half of this.
+# A program that takes longer hangs, and is ended; none takes half of this.
 LIMIT_S = 1500
 # A program that takes this long has a row in the table at the end.
 SLOW_S = 10
@@ -105,7 +105,7 @@ def tests_of(message, label, env):
     directory = Path(message["manifest_path"]).parent
     target = message["target"]
     name = target["name"] if target["kind"] == ["test"] else f"unit tests of {target['kind'][0]}"
-    # What a program prints when it passes is read for what it did not run.
+    # The output of a program that passes is searched for what it did not run.
     command = [message["executable"], "--test-threads=1", "--show-output"]
     return Job(f"{label}{directory.name} {name}", command, directory, env)
 
@@ -162,7 +162,7 @@ class Runner:
 
     def wait(self, job, log):
         """Waits for a job's end: its status, and the CPU seconds of all that it started and waited for."""
-        # The program ends with this one, whatever ends it.
+        # The kernel ends the program when this process ends, for whatever reason.
         command = ["setpriv", "--pdeathsig", "TERM", "timeout", "-k", "30", str(self.limit_s), *job.command]
         child = subprocess.Popen(command, cwd=job.directory, env=os.environ | job.env, stdin=subprocess.DEVNULL,
                                  stdout=log, stderr=subprocess.STDOUT, start_new_session=True)

@@ -1,4 +1,4 @@
-// What instructions themselves take.
+// The time of instructions themselves.
 #include "bench.h"
 
 #define CHAIN(name, type, keep, first, step)        \
@@ -18,7 +18,7 @@ CHAIN(int_multiply, uint64_t, KEEP, 3, x *= 0x9e3779b97f4a7c15u)
 CHAIN(int_divide, uint64_t, KEEP, 12345678901u, x = (0xffffffffffffu / (x | 1)) + 77777)
 CHAIN(shifts, uint64_t, KEEP, 88172645463325252u, x ^= x << 13; x ^= x >> 7; x ^= x << 17)
 
-// Eight chains side by side: as many as the units take.
+// Eight chains side by side, enough to occupy the units.
 static size_t fp_add_wide(void) {
   size_t count = 100000;
   double a = 1, b = 1, c = 1, d = 1, e = 1, f = 1, g = 1, h = 1;

@@ -1,5 +1,5 @@
-// What the kernels of scripts/model-bench share: a kernel does a number of operations each time it
-// is called, and prepares what it works on the first time.
+// Definitions shared by the kernels of scripts/model-bench: a kernel does a number of operations
+// each time it is called, and prepares its data at the first call.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 enum { LINE = 64, KIB = 1 << 10, MIB = 1 << 20 };
 
-// Operations of a call.
+// Number of operations per call.
 typedef size_t kernel(void);
 struct named {
   const char *name;
@@ -19,7 +19,7 @@ struct named {
 };
 extern const struct named chains[], branches[], arithmetic[], memories[], programs[], validation[];
 
-// Keeps a value, so that what computes it stays.
+// Uses a value, so that the compiler keeps its computation.
 #define KEEP(value) __asm__ volatile("" : "+r"(value))
 #define KEEP_FP(value) __asm__ volatile("" : "+x"(value))
 
@@ -45,8 +45,9 @@ static inline void *pages(size_t bytes, enum pages kind) {
   return at;
 }
 
-// One cycle through all lines of a buffer, in an order that no prefetcher follows: a linear congruential
-// generator of full period (D. Knuth, The Art of Computer Programming, 3.2.1.2) says which is next.
+// One cycle through all lines of a buffer, in an order that no prefetcher follows: a linear
+// congruential generator of full period (D. Knuth, The Art of Computer Programming, 3.2.1.2) gives
+// the next one.
 static inline char *cycle(size_t bytes, enum pages kind) {
   size_t lines = bytes / LINE;
   char *buffer = pages(bytes, kind);

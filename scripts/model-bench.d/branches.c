@@ -1,4 +1,4 @@
-// What is done next depends on data.
+// Control flow that depends on data.
 #include "bench.h"
 
 static uint64_t *ascending_words(size_t bytes) {
@@ -157,7 +157,7 @@ static size_t merge_sort(void) {
   return WORDS;
 }
 
-// Switches by what comes next: an interpreter of a program that repeats, and one that does not.
+// Switches on the next opcode: an interpreter of a program that repeats, and of one that does not.
 static size_t interpret(const uint8_t *code, size_t count) {
   uint64_t a = 1, b = 1;
   for (size_t i = 0; i < count; i++) {

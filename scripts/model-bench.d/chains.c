@@ -14,7 +14,7 @@ CHASE(chase_8m, 8 * MIB, SMALL, 50000)
 CHASE(chase_64m, 64 * MIB, SMALL, 30000)
 CHASE(chase_64m_huge, 64 * MIB, HUGE, 30000)
 
-// So many chains in turn; where they are is kept in an array.
+// Several chains in turn; their positions are kept in an array.
 static size_t in_turn(size_t count) {
   static char *volatile at[8];
   size_t rounds = 5000;
@@ -44,7 +44,7 @@ static size_t chains_registers_4(void) {
   return rounds * 4;
 }
 
-// Nodes in random order, each with work on what it holds.
+// Nodes in random order, with work on the content of each.
 static size_t list_payload(void) {
   static char *at;
   size_t nodes = 30000;
@@ -74,7 +74,7 @@ static size_t prefix_sum(void) {
   return 100 * (WORDS - 1);
 }
 
-// Locals on the stack, as code that is not optimised keeps them.
+// Local variables on the stack, as in unoptimised code.
 __attribute__((optimize("O0"), noinline)) static size_t not_optimised(void) {
   uint64_t a = 1, b = 2, i;
   for (i = 0; i < 200000; i++) {

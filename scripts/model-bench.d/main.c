@@ -1,4 +1,4 @@
-// Prints ns an operation of a kernel: the fastest of so many rounds behind one that warms up.
+// Prints the ns of an operation of a kernel: the fastest of ROUNDS rounds after a warm-up.
 //   kernels NAME ROUNDS [CYCLE_NS] | kernels    (the names in order, each behind the half that it is in)
 // With CYCLE_NS, at a core clock near that of a machine file and while the core's other thread is idle: hosts
 // change both with what neighbours do.
@@ -14,8 +14,8 @@ struct clock {
   double cycle_ns, branch_cycles;
 };
 
-// Dependent additions take a cycle each. So does a loop of one branch, but twice as long while the core's
-// other thread is busy.
+// Dependent additions take a cycle each. So does a loop of one branch, but it takes twice as long
+// while the core's other thread is busy.
 static struct clock clock_now(void) {
   uint64_t sum = 1, step = 3, left = 2000;
   double begin = now_ns();
@@ -30,8 +30,8 @@ static struct clock clock_now(void) {
   return (struct clock){cycle_ns, (now_ns() - added) / 2000 / cycle_ns};
 }
 
-// Rounds count in which the core was alone and its cycles before and after were NEAR those asked for; if
-// there are none in MOST_NS, those of within FAR, as long as they would take at that clock.
+// A round counts if the core was alone and its cycles before and after were NEAR the requested
+// ones; if there are no such rounds in MOST_NS, those within FAR count, scaled to that clock.
 static const double NEAR = 1.03, FAR = 1.13, ALONE = 1.5, MOST_NS = 4e9;
 
 static double fastest(kernel *kernel, long rounds, double clock_ns) {

@@ -15,7 +15,7 @@ static size_t stores_16k(void) {
   return 200 * 2 * KIB;
 }
 
-// Words of one array to another, 8 bytes at a time. An operation is a word.
+// Copies words from one array to another, 8 bytes at a time. An operation is a word.
 static size_t copy_64m(void) {
   static uint64_t *from, *to;
   size_t count = 32 * MIB / 8;
@@ -119,7 +119,7 @@ static size_t updates_256k(void) {
   return update(&words, 256 * KIB, &at);
 }
 
-// Counts of bytes: stores, then loads of the same few words.
+// Counts bytes: stores, then loads of the same few words.
 static size_t histogram(void) {
   static uint8_t *text;
   static uint32_t counts[256];

@@ -1,4 +1,4 @@
-// Kernels of programs.
+// Kernels taken from programs.
 #include "bench.h"
 
 static size_t matrix_product(void) {
@@ -28,7 +28,7 @@ static size_t transpose(void) {
   return (size_t)N * N;
 }
 
-// A sparse matrix times a vector; an operation is an element.
+// Multiplies a sparse matrix by a vector; an operation is an element.
 static size_t sparse_product(void) {
   enum { ROWS = 20000, EACH = 8 };
   static uint32_t *columns;
@@ -49,7 +49,7 @@ static size_t sparse_product(void) {
   return ROWS * EACH;
 }
 
-// Breadth first through a random graph; an operation is an edge.
+// Searches a random graph breadth first; an operation is an edge.
 static size_t breadth_first(void) {
   enum { VERTICES = 1 << 16, EACH = 4 };
   static uint32_t *edges, *queue, *depth;
@@ -116,7 +116,7 @@ static size_t tree(void) {
   return LOOKUPS;
 }
 
-// Allocations of random sizes, each of which frees an earlier one.
+// Allocates blocks of random sizes, and frees an earlier one each time.
 static size_t allocations(void) {
   static void *kept[1024];
   size_t count = 30000;
@@ -130,7 +130,7 @@ static size_t allocations(void) {
   return count;
 }
 
-// Words of a text, and the longest match of each place with the last that began alike.
+// Words of a text, with the longest match at each place with the last place that began alike.
 static size_t matches(void) {
   enum { BYTES = 100000 };
   static uint8_t *text;

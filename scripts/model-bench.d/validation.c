@@ -1,4 +1,5 @@
-// Kernels that the model was neither tuned on nor written with: kinds of work that the other lists lack.
+// Kernels that the model was neither tuned to nor written for: kinds of work that the other lists
+// lack.
 #include "bench.h"
 
 #include <pthread.h>
@@ -144,7 +145,7 @@ static size_t union_find(void) {
   return UNIONS;
 }
 
-// The least of a heap leaves, and a later one enters.
+// Removes the smallest item of a heap, and inserts a later one.
 static size_t heap_push_pop(void) {
   enum { ENTRIES = 8192, POPS = 10000 };
   static uint64_t *heap;
@@ -167,7 +168,7 @@ static size_t heap_push_pop(void) {
   return POPS;
 }
 
-// Literals, and pieces of what was written a little before, byte by byte where they overlap.
+// Copies literals, and pieces written a little earlier, byte by byte where they overlap.
 static size_t unpack(void) {
   enum { BYTES = 64 * KIB };
   static uint8_t *out;
@@ -260,7 +261,7 @@ static size_t scatter(void) {
   return ADDS;
 }
 
-// Words from one thread to another.
+// Passes words from one thread to another.
 enum { RING = 256, PASSED = 30000 };
 static struct {
   volatile uint64_t written __attribute__((aligned(LINE)));
@@ -289,7 +290,7 @@ static size_t ring_buffer(void) {
   return PASSED;
 }
 
-// A tree of sorted nodes of 16 keys, by level.
+// A tree of sorted nodes of 16 keys, searched level by level.
 static size_t page_tree(void) {
   enum { KEYS = 16, LEAVES = 1 << 16, LOOKUPS = 5000 };
   static uint32_t *levels[4];
@@ -316,7 +317,7 @@ static size_t page_tree(void) {
   return LOOKUPS;
 }
 
-// Where texts begin and end, how deep brackets are, and what numbers add up to.
+// Finds the ends of strings, the depth of brackets, and the sum of numbers.
 static size_t structured_text(void) {
   enum { BYTES = 50000 };
   static char *text;
