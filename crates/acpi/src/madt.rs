@@ -31,7 +31,7 @@ record! {
     pub struct Fixed == 8, head 0 => {
         /// Physical address of the local APICs.
         pub local_apic_address: u32,
-        /// Flags.
+        /// Flags of the MADT.
         pub flags: MadtFlags,
     }
 }

@@ -20,7 +20,7 @@ pub enum Problem {
     /// Too few bytes for a header and the fixed fields.
     #[error("{length} bytes, expected at least {minimum}")]
     TooShort {
-        /// Bytes given.
+        /// Length of the input in bytes.
         length: usize,
         /// Size in bytes of the fixed part of this kind of table.
         minimum: usize,
@@ -52,13 +52,13 @@ pub enum Problem {
     Truncated {
         /// Length in the header.
         length: u32,
-        /// Bytes given.
+        /// Length of the input in bytes.
         have: usize,
     },
     /// There are more bytes than the header gives; they are not read.
     #[error("{bytes} bytes follow the end of the table given by the header's length")]
     BytesAfterTable {
-        /// Number of bytes.
+        /// Number of bytes left over.
         bytes: usize,
     },
     /// The table does not sum to zero.
@@ -119,7 +119,7 @@ pub enum Problem {
     /// The remaining bytes are too few for an entry head.
     #[error("{bytes} bytes remain, too few for an entry")]
     TrailingBytes {
-        /// Number of bytes.
+        /// Number of bytes left over.
         bytes: usize,
     },
     /// An entry too short for its type; Linux then drops the whole SRAT.
@@ -191,7 +191,7 @@ pub enum Problem {
     IdRepeated {
         /// Type field.
         kind: u16,
-        /// The id.
+        /// The id concerned.
         id: u32,
         /// Offset of the first entry that has it.
         first: usize,
@@ -199,9 +199,9 @@ pub enum Problem {
     /// Revision 1 proximity domains have 8 bits, but the other three bytes are not zero.
     #[error("domain {raw:#x} in a revision 1 table, read as {domain}")]
     DomainBitsIgnored {
-        /// All 32 bits.
+        /// The domain with all 32 bits.
         raw: u32,
-        /// The low 8 bits.
+        /// The domain as read, with 8 bits.
         domain: u32,
     },
     /// A quantity beyond the limits of any system.
@@ -236,7 +236,7 @@ pub enum Problem {
     /// An enabled processor listed twice, in different domains.
     #[error("{processor} is in domain {domain}, and in domain {other_domain} at {other:#06x}")]
     ProcessorInTwoDomains {
-        /// The processor.
+        /// The processor concerned.
         processor: ProcessorId,
         /// Domain in this entry.
         domain: u32,
@@ -248,7 +248,7 @@ pub enum Problem {
     /// An enabled processor listed twice in one domain, or both as local APIC and as x2APIC.
     #[error("{processor} is listed again, first at {other:#06x}")]
     ProcessorRepeated {
-        /// The processor.
+        /// The processor concerned.
         processor: ProcessorId,
         /// Offset of the other entry.
         other: usize,
@@ -256,7 +256,7 @@ pub enum Problem {
     /// Two enabled processors of a MADT of the same type with the same id.
     #[error("two enabled processors with {processor}, the other at {other:#06x}")]
     ProcessorIdShared {
-        /// The id.
+        /// The id concerned.
         processor: ProcessorId,
         /// Offset of the other entry.
         other: usize,
@@ -264,7 +264,7 @@ pub enum Problem {
     /// An enabled processor with an id that means "none" or "all".
     #[error("enabled processor with the broadcast id: {processor}")]
     ProcessorIdBroadcast {
-        /// The id.
+        /// The id concerned.
         processor: ProcessorId,
     },
     /// Both the enabled and the online capable flag are set.
@@ -276,7 +276,7 @@ pub enum Problem {
     /// A matrix that does not fit into its table.
     #[error("{localities} localities need {expected} bytes, the table has {length}")]
     MatrixOverruns {
-        /// Number of rows.
+        /// Number of localities that the table gives.
         localities: u64,
         /// Size in bytes that the table would need; `u64::MAX` if it does not fit in 64 bits.
         expected: u64,
@@ -286,7 +286,7 @@ pub enum Problem {
     /// A table larger than its matrix.
     #[error("{localities} localities need {expected} bytes, the table has {length}")]
     MatrixTooLong {
-        /// Number of rows.
+        /// Number of localities that the table gives.
         localities: u64,
         /// Size in bytes that the table needs.
         expected: u64,
@@ -304,9 +304,9 @@ pub enum Problem {
     /// A distance below 10; such values are reserved, and Linux then drops the whole SLIT.
     #[error("distance from {from} to {to} is {distance}, expected more than 10")]
     DistanceReserved {
-        /// Row.
+        /// Row of the matrix.
         from: usize,
-        /// Column.
+        /// Column of the matrix.
         to: usize,
         /// Distance in the matrix.
         distance: u8,
@@ -316,17 +316,17 @@ pub enum Problem {
         "distance from {from} to {to} is 10, the distance of a domain to itself, expected more"
     )]
     RemoteDistanceTen {
-        /// Row.
+        /// Row of the matrix.
         from: usize,
-        /// Column.
+        /// Column of the matrix.
         to: usize,
     },
     /// A distance that differs from that in the opposite direction.
     #[error("distance from {from} to {to} is {distance}, but {back} in the opposite direction")]
     DistanceAsymmetric {
-        /// Row.
+        /// Row of the matrix.
         from: usize,
-        /// Column.
+        /// Column of the matrix.
         to: usize,
         /// Distance in the matrix.
         distance: u8,
@@ -347,7 +347,7 @@ pub enum Problem {
     /// A domain of the SRAT without a row in the SLIT.
     #[error("domain {domain} has no row in the SLIT, which has {localities} rows")]
     DomainWithoutSlitRow {
-        /// The domain.
+        /// The domain concerned.
         domain: u32,
         /// Number of rows of the SLIT.
         localities: usize,
@@ -355,19 +355,19 @@ pub enum Problem {
     /// A row of the SLIT for a domain that is not in the SRAT.
     #[error("row {locality} does not belong to a domain of the SRAT")]
     SlitRowWithoutDomain {
-        /// Row.
+        /// Row of the matrix.
         locality: usize,
     },
     /// An enabled processor of the MADT that is not in the SRAT.
     #[error("{processor} has no entry in the SRAT")]
     ProcessorNotInSrat {
-        /// The processor.
+        /// The processor concerned.
         processor: ProcessorId,
     },
     /// An enabled processor of the SRAT that is not in the MADT.
     #[error("{processor} has no entry in the MADT")]
     ProcessorNotInMadt {
-        /// The processor.
+        /// The processor concerned.
         processor: ProcessorId,
     },
     /// A domain of the HMAT that is not in the SRAT.
@@ -375,7 +375,7 @@ pub enum Problem {
     HmatDomainNotInSrat {
         /// "initiator", "target" or "memory".
         role: &'static str,
-        /// The domain.
+        /// The domain concerned.
         domain: u32,
     },
 }

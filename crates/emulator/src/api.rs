@@ -58,7 +58,7 @@ pub struct Info {
     pub version: c_int,
     /// True for a whole machine, false for QEMU's user mode.
     pub system_emulation: bool,
-    /// vCPUs at startup.
+    /// Number of vCPUs at startup.
     pub vcpus: c_int,
     /// The most vCPUs there can be, with hot-plugged ones.
     pub vcpus_most: c_int,

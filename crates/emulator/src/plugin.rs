@@ -24,7 +24,7 @@ pub struct Plugin {
     /// The program, in QEMU's user mode.
     pub program: Option<Program>,
     pub api: Api,
-    /// Our id in QEMU.
+    /// The plugin's id in QEMU.
     pub id: PluginId,
     pub engine: Engine,
     /// Data flows of blocks, where cores are modelled and code can be decoded.

@@ -14,7 +14,7 @@ pub enum ExploreError {
         "process {process}: does not exist; expected the number of a running process, as `ps -e` shows it"
     )]
     NoProcess {
-        /// Number of the process.
+        /// Process id.
         process: u32,
     },
     /// The process belongs to another user.
@@ -23,7 +23,7 @@ pub enum ExploreError {
          see where its memory is: sudo numalab explore --pid {process}"
     )]
     Foreign {
-        /// Number of the process.
+        /// Process id.
         process: u32,
         /// Name of the process.
         command: String,
@@ -31,9 +31,9 @@ pub enum ExploreError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
-        /// The system's error.
+        /// The reason given by the system.
         source: io::Error,
     },
     /// The machine itself cannot be read.
@@ -42,7 +42,7 @@ pub enum ExploreError {
     /// The kernel provides neither `numa_maps` nor `move_pages`.
     #[error("process {process}: no numa_maps (a kernel without CONFIG_NUMA), and {source}")]
     NoPlacement {
-        /// Number of the process.
+        /// Process id.
         process: u32,
         /// The error of `move_pages`.
         source: PageNodesError,
@@ -50,9 +50,9 @@ pub enum ExploreError {
     /// A file is not a valid dump.
     #[error("{}: {source}", path.display())]
     Dump {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
-        /// The problem with it.
+        /// The fault in the dump.
         source: DumpError,
     },
     /// A file does not contain a dump.
@@ -60,7 +60,7 @@ pub enum ExploreError {
         DIR -- dump=heap`, that kernel's console, or Xen's console with the output of `xl \
         debug-keys u` or `xl debug-keys H`", path.display())]
     NoHeap {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
     },
     /// `xl` failed.

@@ -15,9 +15,9 @@ pub enum DescribedError {
     /// A uniform machine cannot have this number of cpus.
     #[error("{cpus} cpus: {error}")]
     Cpus {
-        /// The number.
+        /// The requested number of cpus.
         cpus: u32,
-        /// The reason.
+        /// The reason why no machine has this shape.
         error: UniformError,
     },
     /// The emulated nodes do not fit the machine.

@@ -14,9 +14,9 @@ pub enum EmulationTextError {
              2U splits every node in two)"
     )]
     Node {
-        /// The whole text.
+        /// The whole text as given.
         text: String,
-        /// The item.
+        /// The rejected item of the text.
         item: String,
     },
     /// A size in a list of nodes is out of range.
@@ -28,9 +28,9 @@ pub enum EmulationTextError {
              separated by `;`, such as 10,20;20,10"
     )]
     Distance {
-        /// The whole text.
+        /// The whole text as given.
         text: String,
-        /// The value.
+        /// The rejected value.
         item: String,
     },
     /// The rows of a distance table do not form a square.

@@ -6,7 +6,7 @@ pub enum ReadError {
     /// A line or a value has a different form.
     #[error("{format}, line {line}: found `{found}`, expected {expected}")]
     Syntax {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The line number, from 1.
         line: usize,
@@ -18,15 +18,15 @@ pub enum ReadError {
     /// A required part of the text is missing.
     #[error("{format}: no {what}")]
     Absent {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
-        /// The missing part.
+        /// The part that is missing from the text.
         what: &'static str,
     },
     /// The text states that there is nothing to read.
     #[error("{format}: the text says `{said}`: it does not describe a machine")]
     Denied {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The line with that statement.
         said: String,
@@ -36,7 +36,7 @@ pub enum ReadError {
         "{format}: {what}: {announced} announced, only {described} described; expected the whole text"
     )]
     Cut {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The missing items.
         what: &'static str,
@@ -50,7 +50,7 @@ pub enum ReadError {
         "{format}: node {node} has {distances} distances under {columns} nodes; expected one for each"
     )]
     Row {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The node of the row.
         node: String,
@@ -62,19 +62,19 @@ pub enum ReadError {
     /// The text has more items than any machine has; it is refused before it costs time and memory.
     #[error("{format}: {found} {what}, expected at most {most}")]
     TooMany {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
-        /// The kind of items.
+        /// The kind of items, in the plural.
         what: &'static str,
         /// Number of items found.
         found: usize,
-        /// The limit.
+        /// Maximum number accepted.
         most: usize,
     },
     /// The text is not XML or TOML of this form.
     #[error("{format}: {message}")]
     Markup {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The parser's message, with the position.
         message: String,
@@ -87,7 +87,7 @@ pub enum WriteError {
     /// The format cannot express an essential property of this machine.
     #[error("{format} cannot express {what}")]
     Inexpressible {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The property, with the ids concerned.
         what: String,
@@ -95,7 +95,7 @@ pub enum WriteError {
     /// The machine lacks a property that the format requires.
     #[error("{format} needs {what}, which is unknown for this machine")]
     Unknown {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The missing property.
         what: String,

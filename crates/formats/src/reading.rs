@@ -14,7 +14,7 @@ pub struct Reading<T = Machine> {
 /// The result of a writer, with the losses of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T = String> {
-    /// The text or arguments.
+    /// The text or arguments written.
     pub output: T,
     /// Properties of the machine that are missing or changed in the output.
     pub losses: Vec<Finding>,

@@ -6,19 +6,19 @@ pub enum SizeError {
     /// The text is not a number with a unit.
     #[error("`{text}` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G")]
     Form {
-        /// The text.
+        /// The rejected text.
         text: String,
     },
     /// A number without a unit where a unit is required.
     #[error("`{text}` has no unit: expected a size such as 512M, 1.5G or 4096B")]
     Unit {
-        /// The text.
+        /// The rejected text.
         text: String,
     },
     /// More than 64 bits of bytes.
     #[error("`{text}` exceeds 64 bits")]
     TooLarge {
-        /// The text.
+        /// The rejected text.
         text: String,
     },
     /// A range from a larger to a smaller size, or from zero.
@@ -26,7 +26,7 @@ pub enum SizeError {
         "`{text}` is not a range of sizes: expected the smaller first and above 0, such as 16K-1G"
     )]
     Range {
-        /// The text.
+        /// The rejected text.
         text: String,
     },
 }

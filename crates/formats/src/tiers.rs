@@ -15,9 +15,9 @@ pub enum TierTextError {
         "`{item}` in `{text}`: a tier without a latency, expected SIZE@NS such as {item}@300ns"
     )]
     NoLatency {
-        /// The whole text.
+        /// The whole text as given.
         text: String,
-        /// The item.
+        /// The rejected item of the text.
         item: String,
     },
     /// An item is neither a tier nor a property of one.
@@ -27,9 +27,9 @@ pub enum TierTextError {
          2G@100ns,8G@300ns,10G/s,cache=64M"
     )]
     Item {
-        /// The whole text.
+        /// The whole text as given.
         text: String,
-        /// The item.
+        /// The rejected item of the text.
         item: String,
     },
 }

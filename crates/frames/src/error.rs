@@ -22,7 +22,7 @@ pub enum InitError {
     /// A cpu is on a node that does not exist.
     #[error("cpu {cpu} is on node {}: expected a node below {nodes}", node.0)]
     CpuNode {
-        /// The cpu.
+        /// The rejected cpu.
         cpu: usize,
         /// Node of the cpu.
         node: NodeIndex,
@@ -115,7 +115,7 @@ pub enum AllocError {
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
-        /// The cpu.
+        /// The rejected cpu.
         cpu: CpuIndex,
         /// Number of cpus.
         cpus: usize,
@@ -123,7 +123,7 @@ pub enum AllocError {
     /// The node does not exist.
     #[error("node {}: expected one below {nodes}", node.0)]
     UnknownNode {
-        /// The node.
+        /// The rejected node.
         node: NodeIndex,
         /// Number of nodes.
         nodes: usize,
@@ -131,7 +131,7 @@ pub enum AllocError {
     /// The zone does not exist.
     #[error("zone {}: expected one below {zones}", zone.0)]
     UnknownZone {
-        /// The zone.
+        /// The rejected zone.
         zone: ZoneIndex,
         /// Number of zones.
         zones: usize,
@@ -191,9 +191,9 @@ pub enum FreeError {
     /// The frame is not the first of a block of the order.
     #[error("frame {frame}: expected a multiple of {} frames", order.frames())]
     Misaligned {
-        /// The frame.
+        /// The rejected frame.
         frame: Frame,
-        /// The given order.
+        /// The order given.
         order: Order,
     },
     /// The run has no frames, or more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
@@ -205,7 +205,7 @@ pub enum FreeError {
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
-        /// The cpu.
+        /// The rejected cpu.
         cpu: CpuIndex,
         /// Number of cpus.
         cpus: usize,
@@ -214,7 +214,7 @@ pub enum FreeError {
     #[cfg(feature = "checked")]
     #[error("{frames} frames at {frame}: expected at most {left}, up to the end of its run")]
     WrongSize {
-        /// The first frame.
+        /// First frame of the rejected part.
         frame: Frame,
         /// The given length.
         frames: u64,
@@ -225,7 +225,7 @@ pub enum FreeError {
     #[cfg(feature = "checked")]
     #[error("frame {frame} belongs to owner {}, freed by owner {}", expected.0, found.0)]
     WrongOwner {
-        /// The frame.
+        /// The rejected frame.
         frame: Frame,
         /// The owner they were allocated for.
         expected: crate::Owner,
@@ -240,7 +240,7 @@ pub enum RangeError {
     /// An end is neither on a 2 MiB boundary nor at the end of a declared range.
     #[error("range end {frame}: expected a multiple of 512 frames or the end of a declared range")]
     Misaligned {
-        /// The end.
+        /// The rejected end of the range.
         frame: Frame,
     },
     /// The range is not wholly in declared memory.
@@ -264,7 +264,7 @@ pub enum RangeError {
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
-        /// The cpu.
+        /// The rejected cpu.
         cpu: CpuIndex,
         /// Number of cpus.
         cpus: usize,

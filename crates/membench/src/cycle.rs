@@ -219,7 +219,7 @@ pub enum CycleError {
         pattern: Pattern,
         /// The requested size.
         size_bytes: usize,
-        /// The least size.
+        /// The smallest size possible.
         needed_bytes: usize,
     },
     /// The pattern's block, page or stride does not fit the line size.

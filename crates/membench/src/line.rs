@@ -93,7 +93,7 @@ pub enum MemoryError {
     /// The memory does not end at a line boundary.
     #[error("memory of {size_bytes} bytes; expected a multiple of 64")]
     NotWholeLines {
-        /// The given size.
+        /// The size given.
         size_bytes: usize,
     },
 }

@@ -25,7 +25,7 @@ const ATTEMPTS: u32 = if cfg!(miri) { 4 } else { 1000 };
 /// The time that the emulator charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PmuMode {
-    /// None; it only counts.
+    /// No time: accesses are only counted.
     Count,
     /// Virtual time.
     Virtual,
@@ -38,7 +38,7 @@ pub enum PmuMode {
 pub struct PmuHeader {
     /// Number of vCPUs of the machine.
     pub vcpus: u32,
-    /// Number of its nodes.
+    /// Number of the machine's nodes.
     pub nodes: u32,
     /// The time that the emulator charges.
     pub mode: PmuMode,
@@ -90,7 +90,7 @@ pub struct PmuCounts {
     pub translation_ns: u64,
     /// The most entries that one walk has read since the host's pages got their size.
     pub longest_walk: u64,
-    /// Index of its node.
+    /// Index of the vCPU's node.
     pub node: u32,
     /// The phase at the time of publication.
     pub phase: u32,

@@ -121,9 +121,9 @@ pub enum ArgumentError {
     /// The machine's file cannot be read.
     #[error("machine={path}: {error}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The system's error.
+        /// The reason given by the system.
         error: String,
     },
     /// The machine is inconsistent.

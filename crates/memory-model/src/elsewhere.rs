@@ -170,7 +170,7 @@ impl There {
 pub(crate) struct Went {
     /// The accessing instruction.
     pub act: Act,
-    /// Number of its line.
+    /// Number of the line.
     pub line: u64,
     /// Position of its instruction, and the number of its line as prefetchers see it.
     pub streamed: (u32, u64),

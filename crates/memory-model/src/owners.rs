@@ -26,7 +26,7 @@ const WRITTEN: u64 = 3;
 /// The owner of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Who {
-    /// The vCPU.
+    /// Number of the vCPU.
     pub vcpu: u8,
     /// The lowest bits of the number of the thread that ran on it, if threads are tracked.
     pub thread: u8,

@@ -13,7 +13,7 @@ const BLOCKS: usize = 1 << 10;
 /// Maximum number of blocks of a path.
 const LONGEST: usize = 16;
 
-/// A block.
+/// A block of code, with the blocks that follow it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     address: u64,

@@ -7,7 +7,7 @@ use crate::machine::Machine;
 /// The place of a cpu in the memory system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seat {
-    /// Position of its node.
+    /// Position of the node.
     pub node: usize,
     /// L3 group of the cpu.
     pub group: usize,

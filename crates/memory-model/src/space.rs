@@ -34,7 +34,7 @@ pub enum Placement {
 pub struct Page {
     /// First address of its frame in the machine's memory.
     pub frame: u64,
-    /// Position of its node.
+    /// Position of the node.
     pub node: usize,
     /// True if the program chose the node by a policy.
     pub bound: bool,

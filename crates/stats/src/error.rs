@@ -12,7 +12,7 @@ pub enum Error {
     NotFinite {
         /// Position in the order given, from 0.
         index: usize,
-        /// The value.
+        /// The rejected value.
         value: f64,
     },
     /// A value that must be above zero, because its logarithm is taken, is not.
@@ -20,7 +20,7 @@ pub enum Error {
     NotPositive {
         /// Position in the order given, from 0.
         index: usize,
-        /// The value.
+        /// The rejected value.
         value: f64,
     },
     /// Two paired samples have different lengths.
@@ -57,7 +57,7 @@ pub enum Error {
     OutOfRange {
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// The value given.
         value: f64,
         /// The expected range, in words.
         expected: &'static str,

@@ -43,9 +43,9 @@ impl From<MemoryPolicy> for Placement {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {found}: expected {expected}")]
 pub struct PlacementError {
-    /// The setting.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// The text at fault.
+    /// The rejected text.
     pub found: String,
     /// The valid form.
     pub expected: String,

@@ -15,7 +15,7 @@ record! {
         pub memory: u32,
         /// Reserved.
         pub reserved1: u32,
-        /// Size.
+        /// Size in bytes.
         pub size_bytes: u64,
         /// Levels, associativity, write policy, line size.
         pub attributes: CacheAttributes,
@@ -34,7 +34,7 @@ pub struct Cache<'a> {
     pub memory: u32,
     /// Reserved.
     pub reserved1: u32,
-    /// Size.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Levels, associativity, write policy, line size.
     pub attributes: CacheAttributes,
@@ -85,7 +85,7 @@ record! {
 /// The associativity of a memory-side cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Associativity {
-    /// Not given.
+    /// The firmware does not give it.
     None,
     /// One place for each line.
     DirectMapped,
@@ -98,7 +98,7 @@ pub enum Associativity {
 /// The write policy of a memory-side cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WritePolicy {
-    /// Not given.
+    /// The firmware does not give it.
     None,
     /// On eviction.
     WriteBack,

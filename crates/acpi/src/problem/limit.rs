@@ -25,13 +25,13 @@ pub enum LimitProblem {
     /// A SLIT of more than [`MAX_DOMAINS`] rows.
     #[error("{localities} localities, expected at most {MAX_DOMAINS}")]
     TooManyLocalities {
-        /// Number of rows.
+        /// Number of localities that the table gives.
         localities: u64,
     },
     /// A proximity domain of [`MAX_DOMAINS`] or more; Linux then drops the whole SRAT.
     #[error("proximity domain {domain}, expected below {MAX_DOMAINS}, the limit of Linux")]
     DomainTooLarge {
-        /// The domain.
+        /// The domain concerned.
         domain: u32,
     },
     /// More processors than [`MAX_PROCESSORS`].

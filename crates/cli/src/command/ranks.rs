@@ -35,11 +35,11 @@ pub(crate) struct Task<'a> {
 
 /// The role of this process.
 pub(crate) enum Role {
-    /// Measures without ranks.
+    /// Measures as a single process.
     NoRanks,
     /// Starts this number of ranks.
     Starter(u32),
-    /// Is a rank.
+    /// Measures as this rank.
     Rank(Identity),
 }
 

@@ -27,7 +27,7 @@ pub struct Party {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
-    /// Number of its region.
+    /// Number of the region.
     pub region: usize,
     /// Number of times that the line moved between caches.
     pub changes: u64,

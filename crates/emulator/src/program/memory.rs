@@ -21,7 +21,7 @@ pub struct Remembered {
     pub page: Page,
     /// Region and node of the page.
     pub slot: u32,
-    /// Number of its region.
+    /// Number of the region.
     pub region: usize,
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.

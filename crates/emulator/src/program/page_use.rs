@@ -80,7 +80,7 @@ pub enum Line {
     Contended(bool),
 }
 
-/// A page's figures.
+/// Use of a page, and the node that it is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub region: usize,
@@ -177,7 +177,7 @@ impl PageUse {
         self.bound.set(u64::from(page.bound));
     }
 
-    /// Adds a user.
+    /// Records a use by the seat's thread.
     pub fn uses(&self, seat: usize, home: usize) {
         let seat = seat % MOST_THREADS;
         let word = &self.threads[seat / 64];

@@ -61,7 +61,7 @@ pub struct Turn {
     pub until_ps: u64,
 }
 
-/// All threads and cpus.
+/// The machine's scheduler: all threads and cpus.
 #[derive(Debug)]
 pub struct Schedule {
     seats: Vec<Seat>,

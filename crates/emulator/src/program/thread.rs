@@ -27,7 +27,7 @@ pub enum Goes {
 pub struct Thread {
     /// The thread's cpu in the model, while the thread holds the turn.
     pub active: Option<Active<'static>>,
-    /// QEMU's index of it.
+    /// QEMU's index of the thread.
     pub index: usize,
     /// State of this thread under other placements.
     pub shadow: Shadow,
@@ -118,7 +118,7 @@ impl Thread {
         }
     }
 
-    /// Starts its turn.
+    /// Starts the thread's turn.
     pub fn takes(&mut self, engine: &'static Engine, seat: usize, turn: Turn) {
         let mut active = engine.enter_as(turn.cpu, seat);
         active.comes_to(turn.now_ps);

@@ -61,7 +61,7 @@ pub enum Patience {
 /// A thread of the program that starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Born {
-    /// QEMU's index of it.
+    /// QEMU's index of the thread.
     pub index: usize,
     /// The address to clear at its end; 0 for none.
     pub tells_at: u64,

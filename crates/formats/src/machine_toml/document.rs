@@ -13,7 +13,7 @@ use serde::de::{Deserializer, Error as _};
 use super::memory::MemoryFigures;
 use crate::size::parse_with_unit;
 
-/// A whole file.
+/// The content of a machine file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {

@@ -39,7 +39,7 @@ pub enum HostPages {
 }
 
 impl MemoryBackend {
-    /// Appends its objects.
+    /// Appends the options of the backend's objects.
     pub(super) fn add_to(&self, words: &mut Vec<String>) {
         if let Some(context) = self.thread_context() {
             add(words, "-object", context);

@@ -52,7 +52,7 @@ pub enum MachineError {
     /// A vCPU is on a node that does not exist.
     #[error("vCPU {vcpu} is on node position {node}, expected 0 to {last}")]
     NoSuchNode {
-        /// The vCPU.
+        /// Number of the vCPU.
         vcpu: usize,
         /// The node's position.
         node: usize,
@@ -68,13 +68,13 @@ pub enum MachineError {
         end: u64,
         /// The node's number.
         id: u32,
-        /// The fault.
+        /// The fault found.
         problem: &'static str,
     },
     /// A figure is negative or too large.
     #[error("`{field}` has {value}, expected 0 to {most}")]
     Figure {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
         /// The figure found.
         value: f64,
@@ -84,7 +84,7 @@ pub enum MachineError {
     /// A bandwidth is so small that nothing would ever pass.
     #[error("`{field}` has {value} MB/s, expected {LEAST_MB_S} or more, or 0 for no limit")]
     Bandwidth {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
         /// The bandwidth found.
         value: f64,
@@ -92,9 +92,9 @@ pub enum MachineError {
     /// Curves are invalid.
     #[error("`{field}` {error}")]
     Curve {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// The fault.
+        /// The fault found.
         error: CurveError,
     },
     /// A bandwidth is given together with curves, whose last points are bandwidths.
@@ -111,7 +111,7 @@ pub enum MachineError {
     /// Two nodes have the same number.
     #[error("node {id} is listed twice")]
     NodeTwice {
-        /// The number.
+        /// Number given twice.
         id: u32,
     },
     /// The caches do not fit into the host's memory.
@@ -123,21 +123,21 @@ pub enum MachineError {
     /// A cache has an impossible shape.
     #[error("cache level {level}: {problem}")]
     Cache {
-        /// The level.
+        /// Number of the level.
         level: u8,
-        /// The fault.
+        /// The fault found.
         problem: &'static str,
     },
     /// A TLB's entries are not a whole number of sets.
     #[error("TLB level {level}: entries must be a whole number of sets of its ways")]
     TlbSets {
-        /// The level.
+        /// Number of the level.
         level: u8,
     },
     /// A TLB holds pages of a size that does not exist.
     #[error("TLB level {level}: a page of {bytes} bytes, expected 4096, 2097152 or 1073741824")]
     Page {
-        /// The level.
+        /// Number of the level.
         level: u8,
         /// The size found.
         bytes: u64,

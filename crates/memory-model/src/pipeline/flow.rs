@@ -52,7 +52,7 @@ const GROUPS: usize = 16;
 /// A block of instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Number of its instructions.
+    /// Number of instructions.
     pub instructions: u64,
     /// Time to issue all of them.
     pub takes_ps: u64,

@@ -180,7 +180,7 @@ impl<'a> Summary<'a> {
         core.clock_ghz.as_ref().map(|figure| figure.median)
     }
 
-    /// Returns the clock of `cpu` in GHz to convert latencies into cycles with.
+    /// Returns the clock of `cpu` in GHz, for converting latencies into cycles.
     ///
     /// A dependent load that hits the L1 takes a whole number of cycles, and the load-to-use ratio
     /// gives that number independently of the clock. If the measured clock contradicts it, the core
