@@ -29,7 +29,7 @@ const FOLLOWED_FACTORS: [u32; 2] = [20, 150];
 /// The facts known before the trials.
 pub(super) struct Known {
     pub advice: Advice,
-    /// The time of a run there.
+    /// Time of one run where the trials run, if known.
     pub took: Option<Duration>,
     /// The accesses seen under emulation.
     pub followed: Option<ProgramMemory>,

@@ -22,7 +22,7 @@ pub(crate) struct Assembly {
     placed: CpuSet,
 }
 
-/// The cpus that nodes claim beyond those that name their node.
+/// Cpus that nodes claim, in addition to the cpus that name their node.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(BTreeMap<NodeId, (CpuSet, String)>);
 

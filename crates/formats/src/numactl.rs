@@ -263,7 +263,7 @@ impl Reader {
     fn check_whole(&mut self, ids: &NodeSet) -> Result<(), ReadError> {
         let columns: NodeSet = self.columns.iter().copied().collect();
         check_all("nodes", &columns, ids)?;
-        check_all("rows of distances of nodes", &columns, &self.rows.keys().copied().collect())?;
+        check_all("rows of node distances", &columns, &self.rows.keys().copied().collect())?;
         check_all("cpus of nodes", ids, &self.cpus.nodes())?;
         if self.sized.is_empty() {
             ids.iter().for_each(|id| self.assembly.node(id).memory_unknown = true);

@@ -81,7 +81,7 @@ fn a_part_of_the_text_of_numactl_is_not_taken_for_a_machine() {
             "cpus of nodes: 0,1 announced",
         ),
         ("node 1 size: 2000 MB\n", "sizes of nodes: 0,1 announced, only 0 described"),
-        ("  1:  21  10\n", "rows of distances of nodes: 0,1 announced, only 0 described"),
+        ("  1:  21  10\n", "rows of node distances: 0,1 announced, only 0 described"),
     ] {
         let said = refused(&TWO_NODES.replace(lost, ""));
         assert!(said.contains(expected), "{said}");

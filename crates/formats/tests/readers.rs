@@ -656,7 +656,7 @@ fn numactl_text_that_ends_early_or_is_of_two_machines_is_refused() {
     let cut = &whole[..whole.find("  1:").expect("a row")];
     assert_eq!(
         refuse(cut),
-        "numactl --hardware: rows of distances of nodes: 0,1 announced, only 0 described; expected \
+        "numactl --hardware: rows of node distances: 0,1 announced, only 0 described; expected \
          the whole text"
     );
     let cut = &whole[..whole.len() - 5];

@@ -1,4 +1,4 @@
-//! Communication of a guest with emulated memory with the emulator: it sets its host's page size
+//! How a guest with emulated memory talks to the emulator: it sets the size of its host's pages,
 //! and reads counts of page walks.
 
 use std::thread;
@@ -21,7 +21,7 @@ pub struct Walks {
     pub translation_ns: u64,
     /// The cpus' own time in ns.
     pub time_ns: u64,
-    /// The most entries that one walk has read since the host's pages got their size.
+    /// Largest number of entries that one walk has read since the size of the host's pages was set.
     pub longest: u64,
     /// Bytes of the host's pages, 0 without nested paging.
     pub host_page_bytes: u64,

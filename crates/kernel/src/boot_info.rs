@@ -54,7 +54,7 @@ pub enum BootInfoError {
     Magic {
         loader: &'static str,
         address: u64,
-        /// The word found there.
+        /// The word found at the address.
         found: u64,
         /// The magic word of the structure.
         expected: u64,

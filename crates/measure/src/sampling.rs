@@ -13,7 +13,7 @@ use crate::error::MeasureError;
 
 /// A cell ends after this number of windows without a value for each window with one.
 const MOST_MISSED_PER_VALUE: usize = 3;
-/// Windows that even a cell without time takes: fewer have no interval.
+/// Minimum number of windows, taken even if no time is left: fewer give no interval.
 const LEAST_WINDOWS: usize = 6;
 
 /// The values of one window.

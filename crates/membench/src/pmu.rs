@@ -88,7 +88,7 @@ pub struct PmuCounts {
     pub host_page_bytes: u64,
     /// Cost of address translation in ns.
     pub translation_ns: u64,
-    /// The most entries that one walk has read since the host's pages got their size.
+    /// Largest number of entries that one walk has read since the size of the host's pages was set.
     pub longest_walk: u64,
     /// Index of the vCPU's node.
     pub node: u32,

@@ -21,7 +21,7 @@ pub struct Knee {
     pub idle_ns: f64,
     /// The bandwidth at which the latency reaches the factor times idle, in the unit of the points.
     pub bandwidth: f64,
-    /// The latency there, in ns.
+    /// The latency at the knee, in ns.
     pub latency_ns: f64,
 }
 

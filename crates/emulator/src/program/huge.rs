@@ -14,7 +14,7 @@ pub enum Huge {
     Never,
     /// Only where `transparent_hugepage/enabled` is `always`.
     Always,
-    /// The program asks for it.
+    /// The program requests it by madvise(2).
     Asked,
 }
 

@@ -178,7 +178,7 @@ impl GuestError {
         aborted && errors.contains("Assertion `")
     }
 
-    /// Returns the error that this one only passes on.
+    /// Returns the error that this one only wraps.
     fn part(&self) -> Option<&dyn Classed> {
         Some(match self {
             Self::HostMemory(error) => error,

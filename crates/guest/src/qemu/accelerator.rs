@@ -196,7 +196,7 @@ fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
     serde_json::from_slice(&kept).ok()
 }
 
-/// Returns the name of that result in the cache.
+/// Returns the name of the probe's result in the cache.
 fn entry(qemu: &Qemu) -> String {
     // By boot, since kernel modules and firmware settings change with a restart.
     format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version)

@@ -194,7 +194,7 @@ fn expect_room(needed_bytes: u64, available_bytes: u64) -> Result<(), BackendErr
             needed_bytes >> 20,
             available_bytes >> 20
         ),
-        remedy: "free memory, or --set guests, guest-memory-mib or dom0-memory-mib to less"
+        remedy: "free memory, or lower guests, guest-memory-mib or dom0-memory-mib with --set"
             .to_owned(),
     })
 }

@@ -115,7 +115,7 @@ pub enum Obstacle {
         node: NodeId,
         /// The node's cpus.
         cpus: usize,
-        /// The virtual cpus that would run there.
+        /// The virtual cpus that would run on the node.
         vcpus: usize,
     },
     /// The node has little page cache to reclaim.

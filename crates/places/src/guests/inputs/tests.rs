@@ -119,7 +119,7 @@ fn a_machine_with_more_memory_than_there_is_is_refused_with_both_figures() {
     assert_eq!(
         refused.to_string(),
         "the machine with the most guests takes 6144 MiB with QEMU, and 5120 MiB are available; \
-         free memory, or --set guests, guest-memory-mib or dom0-memory-mib to less"
+         free memory, or lower guests, guest-memory-mib or dom0-memory-mib with --set"
     );
     let large = inputs(json!({ "guest-memory-mib": 1 << 20 }));
     let one = wanted(&large, &[]);

@@ -110,7 +110,7 @@ pub enum Untried {
     NoRoom {
         /// The node.
         node: u32,
-        /// The memory that would be there, in bytes.
+        /// The memory that the node would have to hold, in bytes.
         needed_bytes: u64,
         /// The memory that it can take, in bytes.
         left_bytes: u64,

@@ -11,11 +11,11 @@ use super::{Bounds, bounds};
 pub struct ComparedExtreme {
     /// The percentile, counted from the better end.
     pub percentile: f64,
-    /// The baseline's value there.
+    /// The baseline's value at the percentile.
     pub baseline: f64,
     /// The baseline's 95 % interval, if there are enough values: 473 for p99, 4,742 for p99.9.
     pub baseline_interval: Option<Bounds>,
-    /// The candidate's value there.
+    /// The candidate's value at the percentile.
     pub candidate: f64,
     /// The candidate's 95 % interval.
     pub candidate_interval: Option<Bounds>,
