@@ -1,4 +1,4 @@
-//! How a guest with emulated memory talks to the emulator: it sets the size of its host's pages,
+//! Lets a guest with emulated memory talk to the emulator: it sets the size of its host's pages,
 //! and reads counts of page walks.
 
 use std::thread;
