@@ -63,7 +63,7 @@ pub struct EmulatedMachine {
     pub nodes: Vec<EmulatedNode>,
     /// Latencies in ns: one row per node with cpus, one column per node with memory.
     pub latency_ns: Vec<Vec<f64>>,
-    /// Its cores, if they are modelled.
+    /// Parameters of the cores, if they are modelled.
     pub core: Option<EmulatedCore>,
 }
 
@@ -100,7 +100,7 @@ pub struct EmulatedCpu {
     pub time_ns: u64,
     /// The cost of accesses in ns.
     pub cost_ns: u64,
-    /// Its accesses to each node's memory.
+    /// Accesses to each node's memory.
     pub nodes: Vec<EmulatedAccesses>,
 }
 

@@ -107,7 +107,7 @@ pub struct AcpiTable {
     pub revision: u8,
     /// The table's length in bytes.
     pub length_bytes: u32,
-    /// Its header as text.
+    /// The table's header as text.
     #[serde(skip)]
     pub header: String,
     /// The table's entries as text, one per line.

@@ -28,7 +28,7 @@ const CPU_MODEL_PVH: &str = "qemu64,+svm,+npt";
 /// A machine with Xen on it.
 #[derive(Clone, Debug, Default)]
 pub struct XenMachine {
-    /// Its cpus, nodes, memory and distances.
+    /// Cpus, nodes, memory and distances.
     pub machine: Machine,
     /// The hypervisor's arguments, such as `numa=on` and `dom0_mem=1G`.
     pub arguments: Vec<String>,

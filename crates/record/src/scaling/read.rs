@@ -11,7 +11,7 @@ use crate::ranks::{RankFigures, RankTable};
 /// A file of a result directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalingFile {
-    /// Its path below the directory, with `/` as separator.
+    /// Path below the directory, with `/` as separator.
     pub path: String,
     pub text: String,
 }

@@ -122,7 +122,7 @@ pub enum Obstacle {
     LittleCache {
         /// The node.
         node: NodeId,
-        /// Its page cache and reclaimable slabs, in bytes.
+        /// Page cache and reclaimable slabs of the node, in bytes.
         cache_bytes: u64,
     },
     /// The only memory with room is on a node without cpus: a device's, or a slower tier.

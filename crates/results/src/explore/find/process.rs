@@ -84,7 +84,7 @@ pub enum ProcessProblem {
     FileRemote {
         /// The file's path.
         file: String,
-        /// Its pages in memory, in bytes.
+        /// Pages of the file in memory, in bytes.
         bytes: u64,
         /// The node with most of them.
         home: NodeId,
