@@ -11,7 +11,7 @@ fn from_node_0(node: usize) -> f64 {
 #[test]
 fn latency_finds_the_charged_distance_between_every_two_nodes() {
     let Some(booted) = booted() else { return };
-    let medians = booted.answer.medians("matrix 1");
+    let medians = booted.answer.medians("matrix");
     assert_eq!(medians.len(), 16, "{medians:?}");
     for (&(cpu, node), &median) in &medians {
         let (from, to) = (cpu as usize / 2, node as usize);
@@ -24,13 +24,12 @@ fn latency_finds_the_charged_distance_between_every_two_nodes() {
 }
 
 #[test]
-fn two_runs_of_the_same_plan_give_the_same_medians() {
+fn a_cell_has_the_same_median_in_every_plan_that_has_it() {
     let Some(booted) = booted() else { return };
-    let (first, second) = (booted.answer.medians("matrix 1"), booted.answer.medians("matrix 2"));
-    let cells = first.keys().zip(second.keys());
-    assert!(cells.clone().count() == 16 && cells.clone().all(|(a, b)| a == b));
-    for cell in first.keys() {
-        assert_near(second[cell], first[cell], 0.001, &format!("{cell:?}"));
+    let (all, again) = (booted.answer.medians("matrix"), booted.answer.medians("again"));
+    assert_eq!(again.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3].map(|node| (6, node)));
+    for (cell, median) in &again {
+        assert_near(*median, all[cell], 0.001, &format!("{cell:?}"));
     }
 }
 
@@ -118,10 +117,10 @@ fn zone_reclaim_drops_page_cache_before_taking_memory_of_another_node() {
     for (mode, node) in [("reclaim 0", 2), ("reclaim 1", 3)] {
         let (pages, ns) = &rounds(&booted.answer.part(mode))[0];
         let there = pages.get(&node).copied().unwrap_or_default();
-        assert!(there >= 3700, "{mode}: {there} of 4096 pages on node {node}: {pages:?}");
+        assert!(there >= 1850, "{mode}: {there} of 2048 pages on node {node}: {pages:?}");
         let cost = |node: &u32| LOCAL_NS * f64::from(DISTANCES[3][*node as usize]) / 10.0;
         let charged: f64 = pages.iter().map(|(node, count)| cost(node) * *count as f64).sum();
-        assert_near(*ns, charged / 4096.0, 0.02, mode);
+        assert_near(*ns, charged / 2048.0, 0.02, mode);
     }
 }
 

@@ -6,8 +6,8 @@ for setting in scan_delay_ms scan_period_min_ms; do
   echo 100 > /sys/kernel/debug/sched/numa_balancing/$setting
 done
 latency='numalab latency --size 1M --per node --pages 4k --seed 1 --format csv -q'
-echo '== matrix 1'; $latency
-echo '== matrix 2'; $latency
+echo '== matrix'; $latency
+echo '== again'; $latency --cpus 6
 echo '== says'; numalab latency --size 1M --cpus 0 --nodes 0 --pages 4k --seed 1
 for node in 0 1 2 3; do
   echo "== numactl $node"; numactl --physcpubind=0 --membind=$node CHASE 0 0 2 4k 1 0
@@ -22,7 +22,7 @@ echo '== stays'; CHASE 6 0 2 4k 3 400
 echo 1 > /proc/sys/kernel/numa_balancing
 echo '== moves'; CHASE 6 0 2 4k 5 200
 echo 0 > /proc/sys/kernel/numa_balancing
-echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 2s --format json -q
+echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 500ms --format json -q
 echo '== put back'; cat /proc/sys/kernel/numa_balancing /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 # Node 3 is filled up with huge pages and with what is read of disks, which stays in memory
@@ -32,17 +32,17 @@ echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction
 huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
 free=$(awk '/MemFree/ { print $4 }' /sys/devices/system/node/node3/meminfo)
-echo $(( (free - 81920) / 2048 )) > $huge
-exec 3< /dev/ram0 4< /dev/ram1 5< /dev/ram2 6< /dev/ram3 7< /dev/ram4
-numactl --physcpubind=6 cat /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3 > /dev/null
+echo $(( (free - 49152) / 2048 )) > $huge
+exec 3< /dev/ram0 4< /dev/ram1 5< /dev/ram2
+numactl --physcpubind=6 cat /dev/ram0 /dev/ram1 > /dev/null
 sleep 5
-numactl --physcpubind=6 cat /dev/ram4 > /dev/null
+numactl --physcpubind=6 cat /dev/ram2 > /dev/null
 for mode in 0 1; do
   echo $mode > /proc/sys/vm/zone_reclaim_mode
-  echo "== reclaim $mode"; CHASE 6 6 16 4k 1 0
+  echo "== reclaim $mode"; CHASE 6 6 8 4k 1 0
 done
 echo 0 > /proc/sys/vm/zone_reclaim_mode
-exec 3<&- 4<&- 5<&- 6<&- 7<&-
+exec 3<&- 4<&- 5<&-
 echo 0 > $huge
 echo 0 > /proc/sys/vm/percpu_pagelist_high_fraction
 echo '== weights'
