@@ -5,9 +5,11 @@ use super::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
 use crate::IntervalRow;
 use crate::terminal::layout::cut;
 
+/// The height of a row with a name of one line.
 const ROW: f64 = 84.0;
-/// The number of characters of a name that fit on a phone.
-const NAME_WIDTH: usize = 50;
+const LINE: f64 = 26.0;
+/// The number of characters of a line that fit on a phone.
+const LINE_WIDTH: usize = 50;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
 /// The change in percent beyond which rows are drawn at the edge.
@@ -18,9 +20,9 @@ pub(super) fn chart(rows: &[IntervalRow]) -> String {
     let reach = 1.15 * rows.iter().map(reach).fold(1.0, f64::max);
     let x = Scale::new(ScaleKind::Linear, (-reach, reach), (SIDE, WIDTH - SIDE));
     let mut drawing = Drawing::new();
-    let bottom = TOP + ROW * rows.len() as f64;
+    let mut bottom = TOP;
     for (index, row) in rows.iter().enumerate() {
-        draw(&mut drawing, row, TOP + ROW * index as f64, &x, index == 0);
+        bottom += draw(&mut drawing, row, bottom, &x, index == 0);
     }
     drawing.line("mark", (x.at(0.0), TOP), (x.at(0.0), bottom));
     for tick in x.ticks() {
@@ -42,8 +44,23 @@ fn reach(row: &IntervalRow) -> f64 {
     ends.max(change).min(FARTHEST).max(row.margin_percent)
 }
 
-fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) {
-    let middle = top + 66.0;
+/// Splits a name between words into lines that fit, at most two; cuts what is longer.
+fn lines_of(name: &str) -> Vec<String> {
+    let fits = |end: &usize| name[..*end].chars().count() <= LINE_WIDTH;
+    let ends = name.match_indices(' ').map(|(at, _)| at);
+    match ends.take_while(fits).last() {
+        Some(end) if !fits(&name.len()) => {
+            vec![name[..end].to_owned(), cut(&name[end + 1..], LINE_WIDTH)]
+        }
+        _ => vec![cut(name, LINE_WIDTH)],
+    }
+}
+
+/// Draws a row and returns its height.
+fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) -> f64 {
+    let names = lines_of(&row.name);
+    let verdict = top + 20.0 + LINE * names.len() as f64;
+    let middle = verdict + 20.0;
     let margin = row.margin_percent;
     // Symmetric as a ratio, like the margin.
     let (low, high) = (x.at(-100.0 * margin / (100.0 + margin)), x.at(margin));
@@ -53,8 +70,10 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         high - low
     ));
     let class = row.mood;
-    drawing.text("", "start", (SIDE, top + 20.0), &cut(&row.name, NAME_WIDTH));
-    drawing.text(&format!("strong t-{class}"), "start", (SIDE, top + 46.0), &row.verdict);
+    for (line, name) in names.iter().enumerate() {
+        drawing.text("", "start", (SIDE, top + 20.0 + LINE * line as f64), name);
+    }
+    drawing.text(&format!("strong t-{class}"), "start", (SIDE, verdict), &row.verdict);
     if let Some(interval) = row.interval {
         let ends = (x.at(interval.lo), x.at(interval.hi));
         drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));
@@ -65,8 +84,26 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
             "<circle class=\"d-{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"5\"/>"
         ));
     }
+    let height = ROW + LINE * (names.len() - 1) as f64;
     drawing.raw(&format!(
-        "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{ROW}\" {}/>",
+        "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height}\" {}/>",
         tip(&row.detail, is_first)
     ));
+    height
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_takes_two_lines_and_keeps_its_words() {
+        assert_eq!(lines_of("pages 4k → 2m"), ["pages 4k → 2m"]);
+        let long = "sysbench-random throughput: guest 4k → 2m where host is 4k";
+        let lines = lines_of(long);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.join(" "), long);
+        let word = "a".repeat(60);
+        assert_eq!(lines_of(&word), [format!("{}…", "a".repeat(49))]);
+    }
 }

@@ -387,7 +387,8 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     let summary = StudySummary::of(&document);
     assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
     let text = summary.page().markdown();
-    let answer = "- **Answer:** host off → on: better; chase latency changes by -9.96 %";
+    let answer = "- **Answer:** host off → on: better; chase latency changes by -9.96 % on average \
+                  over guest (";
     assert!(
         text.contains(answer) && text.contains("- **guest off → on:** Worse: copy rate"),
         "{text}"

@@ -124,8 +124,19 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
         interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
     let known: Vec<String> = medians.into_iter().chain(interval).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
-    let change = change(&effect.found);
-    format!("{}: {word}; {} changes by {change}{known}.", label(effect), subject.title())
+    let (change, over) = (change(&effect.found), averaged(summary, effect));
+    format!("{}: {word}; {} changes by {change}{over}{known}.", label(effect), subject.title())
+}
+
+/// Names the factors whose levels a main effect averages: ` on average over guest`.
+fn averaged(summary: &StudySummary<'_>, effect: &Effect) -> String {
+    let is_changed = |name: &str| effect.change.changed.iter().any(|of| of.factor == name);
+    let factors = summary.document.run.factors.iter().map(|factor| factor.name.as_str());
+    let others: Vec<&str> = factors.filter(|name| !is_changed(name)).collect();
+    match (effect.kind, others.is_empty()) {
+        (EffectKind::Main, false) => format!(" on average over {}", others.join(" and ")),
+        _ => String::new(),
+    }
 }
 
 fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
