@@ -13,7 +13,7 @@ pub trait Watch: Observer {
     /// Receives a remark for the user.
     fn remark(&mut self, remark: &Remark);
 
-    /// Receives the end of the trials.
+    /// Called when the trials have ended.
     fn tried(&mut self) {}
 }
 

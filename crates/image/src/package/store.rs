@@ -52,8 +52,8 @@ pub fn ensure_unpacked_for(
     ensure(cache, (name, architecture), &|_| true, note)
 }
 
-/// Does the same with only libraries as dependencies (packages named `lib...`), for programs with
-/// packages that depend on a whole system.
+/// Ensures, like [`ensure_unpacked`], that a package is unpacked, with only libraries (packages
+/// named `lib...`) as dependencies, for programs with packages that depend on a whole system.
 ///
 /// # Errors
 /// [`PackageError`].

@@ -203,7 +203,7 @@ impl Speeds {
         }
     }
 
-    /// Counts what a block asks of the core's width and units.
+    /// Counts the demand of a block on the core's width and units.
     fn counts(&self, block: &[Operands]) -> Counts {
         let mut counts = [0; CLASSES];
         let (mut fused, mut added) = (0, 0);
