@@ -418,7 +418,7 @@ fn logs(directory: &Path) -> String {
     logs.map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// Starts a scaling run of 1 and 2 ranks as a job, and gives it when 2 ranks measure.
+/// Starts a scaling run of 1 and 2 ranks as a job, and returns it once 2 ranks measure.
 fn long_job(lab: &Lab, name: &str) -> (String, PathBuf) {
     let arch = architecture(&lab.directory(), "0-1", 1);
     let parent = lab.directory().join(name);

@@ -1,4 +1,4 @@
-//! The arguments in structured form, and their conversion to words.
+//! The arguments in structured form, and their conversion to words of a command line.
 
 use std::fmt;
 

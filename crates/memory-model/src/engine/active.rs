@@ -182,7 +182,7 @@ impl Active<'_> {
         }
     }
 
-    /// Begins a thread's block, which may also be followed under other placements.
+    /// Begins a block of a thread, which may also be followed under other placements.
     #[inline]
     pub fn begin(
         &mut self,
