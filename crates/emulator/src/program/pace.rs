@@ -65,7 +65,7 @@ impl Mean {
 pub struct Pace {
     /// Empty until the first block is measured.
     means: Box<[Mean]>,
-    /// That of an instruction, for blocks that were not measured.
+    /// The mean time of an instruction, for blocks that were not measured.
     instruction: Mean,
     /// The block that is being measured, and the time at its beginning.
     since: Option<(&'static Block, u64)>,

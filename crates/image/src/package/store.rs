@@ -143,7 +143,7 @@ pub fn closure(
     closure_beyond(&installed()?, archive, names, wanted_name)
 }
 
-/// Does the same for a system with these installed packages.
+/// Returns what [`closure`] does, for a system with these installed packages.
 fn closure_beyond(
     installed: &BTreeSet<String>,
     archive: &Archive,

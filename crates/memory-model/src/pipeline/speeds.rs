@@ -225,7 +225,7 @@ impl Speeds {
                 counts[Class::Load as usize] += 1;
                 counts[Class::VectorLoad as usize] += is_vector;
             }
-            // Those of plain moves are counted by their class.
+            // The class of a plain move already counts its crossing.
             if self.crossing_ps > 0 && operands.class != Class::ToVector {
                 counts[Class::ToVector as usize] += u64::from(operands.enters_vectors());
             }
