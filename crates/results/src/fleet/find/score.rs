@@ -23,7 +23,7 @@ pub(super) struct Unit {
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
-    /// The index of its peers, and its position among them.
+    /// The index of its peers in the tests' list, and its position among them.
     pub(super) population: usize,
     pub(super) place: usize,
     pub(super) score: f64,
