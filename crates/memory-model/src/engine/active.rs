@@ -231,7 +231,7 @@ impl Active<'_> {
     }
 
     /// Accesses memory of the node at a position, for a thread that may also be followed under
-    /// other placements; `there` has the page's place in each of them.
+    /// other placements; `shadow` then has the page's place in each of them.
     #[inline]
     pub fn access_on(
         &mut self,
