@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numalab_stats::{Confidence, least_pairs};
 
-/// The extent of trials.
+/// The number of candidates and blocks in a set of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     /// The number of candidates, each of which runs once per block; the unchanged program runs
@@ -54,8 +54,8 @@ impl Extent {
     }
 
     /// Returns the time of runs under emulation if results repeat exactly: each candidate then runs
-    /// once for all blocks, and the unchanged program twice, `known` times of which it has already
-    /// run; this many at once.
+    /// once for all blocks, and the unchanged program twice, of which `known` runs are already
+    /// done. `at_once` runs proceed in parallel.
     pub(super) fn time_if_repeated(self, run: Duration, known: usize, at_once: usize) -> Duration {
         let runs = self.candidates + 2_usize.saturating_sub(known);
         let turns = runs.div_ceil(at_once.max(1));

@@ -33,7 +33,7 @@ pub(super) struct Known {
     pub took: Option<Duration>,
     /// The accesses seen under emulation.
     pub followed: Option<ProgramMemory>,
-    /// The runs of the unchanged program under emulation, with the time on that machine.
+    /// The runs of the unchanged program under emulation, with their times on the emulated machine.
     pub runs: Vec<Ran>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Trying<'a> {
     pub abilities: &'a Abilities<'a>,
     pub rules: Rules,
     pub asked: &'a Asked,
-    /// Runs of the unchanged program under emulation, with the time on that machine.
+    /// Runs of the unchanged program under emulation, with their times on the emulated machine.
     pub runs: Vec<Ran>,
 }
 

@@ -13,7 +13,7 @@ pub trait Watch: Observer {
     /// Receives a remark for the user.
     fn remark(&mut self, remark: &Remark);
 
-    /// Receives the end of the trials.
+    /// Called when the trials have ended.
     fn tried(&mut self) {}
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Remark {
         match self {
             Self::NotFollowed(why) => write!(
                 f,
-                "it cannot be followed under emulation, so candidates are tried without \
+                "the program cannot be followed under emulation, so candidates are tried without \
                  predictions: {why}"
             ),
             Self::Seen(what) => f.write_str(what),
@@ -105,13 +105,13 @@ impl fmt::Display for Remark {
             ),
             Self::TooLong { least } => write!(
                 f,
-                "following it under emulation would take {:.1} hours or more, so candidates are tried \
-                 without predictions (as by --trials-only)",
+                "following the program under emulation would take {:.1} hours or more, so candidates \
+                 are tried without predictions (as by --trials-only)",
                 least.as_secs_f64() / 3600.0
             ),
             Self::Following { least, most } => write!(
                 f,
-                "following it under emulation takes {:.0} to {:.0} s",
+                "following the program under emulation takes {:.0} to {:.0} s",
                 least.as_secs_f64(),
                 most.as_secs_f64().ceil()
             ),

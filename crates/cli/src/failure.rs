@@ -51,7 +51,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
         "bind, emulate, mark, profile, knobs run or guest run failed itself; otherwise they end with the exit \
          code of the command they run.",
     ),
-    (Code::NotRunnable as u8, "The command to run was found and could not be run."),
+    (Code::NotRunnable as u8, "The command to run was found but could not be run."),
     (Code::NotFound as u8, "The command to run was not found."),
 ];
 

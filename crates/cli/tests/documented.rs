@@ -30,8 +30,8 @@ const PLACEHOLDERS: [(&str, &str); 9] = [
     (" report results/mine-1", " report results/measure-20261121-024500"),
 ];
 
-/// Commands that represent all of their kind, as `numalab guest run` does in a sentence, or
-/// `numalab guest run --emulate-latency` for one of its options.
+/// Returns true for a name that stands for all commands of its kind, as `numalab guest run` does in
+/// a sentence, or `numalab guest run --emulate-latency` for one of its options.
 fn is_name(shown: &Shown) -> bool {
     let letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'2' || byte == b'-';
     shown.in_sentence && shown.line.split(' ').all(|word| word.bytes().all(letter))

@@ -222,7 +222,7 @@ fn crates_use_only_the_crates_that_architecture_lists() {
 
 #[test]
 fn circles_between_files_are_those_that_architecture_explains() {
-    let explained: BTreeSet<(String, BTreeSet<String>)> = documented("Circles between files")
+    let explained: BTreeSet<(String, BTreeSet<String>)> = documented("Cycles between files")
         .iter()
         .map(|row| (names(&row[0]).pop_first().expect("a crate"), names(&row[1])))
         .collect();

@@ -223,7 +223,7 @@ impl Plugin {
         }
     }
 
-    /// Publishes the vCPU's block of the virtual PMU, and the header if `header` is true.
+    /// Publishes the vCPU's block of the virtual PMU, or the header if there is no vCPU.
     pub fn publish(&self, vcpu: Option<usize>) {
         let Some(pmu) = &self.pmu else { return };
         let written = match vcpu {

@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_long};
 
 use numalab_membench::libnuma::ASKS;
 
-/// Left in place where there is no plugin.
+/// The initial value of the answer, which stays if there is no plugin.
 const NO_ANSWER: c_long = c_long::MIN;
 /// The largest error number that Linux returns, negated.
 const MOST_ERROR: c_long = 4095;
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut
 /// Calls the kernel.
 ///
 /// # Safety
-/// As the system call.
+/// That of the system call.
 #[cfg(target_arch = "x86_64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;
@@ -115,7 +115,7 @@ unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
 /// Calls the kernel.
 ///
 /// # Safety
-/// As the system call.
+/// That of the system call.
 #[cfg(target_arch = "aarch64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;

@@ -63,7 +63,7 @@ impl Assembly {
         claim.0.extend_from(cpus);
     }
 
-    /// Takes the memory assigned to nodes, which is resolved when the whole machine is known.
+    /// Takes the lists of cpus of the nodes, which are resolved when the whole machine is known.
     pub(crate) fn take_claims(&mut self) -> Claims {
         Claims(std::mem::take(&mut self.claims))
     }
@@ -113,7 +113,7 @@ impl Claims {
                 continue;
             }
             let elsewhere = |id: &CpuId| machine.cpu(*id).is_some_and(|cpu| cpu.node != Some(node));
-            // One look at a few of them: a damaged text can name all cpus on all nodes.
+            // Only the first few are examined: a damaged text can name all cpus on all nodes.
             if let Some(id) = cpus.iter().take(MOST_LOOKS).find(elsewhere) {
                 let first = machine.cpu(id).and_then(|cpu| cpu.node).unwrap_or_default();
                 let message = format!("cpu {id} is already on node {first}, where it stays");

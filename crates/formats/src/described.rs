@@ -23,7 +23,7 @@ pub enum DescribedError {
     /// The emulated nodes do not fit the machine.
     #[error(transparent)]
     Nodes(#[from] EmulationError),
-    /// A part of a known machine has as many cpus on each of its nodes.
+    /// The cpus of a part of a known machine do not divide evenly among its nodes.
     #[error("{cpus} cpus: expected a multiple of {nodes}, the nodes with cpus")]
     Uneven {
         /// The number of cpus.
@@ -33,8 +33,8 @@ pub enum DescribedError {
     },
 }
 
-/// Returns a machine with these nodes, or with one; memory is 1 GiB a node by default, or as the
-/// nodes have it.
+/// Returns a machine with the nodes of `spec`, or with one. Without `memory_bytes`, memory is what
+/// the nodes list, or 1 GiB for each.
 ///
 /// # Errors
 /// [`DescribedError`] if the numbers are not consistent.

@@ -51,7 +51,7 @@ pub enum Feature {
     Nodes,
     /// Memory below a MiB.
     Bytes,
-    /// Memory beyond the digits that are printed for people.
+    /// Memory to the byte: text for people rounds it.
     Digits,
     /// Sizes of memory that differ from those of its ranges.
     SizesBesideRanges,

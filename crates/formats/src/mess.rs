@@ -61,7 +61,7 @@ pub fn read(text: &str) -> Result<Vec<Curve>, ReadError> {
 /// Reads `bwlat_<percent>.txt`: MB/s and ns, in any order.
 ///
 /// # Errors
-/// [`ReadError`], with the line, for one that is not two numbers.
+/// [`ReadError`] for a line that is not two numbers.
 pub fn read_simulator(read_percent: f64, text: &str) -> Result<Curve, ReadError> {
     let mut points = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -47,7 +47,7 @@ fn memory_that_qemu_cannot_make_cxl_memory_of_is_refused_with_its_limits() {
     let mut middle = three.machine(2).unwrap();
     middle.nodes[1].cxl = true;
     let error = words(&middle).unwrap_err();
-    assert!(error.ends_with("CXL memory as node 1: expected the last nodes"), "{error}");
+    assert!(error.ends_with("CXL memory on node 1: expected all CXL nodes last"), "{error}");
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// Returns the magazine's frames to their row in the shared maps. A frame that is already free
-    /// there was freed twice: it is counted once and recorded.
+    /// Puts the magazine's frames back into their row in the shared maps. A frame that is already
+    /// free there was freed twice: it is counted once and recorded.
     fn unload(&self, slot: Slot<'m>) {
         let (row, mask) = slot.unload();
         if mask == 0 {
@@ -82,7 +82,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.shared.blocks[block].fetch_add(frames, Ordering::AcqRel);
     }
 
-    /// Returns the magazine and the reserved block to the shared maps.
+    /// Puts the magazine and the reserved block back into the shared maps.
     pub(crate) fn empty_magazine(&self, slot: Slot<'m>) {
         self.unload(slot);
         if let (Some(pool), Some(block)) = (slot.pool(), slot.block()) {
@@ -91,7 +91,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// Returns the cached whole block to the shared maps.
+    /// Puts the cached whole block back into the shared maps.
     pub(crate) fn empty_whole(&self, slot: Slot<'m>) {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);

@@ -73,7 +73,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.take_patiently(attempt, &others).ok_or(attempt.exhausted(false))
     }
 
-    /// Returns all caches to the shared maps; the caller holds the freeze.
+    /// Puts all caches back into the shared maps; the caller holds the freeze.
     pub(crate) fn drain(&self) {
         for slot in self.slots {
             self.empty_magazine(Slot(slot));

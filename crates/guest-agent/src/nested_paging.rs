@@ -41,13 +41,13 @@ impl Walks {
     }
 }
 
-/// Makes the emulator take the host's pages for 4 KiB (0), 2 MiB (1) or 1 GiB (2) large.
+/// Sets the size of the host's pages in the emulator: 4 KiB (0), 2 MiB (1) or 1 GiB (2).
 pub fn set_host_pages(size: u8) {
     mark::host_pages(size);
 }
 
-/// Counts of all these cpus up to now; none without an emulator that publishes them, and where a cpu
-/// cannot be used.
+/// Returns the counts of all these cpus so far; `None` without an emulator that publishes them, or
+/// if a cpu cannot be used.
 pub fn walks(cpus: &CpuSet) -> Option<Walks> {
     let pmu = Pmu::over(emulator_counters()?)?;
     cpus.iter().try_fold(Walks::default(), |sum, cpu| Some(sum.plus(&published(pmu, cpu)?)))

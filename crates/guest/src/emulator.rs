@@ -27,8 +27,8 @@ const COUNTER_BYTES: u64 = 64 << 10;
 /// Oldest version known to work: on QEMU 7.2, Linux with several cpus hangs under `-icount` at
 /// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
-/// First version that gives plugins guest-physical addresses. By the offsets in memory blocks of
-/// older ones the emulator took all huge pages for small ones.
+/// First version that gives plugins guest-physical addresses. Older versions report offsets in
+/// memory blocks, by which the emulator took all huge pages for small ones.
 const PHYSICAL_ADDRESSES: Version = Version::new(8, 2, 0);
 
 /// The way in which the cost of accesses is charged.
@@ -89,8 +89,8 @@ impl MemoryEmulator {
         QemuNeeds { least_version: needs.least_version.max(self.least_for_pages()), ..needs }
     }
 
-    /// Returns the oldest version of QEMU by which the emulator can tell huge pages from small ones,
-    /// if it translates addresses.
+    /// Returns the oldest version of QEMU with which the emulator can tell huge pages from small
+    /// ones, if it translates addresses.
     pub fn least_for_pages(&self) -> Option<Version> {
         self.machine.tlb.as_ref().map(|_| PHYSICAL_ADDRESSES)
     }

@@ -33,8 +33,8 @@ const MOST_INTERPRETERS: usize = 4;
 /// Limit of a script's first line in bytes.
 const MOST_OF_LINE: u64 = 256;
 const REPORT: &str = "report";
-/// Has QEMU's C library request huge pages (malloc(3), glibc 2.35), which the tables of the model need:
-/// a tenth less time where the program misses its caches. The program gets its own settings.
+/// Makes QEMU's C library request huge pages (malloc(3), glibc 2.35) for the model's tables:
+/// programs that miss their caches take a tenth less time. The program gets its own settings.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const HUGE_TABLES: &str = "glibc.malloc.hugetlb=1";
 

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_all_processes_has_no_cpu_time() {
-        // Regression: as a clock, the first is the calling process.
+        // Regression: shifted to a clock id, the first number means the calling process.
         for process in [1 << 29, 1 << 28, u32::MAX] {
             assert_eq!(cpu_ns_of(process), None, "{process}");
         }

@@ -90,7 +90,7 @@ pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
 /// # Errors
 /// The system's error; the old file is unchanged.
 pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
-    // A device or pipe is written to; a rename would replace it by a file.
+    // A device or pipe is written to; a rename would replace it with a file.
     if path.starts_with("/dev") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, text);
     }

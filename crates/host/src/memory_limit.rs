@@ -61,7 +61,7 @@ impl Classed for MemoryError {
     }
 }
 
-/// The memory that this process may use in base or transparent huge pages; reserved huge pages are
+/// The memory available to this process in base or transparent huge pages; reserved huge pages are
 /// counted by their pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {

@@ -1,5 +1,5 @@
-//! The pages of files in the kernel's page cache. They are on the node that read them first, whatever
-//! is placed elsewhere later.
+//! The pages of files in the kernel's page cache. A page is on the node of the cpu that read it
+//! first; later memory policies do not move it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -46,7 +46,7 @@ pub fn cached_bytes(path: &Path) -> io::Result<u64> {
 }
 
 /// Drops a file from the page cache, after writing back what was changed (`posix_fadvise(2)`).
-/// Pages stay that a process maps, and those of a file system in memory.
+/// Pages that a process maps stay, and so do those of a file system in memory.
 ///
 /// # Errors
 /// An I/O error if the file cannot be read or written back.

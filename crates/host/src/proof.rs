@@ -200,7 +200,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
         })?;
     let backed_bytes = sizes.get(&page_bytes).copied().unwrap_or(0);
     let resident: u64 = sizes.values().sum();
-    // First, as pages that were not touched have no size yet.
+    // Checked first, because pages that were not touched have no size yet.
     if resident < mapped_bytes {
         return Err(ProofError::NotTouched {
             absent: (mapped_bytes - resident).div_ceil(page_bytes),

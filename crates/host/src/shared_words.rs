@@ -45,7 +45,8 @@ impl SharedWords {
         // Reserves the space, so that no later access can end in SIGBUS for lack of it.
         let flags = rustix::fs::FallocateFlags::empty();
         rustix::fs::fallocate(&file, flags, 0, bytes as u64).inspect_err(|_| {
-            // It is of no use to the other processes either, which need as many words.
+            // The other processes need the same number of words, so the file is of no use to them
+            // either.
             let _ = std::fs::remove_file(path);
         })?;
         let access = ProtFlags::READ | ProtFlags::WRITE;

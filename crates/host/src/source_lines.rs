@@ -20,14 +20,15 @@ struct Code {
     loader: Loader,
     /// Offset in the file, size and address of each loaded part.
     parts: Vec<(u64, u64, u64)>,
-    /// Without symbols the nearest one (a dynamic symbol) belongs to another function.
+    /// False if the file has at most dynamic symbols: the nearest of them belongs to another
+    /// function.
     has_symbols: bool,
 }
 
 impl SourceLines {
-    /// Returns the functions with the instruction at a place, each with its file and line: the
-    /// innermost of those that were inlined there first. At least one, without a name if the file
-    /// cannot be read.
+    /// Returns the functions that contain the instruction at a place, each with its file and line,
+    /// the innermost inlined one first. Returns at least one, without a name if the file cannot be
+    /// read.
     pub fn frames(&mut self, place: &CodePlace) -> Vec<CodePlace> {
         let read = || Code::read(Path::new(&place.object));
         let code = self.files.entry(place.object.clone()).or_insert_with(read).as_ref();

@@ -227,7 +227,8 @@ pub(crate) fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
 /// Returns the cpu and node that the calling thread runs on now (`getcpu(2)`).
 pub(crate) fn cpu_and_node() -> (CpuId, NodeId) {
     let (mut cpu, mut node) = (0_u32, 0_u32);
-    // SAFETY: the kernel writes one unsigned int to each; the third argument is unused.
+    // SAFETY: the kernel writes one unsigned int each to `cpu` and `node`; the third argument is
+    // unused.
     let result = check(unsafe {
         libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, std::ptr::null::<u8>())
     });

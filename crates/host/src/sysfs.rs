@@ -149,7 +149,7 @@ fn read(
     Ok(Reading { machine, findings })
 }
 
-/// Returns the restrictions of a copied tree, unless they are those of other cpus than it has.
+/// Returns the restrictions of a copied tree, unless they name cpus that the tree does not have.
 fn mask_of_tree(reader: &mut Reader<'_>, cpus: &[Cpu], isolated: &CpuSet) -> Option<Allowed> {
     let allowed = allowed_then(reader.root, cpus, isolated)?;
     if allowed.cpus.is_empty() {

@@ -1,5 +1,4 @@
-//! Directories that last as long as their process. That of a killed process is removed by the next
-//! one.
+//! Directories that last as long as their process. The next process removes what a killed one left.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,7 +34,8 @@ impl TemporaryDirectory {
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
         let lock = File::open(directory.path())?;
-        // A file system without locks has the processes' numbers.
+        // On a file system without locks, only the process number in the name shows that it is in
+        // use.
         let _ = lock.try_lock();
         Ok(Self { directory, _lock: lock })
     }
@@ -51,7 +51,7 @@ fn remove_left(parent: &Path) {
         let name = entry.file_name();
         let process = name.to_str().and_then(process_of);
         if process.is_some_and(is_gone) && is_own_and_free(&entry.path()) {
-            // One that cannot be removed does no harm.
+            // A directory that cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -91,7 +91,7 @@ mod tests {
             fs::create_dir(directory).unwrap();
             fs::write(directory.join("file"), "").unwrap();
         }
-        // That of a process of another container.
+        // The directory of a process in another container.
         let held = File::open(&locked).unwrap();
         held.try_lock().unwrap();
         let first = TemporaryDirectory::create_in(parent.path()).unwrap();

@@ -72,7 +72,7 @@ impl Kernel {
         Self::ensure_for(cache, choice, Architecture::X86_64, note)
     }
 
-    /// Does the same for the processor of a guest.
+    /// Returns the kernel as [`ensure`](Self::ensure) does, for the processor of a guest.
     ///
     /// # Errors
     /// [`KernelError`].

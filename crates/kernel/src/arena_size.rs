@@ -29,7 +29,7 @@ pub struct ArenaRequest {
     pub piece_bytes: u64,
 }
 
-/// Arenas cannot be had.
+/// Reason why the arenas cannot be allocated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArenaError {
     /// There is too little free memory.

@@ -170,7 +170,7 @@ pub struct Stream {
     pub own_ns: Vec<u64>,
 }
 
-/// A guest that was built.
+/// A guest that was built, with its memory by location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guest {
     pub guest: u32,

@@ -1,6 +1,6 @@
 //! The firmware's tables, found in physical memory with arbitrary content.
 //!
-//! Functions marked as never inlined have one caller, in which they would take 2 KiB more.
+//! Functions marked as never inlined have one caller; inlined, they would take 2 KiB more.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -139,7 +139,6 @@ impl BalancingProbe {
     ///
     /// # Errors
     /// [`ScopeError`] for a cpu that does not exist or is offline.
-    /// [`ScopeError`] for a cpu that is not there or not online.
     pub fn on(
         context: &MeasureContext,
         size_bytes: u64,

@@ -208,8 +208,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the outcome of a cell and its number of windows if one in `clean_of` is clean;
-    /// disturbed ones take ten times as long.
+    /// Returns the outcome of a cell and its number of windows if one window in `clean_of` is
+    /// undisturbed; disturbed windows take ten times as long.
     fn ended(clean_of: u32) -> (Outcome, u32) {
         let context = MeasureContext::for_tests();
         let cell = CellId("one".to_owned());

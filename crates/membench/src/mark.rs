@@ -161,7 +161,8 @@ macro_rules! marker_table {
     };
 }
 
-/// Does the same with eight bytes each: a marker and a branch to the table's end.
+/// Defines a function with a table of markers, each of eight bytes: the marker and a branch to the
+/// table's end.
 #[cfg(target_arch = "aarch64")]
 macro_rules! marker_table {
     ($(#[$doc:meta])* $function:ident, $count:expr, $first:expr, $name:expr) => {

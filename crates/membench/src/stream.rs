@@ -148,7 +148,7 @@ impl<'a> Stream<'a> {
         bytes
     }
 
-    /// Does the same without waiting for stores that bypass the caches.
+    /// Advances like [`Self::advance`], but does not wait for stores that bypass the caches.
     pub(crate) fn go_on(&mut self, lines: usize) -> u64 {
         let mut left = lines;
         while left > 0 {

@@ -4,9 +4,9 @@
 //! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
 //! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
 //! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
-//! of a power of two fall into different sets. In a core's own caches, in a guest on a host with small
-//! pages, the frames behind the guest's pages are scattered: an address has its offset in a page
-//! in common with its frame, and lines pages apart share the few sets of their offset.
+//! of a power of two fall into different sets. If the host has small pages, the frames behind a
+//! guest's pages are scattered in a core's own caches: an address shares only its offset in a page
+//! with its frame, so lines that are whole pages apart share the few sets with that offset.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};

@@ -37,7 +37,7 @@ impl Shadow {
         self.cores.is_empty()
     }
 
-    /// Comes to a block of this number of instructions; returns true if the present stretch ended
+    /// Reaches a block of this number of instructions; returns true if the present stretch ended
     /// before it, and [`crate::engine::Active::next_stretch`] must begin the next one.
     #[inline]
     pub fn comes(&mut self, instructions: u64) -> bool {
@@ -50,13 +50,15 @@ impl Shadow {
         self.stretches.is_followed()
     }
 
-    /// Returns true if it has been for long enough that its times are those of the whole program.
+    /// Returns true if it has been simulated for long enough that its times represent the whole
+    /// program.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.stretches.is_settled()
     }
 
-    /// Asks for a stretch in detail, which [`crate::engine::Active::next_stretch`] begins.
+    /// Requests a stretch that is simulated in detail, which
+    /// [`crate::engine::Active::next_stretch`] begins.
     pub fn asks(&mut self) {
         self.stretches.asks();
     }

@@ -18,7 +18,8 @@ use history::{History, Lanes};
 use steady::Steady;
 
 const TABLES: usize = 6;
-/// A Zen 3 learnt about this number of repeated random branches: most of 16,000, a third of 32,000.
+/// The size of a table, as a power of two. The model then learns about as many repeated random
+/// branches as a Zen 3: most of 16,000 and a third of 32,000.
 const TABLE_BITS: u32 = 12;
 /// Width to which histories are folded for an index: odd, so that if two branches alternate and one
 /// is always taken, as in loops, the other one reaches all bits.
@@ -26,7 +27,7 @@ const INDEX_BITS: u32 = 13;
 const TARGET_BITS: u32 = 11;
 const TAG_BITS: u32 = 10;
 const BASE_BITS: u32 = 13;
-/// Tables with histories that distinguish cases of indirect branches; their number.
+/// Number of tables with histories that distinguish cases of indirect branches.
 const TARGET_TABLES: usize = 2;
 /// Mispredictions between two agings of entries.
 const AGES: u32 = 1 << 10;

@@ -31,7 +31,7 @@ pub(crate) struct Stretches {
     random: u64,
     /// Instructions left at which the present stretch is settled.
     settles: i64,
-    /// If true, the next stretch is one that was asked for.
+    /// True if the next stretch was requested by [`Self::asks`].
     asked: bool,
     /// Instructions left in the stretches that it interrupted.
     kept: Option<i64>,
@@ -58,8 +58,8 @@ impl Stretches {
         self.is_followed && self.left < self.settles
     }
 
-    /// Asks for a stretch that is followed now, and stands only for itself: the thread does what it
-    /// has not done before.
+    /// Requests a stretch that is followed now and represents only itself, because the thread does
+    /// something that it has not done before.
     pub fn asks(&mut self) {
         self.asked = true;
     }

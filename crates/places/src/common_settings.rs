@@ -129,7 +129,7 @@ pub(super) fn emulates_memory(spec: &BackendSpec) -> bool {
 }
 
 impl MemoryCostSettings {
-    /// Returns true if memory has costs; caches alone do not count as a cost.
+    /// Returns true if memory has costs; caches alone do not count.
     pub(super) fn are_emulated(&self) -> bool {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()

@@ -190,7 +190,7 @@ impl Backend for Emulation {
             if workload.service.is_some() || workload.needs_scratch() {
                 return Err(BackendError::failed(
                     format!("workload {}", workload.name),
-                    "it needs a service or a directory, which programs under emulation do not have",
+                    "it needs a service or a directory, which emulated programs do not have",
                 ));
             }
             for treatment in scope.treatments {

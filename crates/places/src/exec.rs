@@ -62,7 +62,7 @@ pub(crate) fn run(
         let input = workload.stdin.as_deref().map_or(Input::Empty, Input::File);
         placement.run(command, (input, limit), interrupt, |error| failed(workload, error))
     })?;
-    // An error names the command as it ran, not as the study has it.
+    // An error shows the command as it ran, with the settings filled in.
     let settings = &request.treatment.settings;
     let command = workload.command.iter().map(|word| filled(word, settings)).collect();
     let readings = read(&Workload { command, ..workload.clone() }, &ran)?;

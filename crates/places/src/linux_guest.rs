@@ -144,7 +144,7 @@ fn knob_evidence(notice: &Notice) -> Option<Evidence> {
     let Notice::KnobWithoutEffect { knob, reason } = notice else { return None };
     let reason = serde_json::to_value(reason).ok()?;
     let found = reason.as_str().map_or_else(|| reason.to_string(), str::to_owned);
-    Some(Evidence::fact(format!("{knob} in the guest without effect"), found))
+    Some(Evidence::fact(format!("{knob} has no effect in the guest"), found))
 }
 
 impl PreparedLinuxGuest {

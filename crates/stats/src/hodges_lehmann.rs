@@ -126,7 +126,7 @@ fn exact_tail(null: &[f64], confidence: Confidence) -> Option<(usize, f64)> {
     found
 }
 
-/// Does the same as [`exact_tail`] by the normal approximation with continuity correction.
+/// Returns what [`exact_tail`] does, by the normal approximation with continuity correction.
 fn normal_tail(mean: f64, variance: f64, confidence: Confidence) -> Option<(usize, f64)> {
     let deviation = variance.sqrt();
     let distance = normal_quantile(1.0 - confidence.alpha() / 2.0) * deviation;

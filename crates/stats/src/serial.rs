@@ -103,8 +103,8 @@ fn latent_correlation(sample: &Sample) -> f64 {
     (std::f64::consts::FRAC_PI_2 * unbiased.clamp(0.0, 1.0)).sin().min(0.98)
 }
 
-/// Returns `1 + 2 sum (2 / pi) arcsin(phi^k)`, the number of values that one independent value
-/// costs.
+/// Returns `1 + 2 sum (2 / pi) arcsin(phi^k)`, the number of values that carry the information of
+/// one independent value.
 fn integrated_sign_time(phi: f64) -> f64 {
     let mut power = phi;
     let mut sum = 0.0;
@@ -115,9 +115,9 @@ fn integrated_sign_time(phi: f64) -> f64 {
     1.0 + 4.0 * std::f64::consts::FRAC_1_PI * sum
 }
 
-/// Returns this time from batch means: how much more the signs of stretches of this length vary
-/// than independent ones would. It assumes no model, so it sees bursts; below 40 values there are
-/// too few stretches.
+/// Returns the same number from batch means: the factor by which the signs of stretches of this
+/// length vary more than independent ones would. It assumes no model, so it sees bursts; below 40
+/// values there are too few stretches.
 fn batch_sign_time(sample: &Sample, stretch: f64) -> f64 {
     let (n, median) = (sample.len(), sample.median());
     let size = whole::floor(stretch).max(1);

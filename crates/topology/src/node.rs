@@ -25,7 +25,7 @@ pub struct Node {
     pub cpus: CpuSet,
     /// Memory in bytes; 0 for a node without memory, and if it is unknown.
     pub memory_bytes: u64,
-    /// True if the source does not give the amount of memory, if there is any.
+    /// True if the source does not report the node's memory, which may be none.
     pub memory_unknown: bool,
     /// Free memory in bytes, if the system reports it.
     pub free_bytes: Option<u64>,

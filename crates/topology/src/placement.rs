@@ -62,7 +62,7 @@ impl Placement {
     /// one, if it is set.
     ///
     /// # Errors
-    /// [`PlacementError`] if the machine has not these cpus or nodes.
+    /// [`PlacementError`] if the machine does not have these cpus or nodes.
     pub fn of(
         setting: impl Fn(&str) -> Option<String>,
         machine: &Machine,
@@ -106,7 +106,7 @@ impl Placement {
     }
 }
 
-/// Parses a list in the syntax of numactl(8), of those that exist.
+/// Parses a list in the syntax of numactl(8); ids that do not exist are rejected.
 fn among<I: Id>(
     setting: &'static str,
     text: &str,

@@ -50,7 +50,7 @@ pub struct Entry {
     parser: Parser,
 }
 
-/// A program, its package, and the argument with which it prints its version.
+/// A program, its package, and the argument that makes it print its version.
 pub(crate) type Program = (&'static str, &'static str, &'static str);
 
 /// The parser of a tool's output.

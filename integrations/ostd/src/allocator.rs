@@ -25,7 +25,8 @@ use crate::{Failure, machine, osdk, physical, recorded};
 
 /// Room for the heap while the machine is planned.
 const ARENA_BYTES: u64 = 1 << 20;
-/// Words of metadata beyond those of the first plan: taking them cuts one range in two.
+/// Words of metadata in addition to those of the first plan: allocating them splits one range in
+/// two.
 const SLACK_WORDS: usize = 1024;
 
 #[ostd::global_frame_allocator]

@@ -23,7 +23,7 @@ pub fn made() -> Option<&'static Plan> {
     PLAN.get().copied()
 }
 
-/// Keeps the plan from which the allocator was made.
+/// Stores the plan from which the allocator was made.
 pub fn keep(plan: &'static Plan) {
     PLAN.call_once(|| plan);
 }

@@ -17,7 +17,8 @@ use crate::Failure;
 const MAPPED: Span = Span { start: 0, end: 4 << 30 };
 /// The memory that the firmware uses.
 const FIRST_MIB: Span = Span { start: 0, end: 1 << 20 };
-/// Words of metadata beyond those of the first plan: taking them cuts one range in two.
+/// Words of metadata in addition to those of the first plan: allocating them splits one range in
+/// two.
 const SLACK_WORDS: usize = 1024;
 
 static FRAMES: FramesCell = FramesCell::new();

@@ -20,10 +20,10 @@ pub(crate) fn run(directory: &Path) -> Result<(), Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     fs::create_dir_all(directory).map_err(|error| {
-        Failure::new(Code::Failed, format!("{}: could not make it: {error}", directory.display()))
+        Failure::new(Code::Failed, format!("cannot create {}: {error}", directory.display()))
     })?;
     write_pages(&command, directory).map_err(|error| {
-        Failure::new(Code::Failed, format!("{}: could not write it: {error}", directory.display()))
+        Failure::new(Code::Failed, format!("cannot write to {}: {error}", directory.display()))
     })
 }
 

@@ -11,8 +11,8 @@ use crate::output;
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// Prints a line on standard error at each interval; not on a terminal, which has a bar, and not if
-/// quiet.
+/// Prints a line on standard error at each interval; prints nothing on a terminal, which has a bar,
+/// or if quiet.
 pub(crate) struct ProgressLines {
     latest: Option<Instant>,
 }

@@ -79,7 +79,7 @@ fn another_users_process_is_exit_3_and_ones_own_is_shown() {
         eprintln!("NOT RUN: only root can become somebody else");
         return;
     }
-    // The program in a place that an unprivileged user can read.
+    // The program is copied to a place that an unprivileged user can read.
     let directory = tempfile::tempdir().expect("made");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(directory.path(), open).expect("opened");

@@ -332,7 +332,11 @@ fn a_submitted_scaling_run_leaves_the_suites_directory() {
     let refused = lab.command(NUMALAB).args(&arguments).arg("--sbatch=--mem=99999999").output();
     let refused = refused.expect("it starts");
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
-    assert!(text(&refused.stderr).contains("SLURM cannot run it"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("SLURM rejects the batch script"),
+        "{}",
+        text(&refused.stderr)
+    );
     let shown = prints(lab.command(NUMALAB).args(&arguments));
     let job = shown.trim().strip_prefix("Submitted batch job ").expect("a number").to_owned();
     let results = parent.join(format!("job_{job}_it"));
@@ -418,7 +422,7 @@ fn logs(directory: &Path) -> String {
     logs.map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// Starts a scaling run of 1 and 2 ranks as a job, and gives it when 2 ranks measure.
+/// Starts a scaling run of 1 and 2 ranks as a job, and returns it once 2 ranks measure.
 fn long_job(lab: &Lab, name: &str) -> (String, PathBuf) {
     let arch = architecture(&lab.directory(), "0-1", 1);
     let parent = lab.directory().join(name);

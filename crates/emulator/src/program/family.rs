@@ -24,13 +24,13 @@ impl Began {
         read().unwrap_or_default()
     }
 
-    /// Leaves it for this process after execve(2), and for counting processes.
+    /// Writes it to a file for this process after execve(2), and for counting processes.
     pub fn write(self, report: Option<&str>) {
         write(report, "began", &format!("{} {}", self.place, self.at_ps));
     }
 }
 
-/// Leaves this process's time for the parent that waits for its end.
+/// Writes this process's time to a file for the parent that waits for its end.
 pub fn has_come_to(report: Option<&str>, now_ps: u64) {
     write(report, "ended", &now_ps.to_string());
 }

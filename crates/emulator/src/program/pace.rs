@@ -9,7 +9,7 @@ use super::code::Block;
 const PLACES: usize = 4096;
 /// Executions over which a mean is taken; earlier ones fade.
 const MOST: u64 = 1 << 10;
-/// Weight of a mean, in executions, when the thread's pace has changed.
+/// Executions that the mean of earlier times counts as after the thread's pace has changed.
 const KEPT: u64 = 8;
 /// Executions after which a block without a mean is worth measuring.
 const REPEATS: u8 = 16;
@@ -65,7 +65,7 @@ impl Mean {
 pub struct Pace {
     /// Empty until the first block is measured.
     means: Box<[Mean]>,
-    /// That of an instruction, for blocks that were not measured.
+    /// The mean time of an instruction, for blocks that were not measured.
     instruction: Mean,
     /// The block that is being measured, and the time at its beginning.
     since: Option<(&'static Block, u64)>,
@@ -76,7 +76,7 @@ pub struct Pace {
     expected_ps: Option<u64>,
     /// Windows since then.
     passed: u64,
-    /// Number of times that it was far from this.
+    /// Number of times that a window's latency was far from the expected one.
     changes: u32,
 }
 
@@ -98,8 +98,8 @@ impl Window {
 }
 
 impl Pace {
-    /// Comes to a block at a time. It is measured if `settled` is true: the core has been simulated
-    /// for long enough.
+    /// Reaches a block at a time. The block is measured if `settled` is true: the core has been
+    /// simulated for long enough.
     #[inline]
     pub fn comes(&mut self, block: &'static Block, now_ps: u64, settled: bool) {
         let next = settled.then_some((block, now_ps));

@@ -9,8 +9,8 @@ use numalab_record::Sharing;
 
 use super::page_use::{PageUse, Seen};
 
-/// Copies on the nodes would pay if stores, while several nodes use a page, are at most one in this
-/// number of its accesses.
+/// A page that several nodes use is worth a copy on each of them if at most one in this number of
+/// its accesses is a store.
 const READ_MOSTLY: u64 = 100;
 
 /// Key of pages that are counted together.

@@ -154,7 +154,8 @@ impl<'a> Reader<'a> {
     fn nodes(&mut self) -> Result<(), ReadError> {
         let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
         let mut seen = BTreeSet::new();
-        // hwloc leaves out the size of a node without memory; without any, it knew none.
+        // hwloc leaves out the size of a node without memory. If no node has a size, hwloc knew
+        // none.
         let has_size = |node: &Element<'_, '_>| node.has_attribute("local_memory");
         let has_sizes = self.objects.nodes.iter().any(has_size);
         for element in self.objects.nodes.clone() {

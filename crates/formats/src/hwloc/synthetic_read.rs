@@ -69,7 +69,7 @@ fn cpu_count(items: &[Item]) -> Result<usize, ReadError> {
 }
 
 /// Puts cpus and memory on nodes. Nodes are numbered from the inside out, object by object; the
-/// first that is attached to cpus takes them. Without any, hwloc takes the machine as one node.
+/// first that is attached to cpus takes them. Without nodes, hwloc takes the machine as one.
 fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(), ReadError> {
     let mut nodes: Vec<(usize, usize, usize, &Attributes)> = Vec::new();
     let mut objects = 1;

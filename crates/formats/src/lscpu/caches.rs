@@ -37,7 +37,7 @@ fn instances_of(
         return Err(left_out("is a sum over cores of several kinds"));
     }
     let instances = instances.ok_or_else(|| {
-        left_out("has no number of instances, as lscpu of util-linux 2.37 and later prints it")
+        left_out("has no number of instances, which lscpu prints since util-linux 2.37")
     })?;
     if !cores.is_multiple_of(instances) {
         return Err(format!("{instances} instances do not divide {cores} cores"));

@@ -46,8 +46,9 @@ impl Lists {
         self.0.values().all(|list| list.words.is_empty())
     }
 
-    /// Returns the cpus below the largest one that no list has, and the length of the longest line, if
-    /// several have it, or one less for a space: a pager or a window may have cut them.
+    /// Returns the cpus below the largest one that are on no list, and the length of the longest
+    /// line, if several lines have that length or one less (for a space): a pager or a window may
+    /// have cut them.
     pub(super) fn cut(&self) -> Option<(CpuSet, usize)> {
         let ends = || self.0.values().map(|list| list.begin.1.trim_end().chars().count());
         let column = ends().max()?;
@@ -68,8 +69,9 @@ impl Lists {
     /// Places the cpus of all nodes.
     ///
     /// # Errors
-    /// [`ReadError::Syntax`] for a word that is not a list of cpus, for a list that is not in order and
-    /// for a wrapped one that has cpus of another: a number is then broken in a way that is not clear.
+    /// [`ReadError::Syntax`] for a word that is not a list of cpus, for a list that is not in order,
+    /// and for a wrapped list with cpus of another node: where a wrap broke a number is then
+    /// unclear.
     pub(super) fn place(self, assembly: &mut Assembly) -> Result<(), ReadError> {
         let mut read = Vec::new();
         for (node, list) in &self.0 {

@@ -52,7 +52,8 @@ fn end_of_mark(shared: &str) -> Option<usize> {
     let mut place = 0;
     for word in shared.split_inclusive(char::is_whitespace) {
         place += word.len();
-        // A word that is cut off by the difference between the lines is theirs.
+        // A last word without a space after it differs between the lines, so it is part of their
+        // text.
         if word.ends_with(char::is_whitespace) && is_mark(word.trim_end()) {
             end = Some(place);
         }

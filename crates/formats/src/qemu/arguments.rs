@@ -1,4 +1,4 @@
-//! The arguments in structured form, and their conversion to words.
+//! The arguments in structured form, and their conversion to words of a command line.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct QemuMachine {
     pub memory_mib: u64,
     /// Nodes, in order, except those of CXL memory.
     pub nodes: Vec<QemuNode>,
-    /// The memory of CXL devices, of the nodes after these.
+    /// The memory of CXL devices, whose nodes come after `nodes`.
     pub cxl: Vec<MemoryBackend>,
     /// Nodes of cpus, distances, latencies and memory-side caches, as words.
     pub(super) attributes: Vec<String>,

@@ -31,7 +31,7 @@ pub(super) fn check(guest: &Guest, findings: &mut Findings) -> Result<(), WriteE
             GuestNode { cpus, .. } if !cpus.is_empty() => {
                 format!("cpus {cpus} on node {index}, which is CXL memory")
             }
-            _ if index < own => format!("CXL memory as node {index}: expected the last nodes"),
+            _ if index < own => format!("CXL memory on node {index}: expected all CXL nodes last"),
             GuestNode { memory_mib, .. }
                 if *memory_mib == 0 || !memory_mib.is_multiple_of(WINDOW_MIB) =>
             {

@@ -133,8 +133,8 @@ fn packing<F: Fences>(frames: &Frames<'static, F>, refill_ns: f64) -> Packing {
     Packing { free_blocks: free_blocks as u64, allocatable: allocatable as u64, refill_ns }
 }
 
-/// Runs workload F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which
-/// a random tenth is freed and allocated again.
+/// Allocates everything in frames of 4 KiB and frees a random half; then frees and allocates a
+/// random tenth in each of 47 rounds.
 pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     let cpu = CpuIndex(0);
     let mut held: Vec<Frame> = std::iter::from_fn(|| frames.alloc_frame(cpu).ok()).collect();
@@ -158,7 +158,7 @@ pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     packing(frames, ns)
 }
 
-/// Runs workload F2 of NOTES.md: memory grows to half, followed by random replacements.
+/// Allocates half of the memory, then replaces frames at random.
 pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -> Packing {
     let cpu = CpuIndex(0);
     let half = frames.node_info(NodeIndex(0)).managed / 2;

@@ -42,9 +42,9 @@ pub enum Message {
     Hello(Hello),
     /// Host: the job; files may have come before.
     Job(Job),
-    /// Either: a file follows.
+    /// In either direction: a file follows.
     File(FileHeader),
-    /// Either: bytes of the file.
+    /// In either direction: bytes of the file.
     Data(Vec<u8>),
     /// Host: input for the command; an empty message is its end.
     Input(Vec<u8>),

@@ -229,7 +229,7 @@ fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
         Medium::Linux | Medium::Multiboot | Medium::Pvh => boot(launch, System::Raw(medium)),
         Medium::Firmware => vec!["-bios".to_owned(), file],
         Medium::Disk(format) => drive("boot", &launch.files.kernel, format, ",bootindex=0"),
-        // Before the guest's other disks, whatever their order is.
+        // `bootindex` puts it before the guest's other disks, whatever their order is.
     };
     for (index, disk) in launch.guest.disks.iter().enumerate() {
         words.extend(drive(&format!("disk{index}"), &disk.file, disk.format, ""));

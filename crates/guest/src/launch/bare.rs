@@ -156,7 +156,7 @@ mod tests {
     use crate::launch::console::Console;
     use std::sync::mpsc::TryRecvError;
 
-    /// Regression: only a pause in the output led to a look at the deadline.
+    /// Regression: the deadline was checked only during pauses in the output.
     #[test]
     fn a_kernel_that_prints_constantly_ends_at_its_deadline() {
         let directory = tempfile::tempdir().unwrap();

@@ -140,12 +140,12 @@ pub enum GuestError {
     Stopped,
 }
 
-/// Restarts after an assertion of QEMU: with several translator threads one rarely fails in a
-/// guest's first moments (10.0.2: `iotlb_to_section`).
+/// Restarts after an assertion of QEMU: with several translator threads, one occasionally fails in
+/// a guest's first moments (10.0.2: `iotlb_to_section`).
 const STARTS_AFTER_ASSERTION: usize = 2;
-/// Restarts of a guest that never reported: a guest of many cpus under TCG rarely loses a timer
-/// while it boots ("Possible timer handling issue on cpu=5"); then its drivers never finish, or the
-/// console stops.
+/// Restarts of a guest that never reported: a guest with many cpus under TCG occasionally loses a
+/// timer while it boots ("Possible timer handling issue on cpu=5"); then its drivers never finish,
+/// or the console stops.
 const STARTS_AFTER_NOT_READY: usize = 1;
 
 /// The facts known when a conversation with a guest has failed.

@@ -217,8 +217,8 @@ impl Trouble {
     }
 }
 
-/// Turns a failure of a guest whose kernel ran out of memory into an error; a success is kept with
-/// a complaint.
+/// If the guest's kernel ran out of memory, turns a failed command into an error, and adds a
+/// complaint to a successful one.
 fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError> {
     let Some(line) = running.console.out_of_memory() else {
         return Ok(outcome);

@@ -61,7 +61,7 @@ impl SerialWriter {
         }
     }
 
-    /// Ends the limit: only the rest of a pipe follows.
+    /// Lifts the limit of the queue: QEMU has ended, and only the rest of its pipe follows.
     pub fn is_last(&self) {
         self.0.lock().is_last = true;
         self.0.changed.notify_all();

@@ -149,7 +149,8 @@ mod tests {
         assert_eq!(ended(&error), Some(Ended::Deadline { phase, limit }));
     }
 
-    /// Regression: reads that always had bytes met neither the deadline nor the request to stop.
+    /// Regression: while bytes kept arriving, neither the deadline nor the request to stop was
+    /// checked.
     #[test]
     fn a_guest_that_never_stops_sending_ends_at_the_deadline_too() {
         let directory = tempfile::tempdir().unwrap();

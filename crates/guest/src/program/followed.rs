@@ -53,8 +53,8 @@ impl Followed {
         Ok(Self { report, processes, lost })
     }
 
-    /// Returns what a reader of the figures must know: processes that were not followed, and that
-    /// several are taken as one.
+    /// Returns remarks for readers of the figures: the processes that were not followed, and that
+    /// several processes are counted as one.
     pub fn remarks(&self) -> Vec<String> {
         let number = self.number();
         let several = (number > 1).then(|| {
@@ -66,8 +66,8 @@ impl Followed {
         self.not_followed().into_iter().chain(several).collect()
     }
 
-    /// Returns the processes that were not followed, in a sentence, if they are more than those
-    /// that were: the figures are of the smaller part.
+    /// Returns a sentence about the processes that were not followed if they outnumber those that
+    /// were: the figures then describe the smaller part.
     pub fn mostly_lost(&self) -> Option<String> {
         self.not_followed().filter(|_| self.lost.len() > self.number())
     }
@@ -85,7 +85,7 @@ impl Followed {
         Some(format!("{what} not followed: {named}{more}"))
     }
 
-    /// Returns how many processes were seen.
+    /// Returns the number of processes that were seen.
     fn number(&self) -> usize {
         let mut numbers: Vec<u32> = self.processes.iter().map(|of| of.process).collect();
         numbers.dedup();
@@ -93,7 +93,7 @@ impl Followed {
     }
 }
 
-/// Returns processes that went on as a program which is not emulated, and those that were killed.
+/// Returns the processes that executed a program without emulation, and those that were killed.
 fn lost(processes: &[ProgramMemory], killed: &[u32]) -> Vec<String> {
     // A process that executed several programs has a report of each, in order: the last one counts.
     let last: BTreeMap<u32, &ProgramMemory> = processes.iter().map(|of| (of.process, of)).collect();

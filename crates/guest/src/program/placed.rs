@@ -12,7 +12,7 @@ impl EmulatedProgram {
     }
 }
 
-/// Returns a placement as the emulator has it.
+/// Converts a placement to the emulator's form.
 fn emulators(placed: &Placed) -> Beside {
     match placed {
         Placed::Bound(node) => Beside::Placed(PagePlacement::Bind(vec![*node])),

@@ -16,7 +16,7 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Reads what is in a directory: `report.PID` or `report.N.PID` of each process, and
+    /// Reads the files in a directory: `report.PID` or `report.N.PID` of each process, and
     /// `report.PID.began` of those that were forked.
     pub(super) fn read(directory: &Path) -> io::Result<Self> {
         let (mut found, mut began) = (Vec::new(), BTreeSet::new());

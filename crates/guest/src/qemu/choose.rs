@@ -37,7 +37,7 @@ pub struct Qemu {
     pub program: PathBuf,
     pub version: Version,
     pub abilities: Abilities,
-    /// The package directories of one that is unpacked in the cache.
+    /// The package directories, for a QEMU that is unpacked in the cache.
     trees: Vec<PathBuf>,
 }
 
@@ -65,7 +65,7 @@ pub enum QemuError {
     Tool(#[from] CommandError),
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A newer one cannot be downloaded.
+    /// A newer QEMU cannot be downloaded.
     #[error(transparent)]
     Package(#[from] PackageError),
 }
@@ -112,7 +112,7 @@ impl QemuNeeds {
 }
 
 impl Qemu {
-    /// Finds the first suitable one: `$NUMALAB_QEMU` for x86-64, the one on the `PATH`, those in
+    /// Finds the first suitable QEMU: `$NUMALAB_QEMU` for x86-64, the one on the `PATH`, those in
     /// the cache; one with a sound translator is preferred.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Qemu {
         installed.ok_or(QemuError::Absent { architecture })?.checked(needs)
     }
 
-    /// Finds the one on the `PATH`.
+    /// Finds the QEMU on the `PATH`.
     ///
     /// # Errors
     /// [`QemuError::Absent`], or an error of `--version`.
@@ -164,7 +164,7 @@ impl Qemu {
         Some(prefix.join("share/qemu-efi-aarch64/QEMU_EFI.fd")).filter(|file| file.is_file())
     }
 
-    /// Returns a command that starts it, with the paths that an unpacked one needs to find its
+    /// Returns a command that starts QEMU, with the paths that an unpacked one needs to find its
     /// files.
     pub fn command(&self) -> Command {
         command(&self.program, &self.trees)
@@ -196,7 +196,7 @@ impl Qemu {
         })
     }
 
-    /// Returns those that were unpacked into the cache.
+    /// Returns the QEMUs that were unpacked into the cache.
     fn cached(cache: &Cache, architecture: Architecture) -> Result<Vec<Self>, QemuError> {
         let mut found = Vec::new();
         for entry in cache.entries()?.into_iter().rev() {
@@ -255,7 +255,7 @@ fn joined(paths: &[PathBuf]) -> OsString {
 
 #[cfg(test)]
 impl Qemu {
-    /// Creates one that does not exist.
+    /// Creates a QEMU that does not exist.
     pub(super) fn of(version: Version, plugins: bool) -> Self {
         let abilities = Abilities { plugins, ..Abilities::default() };
         Self { program: "/usr/bin/qemu".into(), version, abilities, trees: Vec::new() }

@@ -343,7 +343,7 @@ pub(super) mod tests {
         assert!(matches!(error, QmpError::Io { .. }), "{error}");
     }
 
-    /// Regression: each byte had the whole limit again, so that a peer could hold numalab forever.
+    /// Regression: each byte restarted the limit, so that a peer could hold numalab forever.
     #[test]
     fn a_peer_that_sends_other_things_for_ever_is_given_up() {
         for (begins, goes_on) in [("{", "x"), ("", "{\"event\": \"STOP\"}\r\n")] {

@@ -79,7 +79,9 @@ fn finish<T, E>(
         (Ok(child), Some(Ok(made))) => Ok(Ok((child, made))),
         (_, Some(Err(error))) => Ok(Err(error)),
         (Err(error), _) => Err(error),
-        (Ok(_), None) => Err(io::Error::new(ErrorKind::BrokenPipe, "the command did not wait")),
+        (Ok(_), None) => {
+            Err(io::Error::new(ErrorKind::BrokenPipe, "the command started without waiting"))
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::proc::{Stat, processes};
 
 /// Interval at which orphans that may end by themselves are checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// A process in uninterruptible sleep cannot be killed and is not waited for longer than this.
+/// Longest wait for a process in uninterruptible sleep, which cannot be killed.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// The commands that are running now, by process number.

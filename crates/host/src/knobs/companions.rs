@@ -60,7 +60,8 @@ fn companions(root: &Root, path: &str) -> Vec<String> {
         return vec![MIN_FREE.to_owned()];
     }
     if let Some(of_cpu) = path.strip_suffix("/scaling_governor") {
-        // The governor `performance` sets the preference of processors that choose frequencies.
+        // Switching to the governor `performance` also sets the energy preference of processors
+        // that choose their own frequency (intel_pstate).
         return vec![format!("{of_cpu}/energy_performance_preference")];
     }
     if let Some(cpus) = path.strip_suffix("/cpufreq/boost") {

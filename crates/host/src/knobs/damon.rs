@@ -259,7 +259,7 @@ pub fn watch_hindrance(root: &Root) -> Option<Hindrance> {
     let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
     if linux_version(&release).is_some_and(|version| version < WATCH_SINCE) {
         return unavailable(format!(
-            "Linux {release} does not report what it saw: expected 6.2 or newer"
+            "Linux {release} does not report its regions: expected 6.2 or newer"
         ));
     }
     let is_root = rustix::process::geteuid().is_root();

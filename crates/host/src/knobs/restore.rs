@@ -97,7 +97,7 @@ pub(super) fn put_back(
     Err(KnobError::NotRestored { files: failed })
 }
 
-/// Rounds after which files that change each other have settled: a second one suffices for those
+/// Rounds after which files that change each other have settled. The second round restores those
 /// that a later write changed, or that had to come after another.
 const ROUNDS: usize = 3;
 

@@ -129,9 +129,8 @@ impl<H: Copy> Calls<H> {
                     library: loaded.name.clone(),
                     symbol: $name.to_owned(),
                 };
-                // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
-                // function's type except for the handles, of the type given by the library's
-                // own symbols.
+                // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the function's
+                // type except for its handles, and the library's own symbols determine their type.
                 *unsafe { loaded.library.get::<$kind>($name) }.map_err(lacking)?
             }};
         }

@@ -4,8 +4,9 @@ use numalab_topology::{Id, IdSet, MAX_ID};
 
 use super::field;
 
-/// Returns what a process may use, `Cpus` or `Mems`, from its `/proc/PID/status`: the list, or the
-/// mask if the list is left out, as before Linux 2.6.26 and in shortened copies.
+/// Returns the cpus or nodes that a process may use (`what` is `Cpus` or `Mems`), from its
+/// `/proc/PID/status`: the list, or the mask if the list is left out, as before Linux 2.6.26 and in
+/// shortened copies.
 pub fn allowed<I: Id>(status: &str, what: &str) -> Option<IdSet<I>> {
     let list = field(status, &format!("{what}_allowed_list")).and_then(|list| list.parse().ok());
     list.or_else(|| mask(field(status, &format!("{what}_allowed"))?))

@@ -45,7 +45,7 @@ fn take(sizes: &mut PageSizes, name: &str, bytes: u64) {
     let field = match name {
         "Rss" => &mut sizes.resident,
         "Anonymous" => &mut sizes.anonymous,
-        // Those of anonymous memory, of shared memory and of files.
+        // Transparent huge pages of anonymous memory, of shared memory and of files.
         "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => &mut sizes.transparent_huge,
         "Shared_Hugetlb" | "Private_Hugetlb" => &mut sizes.reserved_huge,
         "Swap" => &mut sizes.swapped,

@@ -22,7 +22,7 @@ struct CpuinfoEntry {
 }
 
 impl CpuinfoEntry {
-    /// Returns a number of its core that is unique in the machine.
+    /// Returns a number for its core that is unique in the machine.
     fn core(&self) -> Option<(u32, u32)> {
         Some((self.package?, self.core?))
     }

@@ -210,8 +210,8 @@ fn with_whole_cores(
     }
     if !torn.is_empty() {
         let message = format!(
-            "threads of one core are in several packages, such as those of cpus {torn}: such \
-             packages are taken as one"
+            "threads of one core are in several packages, such as those of cpus {torn}: these \
+             packages are treated as one"
         );
         reader.warn("core-spans-packages", CPU_DIRECTORY, message);
     }

@@ -21,7 +21,8 @@ pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
     }
 }
 
-/// Reads the memory of a node; that of the machine for the only node if it has no file.
+/// Reads the memory of a node. The only node of a machine gets the machine's memory if it has no
+/// file.
 pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
     let path = format!("{directory}/meminfo");
     match reader.document(&path) {
@@ -100,8 +101,8 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
 /// kernel that initialises memory on first use counts it into its node only then, and so does one
 /// with memory that was added at run time. The only node with memory gets all of it; several get
 /// shares in proportion to their memory blocks, if the blocks hold that much. That is a note, since
-/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning. A
-/// node that does not say its own memory has the difference, so nothing is compared.
+/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning. If a
+/// node does not report its memory, it may have the difference, so nothing is compared.
 pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
     if nodes.iter().any(|node| node.memory_unknown) {
         return;

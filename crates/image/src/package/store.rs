@@ -52,8 +52,8 @@ pub fn ensure_unpacked_for(
     ensure(cache, (name, architecture), &|_| true, note)
 }
 
-/// Does the same with only libraries as dependencies (packages named `lib...`), for programs with
-/// packages that depend on a whole system.
+/// Ensures, like [`ensure_unpacked`], that a package is unpacked, with only libraries (packages
+/// named `lib...`) as dependencies, for programs with packages that depend on a whole system.
 ///
 /// # Errors
 /// [`PackageError`].
@@ -143,7 +143,7 @@ pub fn closure(
     closure_beyond(&installed()?, archive, names, wanted_name)
 }
 
-/// Does the same for a system with these installed packages.
+/// Returns what [`closure`] does, for a system with these installed packages.
 fn closure_beyond(
     installed: &BTreeSet<String>,
     archive: &Archive,

@@ -91,7 +91,7 @@ impl Cpus {
             apic::send(cpu.apic_id, Signal::Init);
         }
         // A cpu is ready for its start-up signal 10 ms after INIT (Multiprocessor Specification
-        // 1.4, B.4); virtual ones are ready immediately, and have had the time that this takes.
+        // 1.4, B.4); virtual ones are ready at once.
         if processor::is_real_hardware() {
             self.wait_ms(10, || false);
         }

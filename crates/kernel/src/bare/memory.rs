@@ -57,7 +57,7 @@ impl Run {
         self.node
     }
 
-    /// Returns the address of its first byte.
+    /// Returns the address of the run's first byte.
     pub fn address(&self) -> u64 {
         self.first.addr()
     }

@@ -1,4 +1,4 @@
-//! The suite's text log, which other programs parse and so keeps to the suite's wording.
+//! The suite's text log, in the suite's wording, because other programs parse it.
 
 use numalab_formats::ReadError;
 use numalab_formats::architecture::Architecture;

@@ -42,7 +42,7 @@ pub enum BatchError {
     #[error(transparent)]
     Failed(CommandError),
     /// SLURM rejected the script.
-    #[error("SLURM cannot run it: {said}")]
+    #[error("SLURM rejects the batch script: {said}")]
     Refused { said: String },
 }
 

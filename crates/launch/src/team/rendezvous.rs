@@ -120,7 +120,7 @@ fn hosts(
 ) -> Result<TcpEndpoint, TeamError> {
     let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
     let told = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
-    // Without other information all hosts have equally many ranks.
+    // Without other information, all hosts are assumed to have the same number of ranks.
     let hosts = told.unwrap_or_else(|| identity.size.div_ceil(local.size.max(1)));
     let is_root = match number("SLURM_NODEID") {
         Some(node) => node == 0,
@@ -134,7 +134,7 @@ fn hosts(
         _ => {
             let list = look("SLURM_STEP_NODELIST").or_else(|| look("SLURM_JOB_NODELIST"));
             let first = list.and_then(|list| first_host(&list));
-            // If the name has no address, the host that srun runs on often is the first.
+            // If the name has no address, the host that srun runs on is often the first.
             let launched = ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"];
             let names: Vec<String> =
                 first.into_iter().chain(launched.iter().filter_map(|name| look(name))).collect();

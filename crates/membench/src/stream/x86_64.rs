@@ -129,9 +129,9 @@ macro_rules! leave {
     };
 }
 
-/// The second line of a round, which only reading has. More lines, or two of a store, gain nothing
-/// in memory, where prefetchers that are indexed by an instruction's address follow few of them
-/// better.
+/// The second line of a round, which only reads have. More lines, or two lines of stores, gain
+/// nothing in memory: prefetchers that are indexed by an instruction's address work worse with more
+/// instructions.
 macro_rules! second_line {
     (read $isa:ident) => {
         line!(read $isa "{to}+{at}+64", "{left}+{at}+64", "{right}+{at}+64")

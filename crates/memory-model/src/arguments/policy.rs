@@ -73,7 +73,7 @@ pub(super) fn all_beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
     (beside.len() <= MOST_BESIDE).then_some(beside)
 }
 
-/// Formats `bind.0.1`.
+/// Formats the placement like `bind.0.1`.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mode, nodes) = match self {

@@ -182,7 +182,7 @@ impl Active<'_> {
         }
     }
 
-    /// Begins a thread's block, which may also be followed under other placements.
+    /// Begins a block of a thread, which may also be followed under other placements.
     #[inline]
     pub fn begin(
         &mut self,
@@ -231,7 +231,7 @@ impl Active<'_> {
     }
 
     /// Accesses memory of the node at a position, for a thread that may also be followed under
-    /// other placements; `there` has the page's place in each of them.
+    /// other placements; `shadow` then has the page's place in each of them.
     #[inline]
     pub fn access_on(
         &mut self,

@@ -89,8 +89,7 @@ impl Active<'_> {
         }
     }
 
-    /// Repeats the store with its page elsewhere; returns the wait for bandwidth if it began a
-    /// line.
+    /// Repeats the store for each of the cores that have its page elsewhere.
     fn written_beside(
         &self,
         access: Access,

@@ -18,7 +18,7 @@ use crate::predictor::Prediction;
 /// A block of the wrong path: its address, and the registers that blocks before it change.
 pub(crate) type Passed = (u64, u64);
 
-/// Maximum number of mispredicted branches that are looked back at.
+/// Maximum number of mispredicted branches that are tracked.
 const LONGEST: usize = 16;
 
 /// The wrong path of a core between a mispredicted branch and its resolution.
@@ -157,7 +157,7 @@ impl Pipeline {
         astray.reaches(address);
     }
 
-    /// Comes from a block to one at an address, beginning with this instruction.
+    /// Moves from a block to the one at an address, which begins with this instruction.
     #[inline]
     pub(crate) fn follows(&mut self, from: Option<&Flow>, address: u64, instruction: u64) {
         if let Some(astray) = &mut self.astray {

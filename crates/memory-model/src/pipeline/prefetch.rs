@@ -23,15 +23,15 @@ impl Pipeline {
         takes_ps.saturating_sub(now_ps.saturating_sub(asked_ps)).max(nearest_ps)
     }
 
-    /// Returns the time at which a line that the instruction at this position will miss at `now_ps`
-    /// was requested by its distances: then, or before.
+    /// Returns the time at which prefetchers requested a line that the instruction at this position
+    /// misses at `now_ps`, from the distances between its accesses; `now_ps` if they did not.
     fn foreseen_ps(&self, position: u32, line: u64, now_ps: u64) -> u64 {
         let known = self.by(position).zip(self.strides.as_ref());
         known.map_or(now_ps, |(by, strides)| strides.asked_ps(by, line, now_ps))
     }
 
-    /// Returns the time at which a line that the instruction at this position misses at `now_ps` was
-    /// requested on the wrong path of a branch: then, or before.
+    /// Returns the time at which a line that the instruction at this position misses at `now_ps`
+    /// was requested on the wrong path of a branch; `now_ps` if it was not.
     fn strayed_ps(&mut self, position: u32, now_ps: u64) -> u64 {
         let accessor = self.accessor(position);
         let (Some(astray), Some(accessor)) = (&mut self.astray, accessor) else { return now_ps };

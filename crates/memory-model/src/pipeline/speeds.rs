@@ -203,7 +203,7 @@ impl Speeds {
         }
     }
 
-    /// Counts what a block asks of the core's width and units.
+    /// Counts the demand of a block on the core's width and units.
     fn counts(&self, block: &[Operands]) -> Counts {
         let mut counts = [0; CLASSES];
         let (mut fused, mut added) = (0, 0);
@@ -225,7 +225,7 @@ impl Speeds {
                 counts[Class::Load as usize] += 1;
                 counts[Class::VectorLoad as usize] += is_vector;
             }
-            // Those of plain moves are counted by their class.
+            // The class of a plain move already counts its crossing.
             if self.crossing_ps > 0 && operands.class != Class::ToVector {
                 counts[Class::ToVector as usize] += u64::from(operands.enters_vectors());
             }

@@ -51,7 +51,8 @@ impl Streams {
         Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, grows }
     }
 
-    /// Returns the time at which a line that is missed at `now_ps` was requested: then, or before.
+    /// Returns the time at which a line that is missed at `now_ps` was requested; `now_ps` if it
+    /// was not.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
         self.misses += 1;
         let grows = self.grows;

@@ -38,8 +38,8 @@ pub struct Strides {
 }
 
 impl Strides {
-    /// Returns the time at which a line that an instruction will miss at `now_ps` was requested:
-    /// then, or before.
+    /// Returns the time at which a line that an instruction misses at `now_ps` was requested;
+    /// `now_ps` if it was not.
     pub fn asked_ps(&self, by: usize, line: u64, now_ps: u64) -> u64 {
         let known = self.all.iter().find(|stride| stride.by == by);
         known.and_then(|stride| stride.asked_ps(line)).map_or(now_ps, |ps| ps.min(now_ps))

@@ -14,7 +14,8 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    /// Returns true if taking the branch at an address is predicted, and changes nothing.
+    /// Returns true if the branch at an address is one of these: taking it is as predicted, and
+    /// changes nothing.
     #[inline]
     pub fn has(&self, address: u64) -> bool {
         self.addresses[place(address)] == address.wrapping_add(1)
@@ -27,7 +28,7 @@ impl Steady {
         self.has_any = true;
     }
 
-    /// Removes all branches, as another one changes something.
+    /// Removes all branches, because another branch changes counters or history.
     #[inline]
     pub fn ends(&mut self) {
         if self.has_any {

@@ -88,7 +88,7 @@ pub(super) struct Imitated {
     pub(super) watch_output: bool,
 }
 
-/// The placement of a program's threads and pages, as [`EmulatedProgram`] has it.
+/// The placement of a program's threads and pages, in the form of [`EmulatedProgram`].
 pub(super) struct Placed {
     pub(super) threads: Vec<usize>,
     pub(super) policy: Option<Policy>,
@@ -173,7 +173,7 @@ impl Imitated {
         Ok(order.into_iter().filter(is_allowed).collect())
     }
 
-    /// Returns a memory policy as the emulator has it, with nodes by position.
+    /// Returns a memory policy in the emulator's form, with nodes by position.
     fn pages(&self, policy: &MemoryPolicy, settings: &BTreeMap<String, Setting>) -> PagePlacement {
         let nodes = policy.nodes();
         let all = self.model.nodes.iter().enumerate();

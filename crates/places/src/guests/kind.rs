@@ -21,7 +21,7 @@ pub(super) const XEN: &str = "xen";
 /// The flag that makes the machine's own Xen the place, and the factor of Xen's numa=.
 const ON_THIS_DOM0: &str = "on-this-dom0";
 const NUMA: &str = "numa";
-/// Making a machine takes as long as this number of its guests.
+/// Making a machine takes as long as booting this number of its guests.
 const MACHINE_IN_GUESTS: f64 = 3.0;
 
 const GUESTS: SettingSpec = SettingSpec {

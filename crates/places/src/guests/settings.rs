@@ -145,7 +145,7 @@ impl GuestTreatment {
         let guests = count.ok_or_else(|| refused("guests", guests, "1 to 64"))?;
         let pools = flag(settings, "cpupools")?;
         if pools && fake.is_some() {
-            // The pools of fake nodes do not match the machine's nodes.
+            // With fake nodes, the pools would not match the machine's nodes.
             return Err(refused("numa", numa, "on or off with cpupools"));
         }
         Ok(Self {

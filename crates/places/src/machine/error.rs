@@ -66,7 +66,7 @@ impl MachineError {
     }
 
     pub(crate) fn unreadable(path: &Path, reason: impl Display) -> Self {
-        Self::file(path, format_args!("could not read it: {reason}"))
+        Self::file(path, format_args!("cannot be read: {reason}"))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 /// The minimum share of a process's accesses to shared memory that must go to parts which processes
 /// on other nodes also access, for its pages to count as shared.
 const SHARED_SHARE: f64 = 0.5;
-/// One in this many accesses to a page may be a store for copies on each node to pay off.
+/// A copy of a page on each node pays off if at most one in this number of its accesses is a store.
 const READ_MOSTLY: u64 = 100;
 
 impl ProgramMemory {

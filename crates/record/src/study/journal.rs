@@ -182,7 +182,8 @@ pub struct GuestPlace {
     /// The node that it is assigned to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<u32>,
-    /// The nodes with its memory on each, in frames or bytes; `None` for memory without a node.
+    /// The size of its memory on each node, in frames or bytes; the node is `None` for memory
+    /// without one.
     pub memory: Vec<(Option<u32>, u64)>,
     /// The CPUs that it may run on, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

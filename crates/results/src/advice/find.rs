@@ -118,7 +118,7 @@ impl AdvisedOption {
         (self.expected_percent() / ALIKE_POINTS).round()
     }
 
-    /// Returns `true` if both bind and are predicted to bring the same.
+    /// Returns `true` if both bind to one node and have the same prediction.
     fn is_bound_alike(&self, other: &Self) -> bool {
         let binds = [self, other].map(|of| matches!(of.candidate, Candidate::Bind { .. }));
         let [one, two] = [self, other].map(Self::expected_percent);

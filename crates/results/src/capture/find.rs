@@ -59,7 +59,7 @@ pub enum Remark {
         memory_ns: f64,
         /// The time of a random load, in ns.
         load_ns: f64,
-        /// The bytes that these are over.
+        /// The buffer's length in bytes.
         bytes: u64,
     },
     /// The sweep contradicts the reported cache size, and the file has the size found.

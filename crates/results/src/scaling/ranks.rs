@@ -14,7 +14,7 @@ use crate::run::{Oddity, RunFinding, Summary};
 /// The results of one launch of ranks: a run, in the suite's text and CSV formats.
 #[derive(Debug)]
 pub struct RanksReport<'a> {
-    /// The run that the ranks made.
+    /// The summary of the ranks' run.
     pub summary: &'a Summary<'a>,
     /// The figures of the ranks.
     pub table: &'a RankTable,

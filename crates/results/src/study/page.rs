@@ -107,7 +107,7 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
 
 fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     let cells = cells::table(summary, subject);
-    // Those of the metric that answers the question are the page's picture.
+    // The page's picture already shows the cells of the metric that answers the question.
     let is_asked = summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject));
     let mut panels: Vec<Panel> =
         cells.filter(|_| !is_asked).map(Panel::table).into_iter().collect();

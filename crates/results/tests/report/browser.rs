@@ -57,8 +57,8 @@ fn frame(width: u32) -> String {
     )
 }
 
-/// Returns the title that the page sets at `width`; `None`, with a loud note, without Chromium
-/// unless `NUMALAB_REQUIRE_TOOLS` demands it.
+/// Returns the title that the page sets at `width`; prints a note and returns `None` without
+/// Chromium, unless `NUMALAB_REQUIRE_TOOLS` is set.
 fn title_at(page: &str, width: u32) -> Option<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let page = page.replacen("<head>", &format!("<head>{EARS}"), 1);

@@ -142,8 +142,7 @@ impl Machine {
         sizes.map(point).collect()
     }
 
-    /// Returns the mean cost of a load on a walk round a buffer that was walked once
-    /// before.
+    /// Returns the mean cost of a load on a walk around a buffer that was walked once before.
     fn walk(&self, size_bytes: u64, rng: &mut Rng) -> f64 {
         let mut caches: Vec<Cache> =
             self.levels.iter().map(|level| Cache::new(level, self.replacement)).collect();

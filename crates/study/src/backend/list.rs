@@ -7,7 +7,7 @@ use super::setting_spec::BackendKind;
 use crate::definition::{BackendSpec, Study};
 use crate::study_place::StudyPlace;
 
-/// Opens a backend with a study's settings; an interrupt ends what it runs.
+/// Opens a backend with a study's settings; an interrupt ends the backend's work.
 pub type OpenBackend = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
 
 /// Backends with their settings and constructors.
@@ -36,7 +36,7 @@ impl Backends {
         self.entry(name).map(|(kind, _)| kind)
     }
 
-    /// Opens the backend that a study names. `interrupt` ends what it runs.
+    /// Opens the backend that a study names. `interrupt` ends the backend's work.
     ///
     /// # Errors
     /// [`BackendError::BadInput`] for an unknown kind or setting.

@@ -217,7 +217,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     rules.facts.retain(|fact| is_of(fact, &kept));
     rules.margins.retain(|metric, _| is_of(metric, &kept));
     study.published.retain(|published| is_of(&published.metric, &kept));
-    // A setting used only by removed commands would be used by nothing.
+    // A setting that only removed commands use would have no effect.
     let is_used = |name: &str, workloads: &[WorkloadSpec]| {
         let place = format!("{{{name}}}");
         let text = |workload| serde_json::to_string(workload).unwrap_or_default();

@@ -226,7 +226,7 @@ fn names(specs: &[SettingSpec]) -> Vec<&'static str> {
     specs.iter().map(|spec| spec.name).collect()
 }
 
-/// Returns the error for an unknown setting, with the known ones and the nearest of them.
+/// Returns the error for an unknown setting, which lists the known ones and suggests the nearest.
 fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendError {
     let expected = match nearest_setting(name, names) {
         Some(meant) => format!("one of {}; did you mean `{meant}`?", names.join(", ")),

@@ -22,7 +22,7 @@ const SKIP: i32 = 125;
 pub enum Build {
     /// By a user's script, run in the commit's tree; its last output line is the file.
     Script(PathBuf),
-    /// As a Linux kernel, with this configuration if there is one.
+    /// With the build system of the Linux kernel, and with this configuration if there is one.
     Linux(Option<PathBuf>),
 }
 

@@ -61,10 +61,10 @@ pub enum BisectError {
         /// The treatments of the study.
         known: String,
     },
-    /// The file by which commits are built is not there.
+    /// The script or configuration for building commits does not exist.
     #[error("{}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    /// The script by which commits are built cannot be run.
+    /// The script that builds commits cannot be run.
     #[error("--build {}: expected an executable; run chmod +x on a script", script.display())]
     NoProgram { script: PathBuf },
     /// The rules do not define a test.

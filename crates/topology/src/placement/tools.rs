@@ -1,4 +1,4 @@
-//! A placement as other tools are given it on their command lines.
+//! A placement in the form of other tools' command lines.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,8 +8,8 @@ use super::{MemoryPolicy, Placement};
 use crate::id::{CpuId, Id};
 use crate::id_set::{CpuSet, IdSet, NodeSet};
 
-/// Options with which kubelet gives a Guaranteed pod of whole cpus one node; it chooses which. Both
-/// static managers need a reservation for the system, whose numbers are left to fill in.
+/// Options that make kubelet place a Guaranteed pod with whole cpus on one node of its own choice.
+/// Both static managers need a reservation for the system; the user fills in its numbers.
 const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
                        --topology-manager-policy=single-numa-node --reserved-cpus=CPUS \
                        --reserved-memory=NODE:memory=SIZE, and a pod with \
@@ -127,7 +127,7 @@ impl Placement {
         (!numactl.is_empty()).then(line)
     }
 
-    /// Returns the node if cpus and memory are those of one.
+    /// Returns the node if cpus and memory are on a single one.
     fn on_one_node(&self) -> Option<&NodeSet> {
         match self.policy.as_ref()? {
             MemoryPolicy::Bind(nodes) if nodes.len() == 1 && self.nodes.as_ref() == Some(nodes) => {
@@ -151,8 +151,8 @@ impl Placement {
         libvirt.into_iter().chain(xl)
     }
 
-    /// Returns the policy's word and nodes for tools that know two policies and call binding
-    /// `bind`.
+    /// Returns the policy's word and nodes for tools that know two policies: interleaving, and
+    /// binding, which they call `bind`.
     fn strict_or_in_turn(&self, bind: &'static str) -> Option<(&'static str, &NodeSet)> {
         match self.policy.as_ref()? {
             MemoryPolicy::Bind(nodes) => Some((bind, nodes)),

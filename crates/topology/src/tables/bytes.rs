@@ -33,8 +33,8 @@ pub enum TableError {
         /// The domain.
         domain: u32,
     },
-    /// No node has memory, and a SRAT without memory is not used by any system.
-    #[error("no node has known memory, and no system uses an SRAT without memory")]
+    /// No node has memory, and systems ignore a SRAT without memory.
+    #[error("no node has known memory: expected some, as systems ignore a SRAT without memory")]
     NoMemory,
     /// The memory does not fit into 64 bits of addresses.
     #[error("{bytes} bytes of memory: expected a sum with addresses below 2^64")]

@@ -43,5 +43,5 @@ pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result
 
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     let path = path.display().to_string();
-    move |error| Failure::new(Code::Failed, format!("{path}: could not write it: {error}"))
+    move |error| Failure::new(Code::Failed, format!("cannot write {path}: {error}"))
 }

@@ -21,7 +21,7 @@ pub(crate) fn compare(
     Ok(Compared { report: Box::new(comparison.document()), worse, margin_percent, baseline })
 }
 
-/// Reads result directories; a directory that is not a result but contains some is replaced by
+/// Reads result directories. A directory that is not a result but contains results stands for
 /// these.
 pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
     let mut runs = Vec::new();

@@ -30,7 +30,8 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/languages").join(name)
 }
 
-/// Runs a compiler in the directory of the programs; `None` if it is missing, which is said.
+/// Runs a compiler in the directory of the programs; prints a note and returns `None` if it is
+/// missing.
 fn compiled(lab: &Lab, compiler: &str, words: &[&OsStr], package: &str) -> Option<()> {
     let mut run = Command::new(compiler);
     run.args(words).current_dir(&lab.directory);
@@ -44,7 +45,7 @@ fn compiled(lab: &Lab, compiler: &str, words: &[&OsStr], package: &str) -> Optio
     or_not_run(built)
 }
 
-/// Returns the candidates for a program as the advice has them.
+/// Returns the candidates in the advice for a program.
 fn candidates(lab: &Lab, command: &[&str]) -> Vec<Value> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin)

@@ -117,8 +117,7 @@ impl Guest {
         }
     }
 
-    /// Returns sizes and hit latencies of the data caches, nearest first; `None` for unknown
-    /// latencies.
+    /// Returns sizes and hit latencies of the data caches with a known latency, nearest first.
     fn caches(&self) -> Vec<(f64, f64)> {
         let hits = &self.file.memory.cache_latency_ns;
         let caches = &self.file.machine.caches;

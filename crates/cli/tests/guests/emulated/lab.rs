@@ -107,9 +107,9 @@ impl Lab {
         command.output().expect("numalab starts")
     }
 
-    /// Runs a script in a guest with these arguments and gives what it printed; `None`, and
-    /// loud words, where no such guest can be booted. `CHASE` in the script is the program
-    /// that chases through what the system placed.
+    /// Runs a script in a guest with these arguments, and returns its output; prints why and
+    /// returns `None` if no such guest can be booted. `CHASE` in the script stands for the program
+    /// that chases through memory which the system placed.
     pub fn guest(&self, arguments: &[&str], script: &str) -> Option<Answer> {
         let chase = programs().placed_chase.to_str().expect("UTF-8");
         let script = format!("set -e\n{}", script.replace("CHASE", chase));

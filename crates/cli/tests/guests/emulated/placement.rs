@@ -55,7 +55,7 @@ fn policies_place_memory_as_they_promise() {
     }
     let (pages, ns) = &rounds(&booted.answer.part("interleave"))[0];
     assert_eq!(pages.values().copied().collect::<Vec<_>>(), [128; 4], "{pages:?}");
-    // A random walk makes equally many loads to each node.
+    // A random walk makes the same number of loads to each node.
     assert_near(*ns, (0..4).map(from_node_0).sum::<f64>() / 4.0, 0.02, "interleave");
 }
 

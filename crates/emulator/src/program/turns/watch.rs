@@ -69,7 +69,7 @@ impl Turns {
         if !order.births.is_empty() && lasts < LONGEST_BIRTH {
             return;
         }
-        // Perhaps for all threads to leave translated code.
+        // The host may be waiting for all threads to leave translated code.
         self.let_go.fetch_add(1, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };

@@ -94,7 +94,7 @@ fn memory_saved_ns(
     memory - then_ns * (1.0 - cached) - hits_ns - lost_ns
 }
 
-/// Returns the saved waiting for lines from other nodes' caches.
+/// Returns the time saved on lines from other nodes' caches, in nanoseconds.
 fn nearer_ns(accesses: &RegionAccesses, machine: &MachineCosts) -> f64 {
     let transfers = machine.transfer_ns.filter(|(near, far)| far > near);
     transfers.map_or(0.0, |(near, far)| accesses.far_ns as f64 * (1.0 - near / far))

@@ -37,7 +37,7 @@ fn access<'a>(machine: &'a Machine, walk: &PageWalk) -> Option<&'a AccessAttribu
     machine.access.iter().find(|access| (access.initiator, access.target) == pair)
 }
 
-/// Returns a latency that is longer, never shorter than a nanosecond.
+/// Returns a latency plus `more_ns`, but at least one nanosecond.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]
 fn later_ps(ps: u64, more_ns: f64) -> u64 {
     (ps as f64 + 1000.0 * more_ns).round().max(1000.0) as u64

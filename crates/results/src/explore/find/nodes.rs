@@ -203,7 +203,7 @@ fn movable(node: &NodeView) -> Option<f64> {
     spread::ratio(movable, all)
 }
 
-/// Reports sizes of huge pages that are reserved on some nodes with memory only.
+/// Reports sizes of huge pages that some nodes have reserved and others have not.
 fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
     let with_memory: Vec<&NodeView> =
         view.nodes.iter().filter(|node| node.total_bytes > 0 && !node.cpus.is_empty()).collect();

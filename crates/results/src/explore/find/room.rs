@@ -5,7 +5,7 @@ use numalab_topology::{NodeId, NodeSet};
 
 use super::Obstacle;
 
-/// Checks that `bytes` more fit on a node; memory that is unknown refuses nothing.
+/// Checks that `bytes` more fit on a node; a node of unknown size passes.
 pub(super) fn has_room(room: &RoomByNode, node: NodeId, bytes: u64) -> Result<(), Obstacle> {
     let Some(of) = room.get(&node) else { return Ok(()) };
     let nodes = NodeSet::from_iter([node]);

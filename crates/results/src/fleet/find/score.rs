@@ -23,7 +23,7 @@ pub(super) struct Unit {
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
-    /// The index of its peers, and its position among them.
+    /// The index of its peers in the tests' list, and its position among them.
     pub(super) population: usize,
     pub(super) place: usize,
     pub(super) score: f64,
@@ -80,8 +80,8 @@ impl Units {
         units
     }
 
-    /// Returns a unit's probability if all its figures shifted by `shift` standard deviations, with
-    /// the shifted value among its peers.
+    /// Returns the probability of a unit that had shifted by `shift` standard deviations in all its
+    /// figures; its peers include the shifted value.
     pub(super) fn chance_of_moved(&self, unit: &Unit, shift: f64) -> f64 {
         let peers = &self.peers[unit.population];
         let mut values = peers.values.clone();

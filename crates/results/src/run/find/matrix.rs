@@ -123,7 +123,8 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns the figure of `metric` of a cell times `factor`; `None` if the cell has none.
+    /// Returns the figure of `metric` of a cell as the value of a row and a column; `None` if the
+    /// cell has none.
     pub fn of(cell: &CellSummary<'_>, metric: Metric, row: u32, column: u32) -> Option<Self> {
         let figure = cell.figure(metric)?;
         let entry = MatrixEntry {

@@ -7,7 +7,7 @@ use numalab_record::{Experiment, Metric};
 use crate::label;
 use crate::run::{CellSummary, Figure, Summary};
 
-/// Lists all their figures, by cell.
+/// Lists all figures of these cells.
 pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     let cells = summary.cells.iter().filter(|cell| !has_part(&cell.cell.experiment));
     let table = Table::new("Each cell, median over its windows")

@@ -115,7 +115,7 @@ pub enum StudyObservation {
         /// True if intervals are at least as wide as the A/A arm's.
         is_allowed_for: bool,
     },
-    /// Samples read large files, which the page cache has on some node.
+    /// Samples read large files, whose place in the page cache depends on who read them first.
     Files {
         /// The most bytes that were read again before a sample, under its own treatment.
         renewed_bytes: u64,

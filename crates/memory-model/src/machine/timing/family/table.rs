@@ -208,11 +208,13 @@ impl Family {
         }
     }
 
-    /// Returns the classes that one unit alone, that one or a second, and four units execute, if each of
-    /// the four has a separate scheduler, to which instructions are assigned before it is known when
-    /// they will run (AMD's guide for family 19h, 2.10): the one gets a quarter of the others. Measured
-    /// on a Zen 3: two products and six LEA take 3.4 cycles, four moves to vectors and four conditional
-    /// moves 6.1, counts of bits with shifts and a product 5.1; but products and shifts in a chain less.
+    /// Returns classes by the units that execute them, for cores on which each of four units has a
+    /// separate scheduler: those that only one unit executes, those that this unit or a second one
+    /// executes, and those that all four execute. The first unit gets a quarter of the last,
+    /// because instructions are assigned to schedulers before it is known when they will run (AMD's
+    /// guide for family 19h, 2.10). Measured on a Zen 3: two products and six LEA take 3.4 cycles,
+    /// four moves to vectors and four conditional moves 6.1, counts of bits with shifts and a
+    /// product 5.1; but products and shifts in a chain less.
     pub(crate) fn assigned(self) -> &'static [[&'static [Class]; 3]] {
         if self.is_zen() {
             &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[Class::ToVector], SELECTS, ANYWHERE]]
