@@ -13,11 +13,11 @@ pub type MemoryInfo = u32;
 /// Callback without further arguments.
 pub type Simple = extern "C" fn(PluginId);
 /// Callback before a block is translated.
-pub type Translate = extern "C" fn(PluginId, *mut c_void);
+pub type Translate = unsafe extern "C" fn(PluginId, *mut c_void);
 /// Callback when a block or an instruction is executed.
-pub type Execute = extern "C" fn(c_uint, *mut c_void);
+pub type Execute = unsafe extern "C" fn(c_uint, *mut c_void);
 /// Callback after a memory access.
-pub type Memory = extern "C" fn(c_uint, MemoryInfo, u64, *mut c_void);
+pub type Memory = unsafe extern "C" fn(c_uint, MemoryInfo, u64, *mut c_void);
 /// Callback when a vCPU starts or stops.
 pub type VcpuSimple = extern "C" fn(PluginId, c_uint);
 /// Callback before a system call: its number and eight arguments.
@@ -43,7 +43,8 @@ pub const INDEX_OF_TRANSLATOR: c_int = 2;
 const DATA_IS_COPIED: c_int = 3;
 /// log2 of the largest access: one cache line.
 const MOST_SIZE_SHIFT: c_uint = 6;
-/// The newest version that we support.
+/// The versions that we support.
+const OLDEST: c_int = 1;
 const NEWEST: c_int = 4;
 
 /// `qemu_info_t`.
@@ -66,7 +67,7 @@ pub struct Info {
 
 /// The version that the plugin requests; QEMU reads it as a C `int` right after loading.
 #[unsafe(no_mangle)]
-pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(OLDEST);
 
 /// Sets [`qemu_plugin_version`] before QEMU reads it, so that one file serves old and new QEMUs,
 /// which reject each other's versions.
@@ -87,17 +88,33 @@ pub fn symbol(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// A function that this QEMU lacks.
+/// Reason why QEMU's functions cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("QEMU has no function `{}`; expected 7.2 or later, built with plugins", name.to_string_lossy())]
-pub struct MissingFunction {
-    name: &'static CStr,
+pub enum ApiError {
+    /// QEMU's interface has no version that is known here.
+    #[error(
+        "QEMU's plugin interface has versions {least} to {newest}: expected one of {OLDEST} to {NEWEST}"
+    )]
+    Version { least: c_int, newest: c_int },
+    /// A function that this QEMU lacks.
+    #[error("QEMU has no function `{}`; expected 7.2 or later, built with plugins", .0.to_string_lossy())]
+    Missing(&'static CStr),
+}
+
+impl Info {
+    /// Refuses a QEMU that keeps to none of the versions known here: its functions may have other
+    /// signatures. A newer QEMU that still accepts one of them keeps theirs.
+    fn check(&self) -> Result<(), ApiError> {
+        let (least, newest) = (self.version_least, self.version);
+        let known = least <= NEWEST && newest >= OLDEST && least <= newest;
+        if known { Ok(()) } else { Err(ApiError::Version { least, newest }) }
+    }
 }
 
 /// Returns the address of one of QEMU's functions.
-fn function(name: &'static CStr) -> Result<*mut c_void, MissingFunction> {
+fn function(name: &'static CStr) -> Result<*mut c_void, ApiError> {
     let address = symbol(name);
-    if address.is_null() { Err(MissingFunction { name }) } else { Ok(address) }
+    if address.is_null() { Err(ApiError::Missing(name)) } else { Ok(address) }
 }
 
 type Lent = unsafe extern "C" fn(*const c_void) -> *const u8;
@@ -113,7 +130,7 @@ enum InstructionData {
 }
 
 impl InstructionData {
-    fn load(version: c_int) -> Result<Self, MissingFunction> {
+    fn load(version: c_int) -> Result<Self, ApiError> {
         let address = function(c"qemu_plugin_insn_data")?;
         if version < DATA_IS_COPIED {
             // SAFETY: QEMU states its version (`Info::version`), and up to 2 the function has this
@@ -137,17 +154,19 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// Looks up all functions for this version of the interface.
+            /// Looks up all functions of the QEMU that describes itself so.
             ///
             /// # Errors
-            /// [`MissingFunction`] for the first one that this QEMU lacks.
-            pub fn load(version: c_int) -> Result<Self, MissingFunction> {
+            /// [`ApiError`] if its interface is unknown, or for the first function that it lacks.
+            pub fn load(info: &Info) -> Result<Self, ApiError> {
+                info.check()?;
                 $(
                     let address = function($name)?;
                     // SAFETY: the symbol is this function, which has this signature in all versions
-                    // of the interface that `entry` accepts.
+                    // of the interface that `check` accepts.
                     let $field = unsafe { std::mem::transmute::<*mut c_void, $kind>(address) };
                 )*
+                let version = info.version;
                 Ok(Self { $($field,)* data: InstructionData::load(version)?, version })
             }
         }
@@ -169,8 +188,8 @@ impl ProgramCalls {
     /// Looks up the functions.
     ///
     /// # Errors
-    /// [`MissingFunction`] for the first one that this QEMU lacks.
-    pub fn load() -> Result<Self, MissingFunction> {
+    /// [`ApiError::Missing`] for the first one that this QEMU lacks.
+    pub fn load() -> Result<Self, ApiError> {
         let exit = function(c"qemu_plugin_register_vcpu_exit_cb")?;
         let syscall = function(c"qemu_plugin_register_vcpu_syscall_cb")?;
         let returned = function(c"qemu_plugin_register_vcpu_syscall_ret_cb")?;
@@ -267,5 +286,31 @@ impl Api {
                 (copied == N).then_some(bytes)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qemu_without_a_known_version_of_the_interface_is_refused() {
+        let info = |version_least, version| Info {
+            target_name: std::ptr::null(),
+            version_least,
+            version,
+            system_emulation: true,
+            vcpus: 1,
+            vcpus_most: 1,
+        };
+        for (least, newest) in [(0, 1), (1, 4), (4, 4), (2, 9)] {
+            assert!(info(least, newest).check().is_ok(), "{least} to {newest}");
+        }
+        for (least, newest) in [(5, 6), (0, 0), (-1, 0), (3, 2)] {
+            let error = Api::load(&info(least, newest)).unwrap_err();
+            assert!(matches!(error, ApiError::Version { .. }), "{error}");
+        }
+        // This is no QEMU.
+        assert!(matches!(Api::load(&info(1, 4)), Err(ApiError::Missing(_))));
     }
 }

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Result<(), String> {
-    let api = Api::load(info.version).map_err(|error| error.to_string())?;
+    let api = Api::load(info).map_err(|error| error.to_string())?;
     let words = words.iter().map(String::as_str);
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
     let arguments = Arguments::parse(words, read);

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use numalab_memory_model::counters::Kind;
 
-use crate::api::{Api, MemoryInfo, MissingFunction, PluginId, ProgramCalls};
+use crate::api::{Api, ApiError, MemoryInfo, PluginId, ProgramCalls};
 use crate::plugin::Plugin;
 use crate::program::{Block, Instruction, Made, Program};
 
 /// Registers the callbacks for threads and system calls.
 ///
 /// # Errors
-/// [`MissingFunction`] if this QEMU lacks one.
-pub fn register(id: PluginId) -> Result<(), MissingFunction> {
+/// [`ApiError::Missing`] if this QEMU lacks one.
+pub fn register(id: PluginId) -> Result<(), ApiError> {
     let calls = ProgramCalls::load()?;
     // SAFETY: the id is ours, and the callbacks live as long as the plugin.
     unsafe {
@@ -62,22 +62,29 @@ fn program() -> Option<(&'static Plugin, &'static Program)> {
     Some((plugin, plugin.program.as_ref()?))
 }
 
-/// Called when a thread enters a block, which is never freed.
-pub extern "C" fn block(index: c_uint, block: *mut c_void) {
+/// Called when a thread enters a block.
+///
+/// # Safety
+/// `block` is a [`Block`] that is never freed.
+pub unsafe extern "C" fn block(index: c_uint, block: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
     if plugin.engine.gate.is_open() {
-        // SAFETY: `translate` passed a block that is never freed.
+        // SAFETY: guaranteed by the caller: `translate` passed it.
         let block: &'static Block = unsafe { &*block.cast_const().cast() };
         program.block(&plugin.engine, index, block);
     }
 }
 
-/// Called when a thread accesses memory, with the instruction, which is never freed.
-pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut c_void) {
+/// Called when a thread accesses memory.
+///
+/// # Safety
+/// The calling thread is making this access, in its callback; `by` is an [`Instruction`] that is
+/// never freed.
+pub unsafe extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
-    // SAFETY: `translate` passed an instruction that is never freed.
+    // SAFETY: guaranteed by the caller: `translate` passed it.
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
-    // SAFETY: this thread is making the access.
+    // SAFETY: guaranteed by the caller.
     let (kind, bytes) = unsafe { DESCRIBED.of(&plugin.api, info) };
     let made = Made { address, bytes, kind, by };
     if !program.access(index, &made) {

@@ -49,13 +49,16 @@ extern "C" fn at_exit(_: PluginId, _: *mut c_void) {
 }
 
 /// Called before a block is translated.
-extern "C" fn translate(_: PluginId, block: *mut c_void) {
+///
+/// # Safety
+/// `block` is the block that QEMU is translating.
+unsafe extern "C" fn translate(_: PluginId, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     plugin.tell_vcpus_apart();
     let api = &plugin.api;
     let open = plugin.engine.gate.is_open() || keeps_counting(plugin);
-    // SAFETY: the block and its instructions are valid during this call, and indices are below the
-    // instruction count. Callbacks get numbers, not pointers.
+    // SAFETY: by the caller's promise the block and its instructions are valid during this call, and
+    // indices are below the instruction count. Callbacks get numbers, and what is never freed.
     unsafe {
         let count = (api.block_instructions)(block);
         let mut flow = None;
@@ -200,10 +203,12 @@ extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     }
 }
 
-extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
+/// # Safety
+/// `block` is a [`Block`] that is never freed.
+unsafe extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        // SAFETY: `translate` passed a block that is never freed.
+        // SAFETY: guaranteed by the caller: `translate` passed it.
         let block: &'static Block = unsafe { &*block.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
         plugin.step(plugin.act(vcpu, |active| {
@@ -213,7 +218,14 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, position: *mut c_void) {
+/// # Safety
+/// The calling thread is making this access, in its callback.
+unsafe extern "C" fn access(
+    vcpu: c_uint,
+    info: MemoryInfo,
+    virtual_address: u64,
+    position: *mut c_void,
+) {
     let Some(plugin) = Plugin::get() else { return };
     if !plugin.engine.gate.is_open() {
         return;
@@ -223,7 +235,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
         return;
     }
     let api = &plugin.api;
-    // SAFETY: this thread is making the access.
+    // SAFETY: guaranteed by the caller.
     let (io, address, store, bytes) = unsafe {
         let hardware = (api.hwaddr)(info, virtual_address);
         if hardware.is_null() {

@@ -84,7 +84,8 @@ pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut
             return std::ptr::null_mut();
         }
         let next = std::mem::transmute::<*mut libc::c_void, Opens>(next);
-        if CStr::from_ptr(path) == STATUS {
+        // The C library refuses a null path, as the kernel does.
+        if !path.is_null() && CStr::from_ptr(path) == STATUS {
             let there = next(STATUS_THERE.as_ptr(), mode);
             if !there.is_null() {
                 return there;
@@ -155,6 +156,8 @@ mod tests {
             assert!(!file.is_null());
             libc::fclose(file);
             assert!(fopen(c"/no/such/file".as_ptr(), c"r".as_ptr()).is_null());
+            assert!(fopen(std::ptr::null(), c"r".as_ptr()).is_null());
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
         }
     }
 }

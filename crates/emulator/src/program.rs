@@ -19,6 +19,7 @@ mod page_use;
 mod pages;
 mod regions;
 mod schedule;
+mod seats;
 mod stack;
 mod summary;
 mod syscalls;
@@ -230,7 +231,7 @@ impl Program {
     #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
     fn here(&self, index: c_uint) -> Option<&mut Thread> {
         let thread = self.indices.here(index as usize);
-        // SAFETY: 1. Threads are boxed and stay in place, and this one is registered under its own
+        // SAFETY: 1. Threads stay in place (`Seats::place`), and this one is registered under its own
         // index only from when it takes the turn until it gives it away, both of which it does
         // itself (`takes_turn`, `leaves`).
         // 2. The callers use no reference after a call that gives the turn away, nor together with
@@ -243,11 +244,12 @@ impl Program {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
     fn in_turn(&self, seat: usize) -> Option<&mut World> {
-        if !self.turns.is_holder(seat) {
+        if !self.turns.has_taken(seat) {
             return None;
         }
         // SAFETY: 1. One thread holds the turn at a time, and its predecessor gave it away after
         // its last use of the world (`Turns::give` and `is_holder` are a release and an acquire).
+        // This one has taken it, so that it loses it only by its own doing, or in the kernel.
         // 2. The callers are the functions of this file and of `calls`, none of which uses a
         //    reference after a call that asks again.
         unsafe { &mut *self.world.get() }.as_mut()
@@ -282,9 +284,10 @@ impl Program {
         if let Some(born) = born {
             world.begins(seat, born);
         }
-        let thread = &mut *world.threads[seat];
+        let thread = &mut world.threads[seat];
         thread.takes(engine, seat, turn);
-        self.indices.is_here(thread.index, thread);
+        let index = thread.index;
+        self.indices.is_here(index, world.threads.place(seat));
         true
     }
 

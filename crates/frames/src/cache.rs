@@ -1,6 +1,6 @@
 //! Operations of a cpu on its cache while `busy` is set: refilling, reserving, emptying.
 
-use crate::block::{BlockWord, FULL, Token};
+use crate::block::{FULL, Token};
 use crate::fences::Fences;
 use crate::frames::Frames;
 use crate::ids::CpuIndex;
@@ -95,7 +95,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     pub(crate) fn empty_whole(&self, slot: Slot<'m>) {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);
-        self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Mover));
+        self.shared.change(block, |word| word.with_cached(false).with_token(Token::Mover));
         let first = self.shared.block(block).first_frame();
         let Some(region) = self.shared.map.find(first) else {
             return;
@@ -116,7 +116,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let block = slot.whole()?;
         slot.set_whole(None);
         let word =
-            self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Nobody));
+            self.shared.change(block, |word| word.with_cached(false).with_token(Token::Nobody));
         Some(word.first_frame())
     }
 
@@ -149,15 +149,5 @@ impl<'m, F: Fences> Frames<'m, F> {
             .then(|| slot.pop_run(self.shared.rows, wanted.frames, wanted.align))
             .flatten();
         from_magazine.or_else(|| self.shared.take_run_of(pool, slot.block()?, wanted, slot.moves()))
-    }
-
-    /// Changes the word of a block that this cpu caches; only a double free can interfere.
-    fn replace_cached(&self, block: usize, change: impl Fn(BlockWord) -> BlockWord) -> BlockWord {
-        loop {
-            let word = self.shared.block(block);
-            if self.shared.replace(block, word, change(word)) {
-                return word;
-            }
-        }
     }
 }

@@ -50,8 +50,8 @@ impl<F: Fences> FramesCell<F> {
         let frames = Frames::new(machine, metadata, fences)
             .inspect_err(|_| self.state.store(EMPTY, Ordering::Release))?;
         // SAFETY: only this call moved `state` to FILLING, so there is no other reader or writer
-        // now.
-        let frames = unsafe { (*self.frames.get()).write(frames) };
+        // now. From the next line on there are readers: what is returned is shared before that.
+        let frames: &Frames<'static, F> = unsafe { (*self.frames.get()).write(frames) };
         // Pairs with the `Acquire` in `get`: a reader that sees FULL also sees the allocator.
         self.state.store(FULL, Ordering::Release);
         Ok(frames)

@@ -97,10 +97,7 @@ impl<'d> Domain<'d> {
         affinity: Affinity,
         extents: &mut [Frame],
     ) -> Result<(), DomainError> {
-        let nodes = frames.machine().nodes();
-        if self.held.len() < nodes {
-            return Err(DomainError::Accounts { accounts: self.held.len(), nodes });
-        }
+        self.check_accounts(frames)?;
         let policy = match affinity {
             Affinity::Exact(node) => Policy::Exact(node),
             Affinity::Preferred(node) => Policy::Preferred(node),
@@ -117,7 +114,8 @@ impl<'d> Domain<'d> {
     /// Gives up blocks of an order.
     ///
     /// # Errors
-    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the preceding extents have been given up.
+    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the preceding extents have been given up;
+    /// [`DomainError::Accounts`].
     pub fn decrease<F: Fences>(
         &self,
         frames: &Frames<'_, F>,
@@ -125,6 +123,7 @@ impl<'d> Domain<'d> {
         order: Order,
         extents: &[Frame],
     ) -> Result<(), DomainError> {
+        self.check_accounts(frames)?;
         for (place, &extent) in extents.iter().enumerate() {
             self.give_up(frames, cpu, order, place, extent)?;
         }
@@ -188,7 +187,12 @@ impl<'d> Domain<'d> {
         })
     }
 
-    /// Returns the account of the node of a managed frame; `populate` has checked that there is
+    fn check_accounts<F: Fences>(&self, frames: &Frames<'_, F>) -> Result<(), DomainError> {
+        let (accounts, nodes) = (self.held.len(), frames.machine().nodes());
+        if accounts < nodes { Err(DomainError::Accounts { accounts, nodes }) } else { Ok(()) }
+    }
+
+    /// Returns the account of the node of a managed frame; the callers have checked that there is
     /// one.
     fn account<F: Fences>(&self, frames: &Frames<'_, F>, frame: Frame) -> &'d Word {
         let node = frames.node_of(frame).unwrap_or(NodeIndex(0));

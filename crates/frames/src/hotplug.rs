@@ -1,6 +1,6 @@
 //! Onlining and offlining of declared ranges.
 
-use crate::block::BlockWord;
+use crate::block::Token;
 use crate::error::RangeError;
 use crate::fences::Fences;
 use crate::frames::Frames;
@@ -17,9 +17,19 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// The reason; nothing has changed.
     pub fn online(&self, cpu: CpuIndex, start: Frame, frames: u64) -> Result<(), RangeError> {
         let slot = self.check_range(cpu, start, frames, true)?;
-        for (region, part) in self.range_parts(start.number(), start.number() + frames) {
-            self.change_block(part.block, |word| word.with_offline(false));
-            self.shared.put_part(region.pool, part, slot.moves());
+        let (from, to) = (start.number(), start.number() + frames);
+        for (_, part) in self.range_parts(from, to) {
+            // Since the check, another call may have begun to bring the block online.
+            if !self.shared.claim_offline(part.block) {
+                let frame = self.shared.block(part.block).first_frame() + part.from;
+                for (_, part) in self.range_parts(from, frame) {
+                    self.shared.change(part.block, |word| word.with_token(Token::Nobody));
+                }
+                return Err(RangeError::StateAlready { frame: Frame::new(frame) });
+            }
+        }
+        for (region, part) in self.range_parts(from, to) {
+            self.shared.put_claimed(region.pool, part, slot.moves());
         }
         Ok(())
     }
@@ -48,7 +58,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             return Err(RangeError::InUse { frame: Frame::new(frame) });
         }
         for (_, part) in self.range_parts(from, to) {
-            self.change_block(part.block, |word| word.with_offline(true));
+            self.shared.change(part.block, |word| word.with_offline(true));
         }
         Ok(())
     }
@@ -93,14 +103,5 @@ impl<'m, F: Fences> Frames<'m, F> {
             }
         }
         Ok(slot)
-    }
-
-    fn change_block(&self, block: usize, change: impl Fn(BlockWord) -> BlockWord) {
-        loop {
-            let word = self.shared.block(block);
-            if self.shared.replace(block, word, change(word)) {
-                return;
-            }
-        }
     }
 }

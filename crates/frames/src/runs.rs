@@ -156,7 +156,18 @@ impl Shared<'_> {
         true
     }
 
-    /// Frees frames that the caller took itself, or that were offline.
+    /// Brings a claimed block online with all its frames free: to frees, and to others that want to
+    /// bring it online, it is offline until then.
+    pub(crate) fn put_claimed(&self, pool: usize, part: Part, moves: Moves<'_>) {
+        for (row, mask) in part.rows() {
+            self.give_back(part.block, row, mask);
+        }
+        let _moving = moves.begin();
+        self.change(part.block, |word| word.with_offline(false).with_count(part.frames()));
+        self.settle(pool, part.block, None);
+    }
+
+    /// Frees frames that the caller took itself.
     pub(crate) fn put_part(&self, pool: usize, part: Part, moves: Moves<'_>) {
         if part.frames() == FULL && self.put_whole(pool, part.block, moves) {
             return;

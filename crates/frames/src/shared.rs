@@ -296,6 +296,29 @@ impl Shared<'_> {
         put
     }
 
+    /// Takes the token of an offline block; returns false if the block is online, or if another
+    /// operation is bringing it online. Only the holder of its token does that.
+    pub(crate) fn claim_offline(&self, block: usize) -> bool {
+        let word = self.block(block);
+        let is_free = word.is_offline() && word.token() == Token::Nobody;
+        is_free && self.replace(block, word, word.with_token(Token::Mover))
+    }
+
+    /// Changes a block's word, whatever others change meanwhile, and returns the old one. The caller
+    /// holds the block's token or all its frames.
+    pub(crate) fn change(
+        &self,
+        block: usize,
+        change: impl Fn(BlockWord) -> BlockWord,
+    ) -> BlockWord {
+        loop {
+            let word = self.block(block);
+            if self.replace(block, word, change(word)) {
+                return word;
+            }
+        }
+    }
+
     /// Returns true if no bit of a block is set.
     pub(crate) fn is_wholly_taken(&self, block: usize) -> bool {
         self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0

@@ -85,6 +85,20 @@ fn a_domain_is_populated_on_its_node_and_its_accounts_follow() {
 }
 
 #[test]
+fn a_domain_with_too_few_accounts_is_refused_whatever_it_does() {
+    let bench = Bench::new(two_nodes(2048));
+    let frames = bench.frames();
+    let frame = frames.alloc_frame(CPU0).unwrap();
+    let domain = Domain::new(Owner(3), &[]);
+    let refused = Err(DomainError::Accounts { accounts: 0, nodes: 2 });
+    let (nearest, mut more) = (Affinity::Preferred(NODE0), [Frame::new(0)]);
+    assert_eq!(domain.decrease(&frames, CPU0, Order::FRAME, &[frame]), refused);
+    assert_eq!(domain.populate(&frames, CPU0, Order::FRAME, nearest, &mut more), refused);
+    let given = (Order::FRAME, std::slice::from_ref(&frame));
+    assert_eq!(domain.exchange(&frames, CPU0, given, (Order::FRAME, &mut more), nearest), refused);
+}
+
+#[test]
 fn a_domain_exchanges_extents_for_the_same_amount_in_another_order() {
     let bench = Bench::new(two_nodes(2048));
     let frames = bench.frames();

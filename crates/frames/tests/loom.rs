@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use numalab_frames::{
     CpuFences, CpuIndex, Frame, Frames, FreeError, Machine, MemoryRange, NodeIndex, Order, Policy,
-    RangeState, Request, Word,
+    RangeError, RangeState, Request, Word,
 };
 
 type Shared = Arc<Frames<'static>>;
@@ -19,11 +19,17 @@ const CPU1: CpuIndex = CpuIndex(1);
 
 /// Returns one node with two cpus; the metadata of one execution is leaked.
 fn machine(frames: u64) -> Shared {
-    let range =
-        MemoryRange { start: Frame::new(0), frames, node: NodeIndex(0), state: RangeState::Online };
+    of_ranges(vec![range(0, frames, RangeState::Online)])
+}
+
+fn range(start: u64, frames: u64, state: RangeState) -> MemoryRange {
+    MemoryRange { start: Frame::new(start), frames, node: NodeIndex(0), state }
+}
+
+fn of_ranges(ranges: Vec<MemoryRange>) -> Shared {
     let order: &'static [NodeIndex] = &[NodeIndex(0)];
     let machine = Machine {
-        ranges: vec![range].leak(),
+        ranges: ranges.leak(),
         zone_limits: &[u64::MAX],
         cpus: &[NodeIndex(0), NodeIndex(0)],
         fallback: vec![order].leak(),
@@ -208,6 +214,26 @@ fn a_whole_block_has_one_owner() {
         all_is_free(&frames);
         frames.alloc(CPU1, &block).unwrap();
     });
+}
+
+/// Two cpus bring one range online: one is refused, whenever it comes, and each frame is free once.
+#[test]
+fn a_range_comes_online_once() {
+    for frames in [2, 512] {
+        model(move || {
+            let offline = range(0, frames, RangeState::Offline);
+            let shared = of_ranges(vec![offline, range(1024, 1, RangeState::Online)]);
+            let online = move |f: &Frames<'static>, cpu| f.online(cpu, Frame::new(0), frames);
+            let (one, two) = both(&shared, move |f| online(f, CPU0), |f| online(f, CPU1));
+            let again = RangeError::StateAlready { frame: Frame::new(0) };
+            assert!([(Ok(()), Err(again)), (Err(again), Ok(()))].contains(&(one, two)));
+            assert_eq!(shared.node_info(NodeIndex(0)).managed, frames + 1);
+            all_is_free(&shared);
+            let run = shared.alloc(CPU0, &Request::run(frames)).unwrap();
+            shared.free_run(CPU1, run, frames).unwrap();
+            all_is_free(&shared);
+        });
+    }
 }
 
 /// Of two frees of one frame, exactly one is accepted, in every interleaving.

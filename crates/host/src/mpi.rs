@@ -7,6 +7,7 @@
 mod calls;
 
 use core::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use calls::{Calls, Handles};
 
@@ -65,6 +66,12 @@ pub enum MpiError {
          shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
     )]
     Static,
+    /// The name is not that of an MPI library.
+    #[error("{name}: expected an MPI library, with a name like libmpi.so.40 or libmpich.so.12")]
+    Name { name: String },
+    /// MPI was already initialised in this process.
+    #[error("MPI is initialised once in a process, and has been")]
+    Again,
     /// No library was found.
     #[error(
         "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or \
@@ -95,7 +102,10 @@ impl Classed for MpiError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Static | Self::NotFound { .. } | Self::NoSymbol { .. } => ErrorClass::Lacking,
-            Self::Call { .. } | Self::Answer { .. } | Self::TooLong { .. } => ErrorClass::Failed,
+            Self::Name { .. } => ErrorClass::BadInput,
+            Self::Again | Self::Call { .. } | Self::Answer { .. } | Self::TooLong { .. } => {
+                ErrorClass::Failed
+            }
         }
     }
 }
@@ -112,6 +122,13 @@ macro_rules! each {
             Library::Mpich($calls) => $body,
         }
     };
+}
+
+/// Set before MPI is initialised, which a process may do once (MPI 3.1, 8.7), and never cleared.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+fn once(begun: &AtomicBool) -> Result<(), MpiError> {
+    if begun.swap(true, Ordering::Relaxed) { Err(MpiError::Again) } else { Ok(()) }
 }
 
 /// MPI, initialised. A process has at most one, which stays on its thread.
@@ -132,9 +149,13 @@ impl Mpi {
     /// Loads the first of these libraries that exists, detects its implementation, and calls
     /// `MPI_Init`.
     ///
+    /// A library's file name must begin with `libmpi`: its code runs, and its functions are called by
+    /// the types of the MPI standard.
+    ///
     /// # Errors
-    /// [`MpiError::Static`] in a static build, [`MpiError::NotFound`] without a library,
-    /// [`MpiError::NoSymbol`] for a library with another interface, [`MpiError::Call`].
+    /// [`MpiError::Static`] in a static build, [`MpiError::Name`] for any other library,
+    /// [`MpiError::NotFound`] without a library, [`MpiError::NoSymbol`] for a library with another
+    /// interface, [`MpiError::Again`], [`MpiError::Call`].
     pub fn init(names: &[&str]) -> Result<Self, MpiError> {
         let loaded = calls::load(names)?;
         let open_mpi = Handles::<*mut std::ffi::c_void>::find(&loaded);
@@ -145,6 +166,7 @@ impl Mpi {
         };
         // Allowed before `MPI_Init` (MPI 3.1, 8.1.1).
         let version = each!(&library, calls => calls.library_version()?);
+        once(&BEGUN)?;
         each!(&library, calls => calls.init()?);
         let flavour = MpiFlavour::of(has_open_mpi_handles, &version);
         Ok(Self { library, flavour, version, finished: false })
@@ -224,14 +246,33 @@ mod tests {
 
     #[test]
     fn a_library_that_is_missing_or_not_mpi_is_named() {
-        let error = Mpi::init(&["libno-such-mpi.so.1"]).unwrap_err();
+        let error = Mpi::init(&["libmpi-none.so.1"]).unwrap_err();
         if cfg!(target_feature = "crt-static") {
             assert_eq!(error, MpiError::Static);
             return;
         }
-        assert!(error.to_string().contains("libno-such-mpi.so.1"), "{error}");
+        assert!(error.to_string().contains("libmpi-none.so.1"), "{error}");
         assert_eq!(error.class(), ErrorClass::Lacking);
-        let error = Mpi::init(&["libm.so.6"]).unwrap_err();
-        assert!(error.to_string().contains("libm.so.6"), "{error}");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("libmpi.so.1");
+        std::fs::write(&path, "no library").unwrap();
+        let error = Mpi::init(&[&path.to_string_lossy()]).unwrap_err();
+        assert!(error.to_string().contains("libmpi.so.1"), "{error}");
+    }
+
+    #[test]
+    fn no_library_with_another_name_than_mpi_s_is_loaded() {
+        if cfg!(target_feature = "crt-static") {
+            return;
+        }
+        for name in ["libm.so.6", "/lib/libmpi.so.40/libm.so.6", "", "libmpi.so.40/.."] {
+            assert_eq!(Mpi::init(&[name]).unwrap_err(), MpiError::Name { name: name.to_owned() });
+        }
+    }
+
+    #[test]
+    fn mpi_is_initialised_once_in_a_process() {
+        let begun = AtomicBool::new(false);
+        assert_eq!([once(&begun), once(&begun)], [Ok(()), Err(MpiError::Again)]);
     }
 }

@@ -39,7 +39,7 @@ pub fn cached_bytes(path: &Path) -> io::Result<u64> {
     let mut pages = 0;
     for offset in (0..all).step_by(usize::try_from(WINDOW_BYTES).unwrap_or(usize::MAX)) {
         let bytes = usize::try_from((all - offset).min(WINDOW_BYTES)).map_err(io::Error::other)?;
-        let found = syscall::pages_cached(file.as_fd(), offset, bytes, page)?;
+        let found = syscall::pages_cached(file.as_fd(), offset, bytes)?;
         pages += found.iter().filter(|page| **page & 1 == 1).count() as u64;
     }
     Ok((pages * page as u64).min(all))

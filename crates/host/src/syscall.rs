@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::param::page_size;
 
 const WORD_BITS: usize = usize::BITS as usize;
 
@@ -82,9 +83,8 @@ pub(crate) fn pages_cached(
     file: BorrowedFd<'_>,
     offset: u64,
     bytes: usize,
-    page_bytes: usize,
 ) -> Result<Vec<u8>, Errno> {
-    let mut pages = vec![0_u8; bytes.div_ceil(page_bytes)];
+    let mut pages = vec![0_u8; bytes.div_ceil(page_size())];
     // SAFETY: 1. A new mapping at an address of the kernel's choice, which no Rust value uses.
     // 2. It is never accessed, so a file that shrinks in the meantime cannot raise SIGBUS.
     let address =

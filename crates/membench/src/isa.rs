@@ -51,7 +51,7 @@ impl fmt::Display for Isa {
 #[cfg(target_arch = "x86_64")]
 mod arch {
     use super::Isa;
-    use crate::arch::{cpuid, extended_control_register};
+    use crate::arch::{cpuid, vector_state};
 
     pub fn detect() -> Isa {
         // The cpu is queried once: CPUID is slow in a virtual machine.
@@ -72,12 +72,6 @@ mod arch {
             Isa::Avx512 => has_avx512(vector_state()),
             Isa::Neon | Isa::Sve => false,
         }
-    }
-
-    /// Returns XCR0, the register state that the operating system saves; 0 without XSAVE (Intel SDM
-    /// volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
-    fn vector_state() -> u64 {
-        if cpuid(1).ecx & (1 << 27) == 0 { 0 } else { extended_control_register() }
     }
 
     /// Returns true for AVX2: CPUID.7:EBX bit 5; XCR0 bits 1 and 2 are the XMM and YMM state.

@@ -43,7 +43,7 @@ pub fn in_use() -> bool {
 /// Sets the clocks of all vCPUs to the latest of them, so that the following work counts as
 /// parallel. Does nothing outside an emulated machine.
 pub fn align() {
-    let counts = in_use().then(arch::cpu_number).and_then(|cpu| published()?.counts(cpu));
+    let counts = cpu().and_then(|cpu| published()?.counts(cpu));
     if let Some(counts) = counts {
         mark::phase(u8::try_from(counts.phase).unwrap_or(u8::MAX));
     }
@@ -53,7 +53,7 @@ pub fn align() {
 /// `None` if no emulator counts them.
 #[must_use]
 pub fn misses() -> Option<[u64; PMU_NODES]> {
-    let cpu = in_use().then(arch::cpu_number)?;
+    let cpu = cpu()?;
     Some(published()?.counts(cpu)?.misses)
 }
 
@@ -66,8 +66,16 @@ pub(crate) fn now_ns() -> Option<u64> {
 #[cold]
 fn own_time_ns() -> Option<u64> {
     // Queried first, so that the time it takes is not part of the interval that begins or ends now.
-    let cpu = arch::cpu_number();
+    let cpu = cpu()?;
     published()?.own_time_ns(cpu)
+}
+
+/// Returns the number of the calling thread's vCPU, if times are those of single vCPUs.
+#[inline]
+fn cpu() -> Option<u32> {
+    // SAFETY: times are those of single vCPUs only since `use_counters` has seen that the number is
+    // available.
+    in_use().then(|| unsafe { arch::cpu_number() })
 }
 
 /// Returns the counters, with the current ones of this vCPU.

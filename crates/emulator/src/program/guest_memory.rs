@@ -103,7 +103,7 @@ pub fn path(address: u64) -> String {
 /// Reads up to `most` strings of a null-terminated list, as execve(2) takes it.
 pub fn strings(address: u64, most: usize) -> Vec<Vec<u8>> {
     let pointer = |at: usize| -> Option<u64> {
-        let read = bytes(address + 8 * at as u64, 8);
+        let read = bytes(address.wrapping_add(8 * at as u64), 8);
         Some(u64::from_ne_bytes(read.try_into().ok()?)).filter(|pointer| *pointer != 0)
     };
     (0..most).map_while(pointer).map(string).collect()
@@ -113,7 +113,7 @@ pub fn strings(address: u64, most: usize) -> Vec<Vec<u8>> {
 fn string(address: u64) -> Vec<u8> {
     let mut read = Vec::new();
     loop {
-        let at = address + read.len() as u64;
+        let at = address.wrapping_add(read.len() as u64);
         let to_page_end = MOST_PATH_BYTES - usize::try_from(at % 4096).unwrap_or(0);
         let more = bytes(at, to_page_end);
         if let Some(end) = more.iter().position(|byte| *byte == 0) {

@@ -91,7 +91,8 @@ fn number(seat: usize) -> u32 {
 /// Returns the node of a seat's cpu.
 fn home(world: &World, seat: usize) -> u32 {
     let machine = &world.engine.arguments.machine;
-    machine.nodes[world.threads.get(seat).map_or(0, |thread| thread.home)].id
+    let seated = (seat < world.threads.len()).then(|| &world.threads[seat]);
+    machine.nodes[seated.map_or(0, |thread| thread.home)].id
 }
 
 /// Returns the regions that were accessed, by number.
@@ -154,7 +155,7 @@ fn accesses(world: &World, region: usize) -> Vec<RegionAccesses> {
         let done = thread.account.of(region * nodes + node);
         (done.accesses != [0; 2]).then(|| from(world, seat, node, done))
     };
-    let threads = world.threads.iter().map(Box::as_ref).enumerate();
+    let threads = world.threads.iter().enumerate();
     threads.flat_map(|thread| (0..nodes).filter_map(move |node| of(thread, node))).collect()
 }
 

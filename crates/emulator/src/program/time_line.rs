@@ -2,6 +2,7 @@
 
 use numalab_record::{Stretch, StretchAccesses};
 
+use super::seats::Seats;
 use super::thread::Thread;
 
 /// Maximum number of stretches; more are joined in pairs. Fewer than a screen has columns.
@@ -45,7 +46,7 @@ impl TimeLine {
 
     /// Ends the present stretch, with the work of these threads since the last one; their accesses
     /// must be settled.
-    pub fn end(&mut self, now_ps: u64, threads: &[Box<Thread>], nodes: usize) {
+    pub fn end(&mut self, now_ps: u64, threads: &Seats<Thread>, nodes: usize) {
         let mut stretch = Stretch {
             end_ns: now_ps / 1000,
             waited_ns: Some(0),

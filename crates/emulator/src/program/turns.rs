@@ -99,8 +99,6 @@ pub struct Order {
     /// Threads that end: the seat, and the address to clear.
     ends: Vec<(usize, u64)>,
     turn: Option<Turn>,
-    /// If true, the holder has taken the turn, and may be using the shared state.
-    taken: bool,
 }
 
 /// The turn and its holder.
@@ -108,6 +106,9 @@ pub struct Order {
 pub struct Turns {
     order: Mutex<Order>,
     holder: AtomicUsize,
+    /// If true, the holder has taken the turn, and may be using the shared state; changed under the
+    /// lock.
+    taken: AtomicBool,
     /// Number of times that the turn was given.
     given: AtomicU64,
     /// Number of times that threads waiting in translated code were released.
@@ -132,11 +133,11 @@ impl Turns {
             births: VecDeque::new(),
             ends: Vec::new(),
             turn: None,
-            taken: false,
         };
         Self {
             order: Mutex::new(order),
             holder: AtomicUsize::new(NOBODY),
+            taken: AtomicBool::new(false),
             given: AtomicU64::new(0),
             let_go: AtomicU64::new(0),
             news: AtomicBool::new(false),
@@ -217,7 +218,7 @@ impl Turns {
         order.is_back(seat);
         // The turn may have been given to another seat before the lock was taken.
         let turn = order.turn.filter(|turn| turn.seat == seat && !self.ending.load(Relaxed))?;
-        order.taken = true;
+        self.taken.store(true, Relaxed);
         Some(turn)
     }
 
@@ -281,6 +282,15 @@ impl Turns {
         self.news.load(Relaxed)
     }
 
+    /// Returns true if the seat's thread, which is the calling one, has taken the turn and still holds
+    /// it.
+    #[inline]
+    pub fn has_taken(&self, seat: usize) -> bool {
+        // Relaxed: who sees the store of the holder in `give` sees that before it, and only the
+        // seat's own thread sets it again.
+        self.is_holder(seat) && self.taken.load(Relaxed)
+    }
+
     /// Returns true if the seat holds the turn.
     pub fn is_holder(&self, seat: usize) -> bool {
         self.holder.load(Acquire) == seat
@@ -291,7 +301,8 @@ impl Turns {
     pub fn is_own(&self) -> bool {
         let order = self.order();
         let holder = order.hosts.get(self.holder.load(Relaxed)).and_then(Option::as_ref);
-        order.taken && holder.is_some_and(|host| host.tid == own_tid() && !host.in_call)
+        self.taken.load(Relaxed)
+            && holder.is_some_and(|host| host.tid == own_tid() && !host.in_call)
     }
 
     /// Ends the program: releases all that wait.
@@ -317,7 +328,7 @@ impl Turns {
         self.news.store(false, Relaxed);
         // The watch looks only at a holder that keeps one turn for long.
         self.given.fetch_add(1, Relaxed);
-        order.taken = false;
+        self.taken.store(false, Relaxed);
         order.turn = order.schedule.next();
         let seat = order.turn.map_or(NOBODY, |turn| turn.seat);
         // Pairs with the load in `take`.

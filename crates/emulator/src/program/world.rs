@@ -13,6 +13,7 @@ use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
 use super::regions::{ANONYMOUS, Regions, STACK};
+use super::seats::Seats;
 use super::thread::Thread;
 use super::time_line::TimeLine;
 use super::turns::Born;
@@ -24,8 +25,8 @@ pub const MOST_CALLERS: usize = 12;
 pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
-    /// The threads by seat. Boxed, because the running thread is known by its address.
-    pub threads: Vec<Box<Thread>>,
+    /// The threads by seat; the running one is known by its address, too.
+    pub threads: Seats<Thread>,
     /// The location of each page.
     pub space: Space,
     pub pages: Pages,
@@ -59,7 +60,7 @@ impl World {
         };
         Self {
             engine,
-            threads: Vec::new(),
+            threads: Seats::default(),
             space: Space::new(machine, first),
             pages: Pages::default(),
             regions: Regions::default(),
@@ -79,7 +80,7 @@ impl World {
     /// Seats a new thread.
     pub fn begins(&mut self, seat: usize, born: Born) {
         while self.threads.len() <= seat {
-            self.threads.push(Box::new(Thread::new(self.engine, self.threads.len())));
+            self.threads.push(Thread::new(self.engine, self.threads.len()));
         }
         self.threads[seat].renew(born);
     }
@@ -126,7 +127,7 @@ impl World {
             cpu,
             home,
             ..
-        } = &mut *self.threads[seat];
+        } = &mut self.threads[seat];
         let (Some(found), Some(active)) = (pages.of(made.address, generation), active) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
@@ -27,8 +28,12 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
     }
     let mut last = String::new();
     for name in names {
-        // SAFETY: the initialisers of a library that claims to be MPI's run, as the user requested.
-        // Open MPI's plugins need its symbols to be global.
+        if !is_of_mpi(name) {
+            return Err(MpiError::Name { name: (*name).to_owned() });
+        }
+        // SAFETY: its initialisers run, as those of the C library did: by its name it is the MPI library
+        // that the user, or this machine, has installed. Open MPI's plugins need its symbols to be
+        // global.
         match unsafe { Library::open(Some(*name), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => {
                 return Ok(Loaded {
@@ -40,6 +45,12 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
         }
     }
     Err(MpiError::NotFound { tried: format!("{} ({last})", names.join(", ")) })
+}
+
+/// Returns true for the name or the path of an MPI library.
+fn is_of_mpi(name: &str) -> bool {
+    let file = Path::new(name).file_name().unwrap_or_default();
+    file.as_encoded_bytes().starts_with(b"libmpi")
 }
 
 impl Loaded {

@@ -71,7 +71,6 @@ pub(super) enum Begin {
 /// Returns the attributes that all events of a recording share.
 fn common(layout: SampleLayout, begin: Begin, privilege: Privilege) -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
-        size: u32::try_from(size_of::<sys::perf_event_attr>()).unwrap_or(0),
         sample_type: layout.sample_type(),
         sample_regs_user: STACK_POINTER,
         sample_max_stack: MOST_CALLS,

@@ -23,8 +23,9 @@ pub(super) fn open(
     let cpu = libc::c_int::try_from(cpu).map_err(|_| Errno::NODEV)?;
     let group = leader.map_or(-1, |leader| leader.as_raw_fd());
     let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
-    // SAFETY: the kernel reads `attr`, which contains its own size, and may write only that size;
-    // the other arguments are numbers.
+    attr.size = u32::try_from(size_of_val(&attr)).unwrap_or(0);
+    // SAFETY: `attr` is a whole structure of ours with its size in it, which the kernel reads, and
+    // into which it may write the size that it expects; the other arguments are numbers.
     let opened = unsafe { perf::perf_event_open(&raw mut attr, thread, cpu, group, flags) };
     if opened < 0 {
         return Err(last_errno());

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use x86_64::registers::model_specific::Msr;
 
 use super::address::pointer;
+use super::interrupts::WAKE;
 
 const APIC_BASE: u32 = 0x1b;
 const ENABLED: u64 = 1 << 11;
@@ -27,7 +28,8 @@ pub enum Signal {
     Init,
     /// Start at this page in real mode.
     Start(u8),
-    Interrupt(u8),
+    /// The interrupt [`WAKE`].
+    Wake,
 }
 
 /// Enables this cpu's controller, as x2APIC if possible.
@@ -66,17 +68,26 @@ pub fn id() -> u32 {
     __cpuid(1).ebx >> 24
 }
 
+/// Wakes a cpu.
+pub fn wake(to: u32) {
+    // SAFETY: the interrupt only ends its sleep.
+    unsafe { send(to, Signal::Wake) };
+}
+
 /// Sends a signal to a cpu; returns false if this controller cannot address it, or did not send it.
-pub fn send(to: u32, signal: Signal) -> bool {
+///
+/// # Safety
+/// `to` is the id of one cpu, never that of all. A cpu that is reset runs nothing that others wait
+/// for, and one that is started finds its code at the page.
+pub unsafe fn send(to: u32, signal: Signal) -> bool {
     let command = match signal {
         Signal::Init => 0x4500,
         Signal::Start(page) => 0x4600 | u32::from(page),
-        Signal::Interrupt(vector) => 0x4000 | u32::from(vector),
+        Signal::Wake => 0x4000 | u32::from(WAKE),
     };
     if is_x2apic() {
         let word = u64::from(to) << 32 | u64::from(command);
-        // SAFETY: the interrupt command register. `to` is the id of one cpu, never that of all
-        // (`Plan` leaves it out), so that INIT does not reset the running one.
+        // SAFETY: the interrupt command register; the rest is the caller's promise.
         unsafe { Msr::new(0x830).write(word) };
         return true;
     }

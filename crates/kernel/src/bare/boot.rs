@@ -4,7 +4,6 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::arch::global_asm;
 
-use numalab_frames::CpuFences;
 use numalab_kernel::boot_info::{BootInfo, BootInfoError};
 use numalab_kernel::command::Command;
 use numalab_kernel::event::{Boot, Event, NodeRow};
@@ -17,7 +16,7 @@ use numalab_topology::{Cpu, Finding, Severity};
 use super::address::number;
 use super::cpus::Cpus;
 use super::exit::{Verdict, exit};
-use super::memory::{FRAMES, Mapped, words};
+use super::memory::{Mapped, Memory};
 use super::report::say;
 use super::work::Lab;
 use super::{apic, arena, interrupts, meter, paging, processor, serial, time, work};
@@ -44,7 +43,8 @@ const SLACK_WORDS: usize = 1024;
 extern "C" fn start(info: u64, loader: u32) -> ! {
     let begun = Stamp::now();
     serial::init();
-    interrupts::init();
+    // SAFETY: the first and only call, before any cpu has loaded the table.
+    unsafe { interrupts::init() };
     interrupts::load();
     processor::enable_vectors();
     // SAFETY: the loader maps the first 4 GiB at their own addresses (`boot.s`), and no other cpu
@@ -57,14 +57,16 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     let info = read.unwrap_or_else(|error: BootInfoError| refuse(&error));
     let command = Command::parse(&info.command_line).unwrap_or_else(|error| refuse(&error));
     let end = info.usable().iter().map(|span| span.end).max().unwrap_or_default();
-    let page_bytes = paging::map_all(end);
+    // SAFETY: all that is in use so far is the kernel's own and the loader's, below 4 GiB.
+    let page_bytes = unsafe { paging::map_all(end) };
     let mapped_bytes = paging::mapped_bytes(end);
-    meter::find(mapped_bytes);
+    // SAFETY: `map_all` has just mapped these addresses.
+    unsafe { meter::find(mapped_bytes) };
     apic::enable();
     let plan = serve_memory(&info, &command, mapped_bytes);
     let rate = time::rate();
     let apic_ids = plan.machine.cpus.iter().filter_map(|cpu| cpu.apic_id);
-    let cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
+    let mut cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
     cpus.start();
     let mut lab = Lab::new(plan, command, cpus, rate);
     tell(&mut lab, &info, page_bytes, begun);
@@ -100,10 +102,10 @@ fn serve_memory(info: &BootInfo, command: &Command, mapped_bytes: u64) -> &'stat
     };
     let plan: &'static Plan = Box::leak(Box::new(plan(&free)));
     let machine = plan.served(plan.fallback_slices().leak());
-    // SAFETY: `carve` cut the span, of whole blocks of 2 MiB of mapped memory, off the memory that
-    // the plan distributes.
-    let metadata = unsafe { words(&metadata) };
-    if let Err(error) = FRAMES.init(machine, metadata, CpuFences) {
+    // SAFETY: the plan distributes memory that the loader calls usable, without the first MiB and
+    // the kernel's own (`free_spans`), and `start` mapped it; `carve` cut the metadata, whole blocks
+    // of 2 MiB, off it before.
+    if let Err(error) = unsafe { Memory::start(machine, &metadata) } {
         refuse(&error);
     }
     plan

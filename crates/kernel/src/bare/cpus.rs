@@ -9,7 +9,7 @@ use numalab_membench::Stamp;
 use x86_64::instructions::interrupts as flags;
 
 use super::apic::{self, Signal};
-use super::memory::{FRAMES, Run};
+use super::memory::{Memory, Run};
 use super::{interrupts, paging, processor};
 
 /// Address of the trampoline; `memory_map` keeps it free.
@@ -84,11 +84,13 @@ impl Cpus {
 
     /// Starts all cpus, each with a stack on its own node. [`Cpus::has_started`] returns false for
     /// those that do not start.
-    pub fn start(&self) {
+    pub fn start(&mut self) {
         self.lay_trampoline();
         let others = || self.all.iter().enumerate().filter(|&(place, _)| place != self.boot);
         for (_, cpu) in others() {
-            apic::send(cpu.apic_id, Signal::Init);
+            // SAFETY: one cpu's id (`Plan` leaves out that of all); it runs no job, as jobs end
+            // before `run` gives `&mut self` back.
+            unsafe { apic::send(cpu.apic_id, Signal::Init) };
         }
         // A cpu is ready for its start-up signal 10 ms after INIT (Multiprocessor Specification
         // 1.4, B.4); virtual ones are ready at once.
@@ -100,18 +102,21 @@ impl Cpus {
         }
     }
 
-    /// Runs a job on these cpus at once, and waits until all have finished it.
+    /// Runs a job on these cpus at once, and waits until all have finished it. A job that runs
+    /// others ends the kernel: their number would be lost.
     pub fn run(&self, places: &[usize], job: &Job<'_>) {
-        let job: &Job<'_> = job;
-        // SAFETY: only the lifetime changes. `wait` below returns when no cpu is running the job
-        // any more, and every cpu drops its pointer before it reports that.
-        let job: &'static Job<'static> = unsafe { core::mem::transmute(job) };
         let others = || places.iter().filter(|&&place| place != self.boot);
-        RUNNING.store(others().count(), Ordering::Release);
+        let free =
+            RUNNING.compare_exchange(0, others().count(), Ordering::AcqRel, Ordering::Relaxed);
+        assert!(free.is_ok(), "a job runs jobs");
+        // SAFETY: only the lifetime changes. `wait` below returns when no cpu is running the job
+        // any more, and every cpu drops its pointer before it reports that: this call has counted
+        // them all, and no other call does before it returns.
+        let job: &'static Job<'static> = unsafe { core::mem::transmute(job) };
         for &place in others() {
             let cpu = &self.all[place];
             cpu.job.store((&raw const job).cast_mut(), Ordering::Release);
-            apic::send(cpu.apic_id, Signal::Interrupt(interrupts::WAKE));
+            apic::wake(cpu.apic_id);
         }
         if places.contains(&self.boot) {
             job(self.boot);
@@ -125,8 +130,8 @@ impl Cpus {
         self.run(places, &|place| {
             let given = job(place);
             if let Some(at) = places.iter().position(|&other| other == place) {
-                // SAFETY: each index is in the list once, so only its cpu writes here, and it is
-                // read only after `run` has waited for it.
+                // SAFETY: only the cpu of this index writes here, and it is read only after `run`
+                // has waited for it.
                 unsafe { *results[at].0.get() = Some(given) };
             }
         });
@@ -134,21 +139,23 @@ impl Cpus {
     }
 
     fn start_one(&self, place: usize, cpu: &'static Cpu) {
-        let Some(frames) = FRAMES.get() else { return };
-        let node = CpuIndex(u16::try_from(place).unwrap_or(u16::MAX));
-        let Ok(stack) = Run::new(frames, node, STACK_FRAMES, Policy::Local) else { return };
+        let Some(memory) = Memory::get() else { return };
+        let index = CpuIndex(u16::try_from(place).unwrap_or(u16::MAX));
+        let Ok(stack) = Run::new(memory, index, STACK_FRAMES, Policy::Local) else { return };
         let top = stack.address() + STACK_FRAMES * 4096;
         set(&raw const trampoline_stack, top);
         set(&raw const trampoline_argument, core::ptr::from_ref(cpu).expose_provenance() as u64);
         for _ in 0..2 {
-            apic::send(cpu.apic_id, Signal::Start(8));
+            // SAFETY: one cpu's id, and the trampoline is in page 8.
+            unsafe { apic::send(cpu.apic_id, Signal::Start(8)) };
             if self.wait_ms(START_LIMIT_MS / 2, || cpu.started.load(Ordering::Acquire)) {
                 return;
             }
         }
         // A cpu that starts late would use the next one's stack, so it is reset to wait for a start
         // again.
-        apic::send(cpu.apic_id, Signal::Init);
+        // SAFETY: one cpu's id; it has got no job yet.
+        unsafe { apic::send(cpu.apic_id, Signal::Init) };
         // It may have started between the last check and this signal, which stops it all the same.
         self.wait_ms(1, || false);
         cpu.started.store(false, Ordering::Release);
@@ -205,7 +212,7 @@ extern "C" fn started(cpu: &'static Cpu) -> ! {
         // SAFETY: `Cpus::run` keeps the pointer valid until this cpu has counted itself out.
         unsafe { (*job)(cpu.place) };
         if RUNNING.fetch_sub(1, Ordering::AcqRel) == 1 {
-            apic::send(WAITER.load(Ordering::Relaxed), Signal::Interrupt(interrupts::WAKE));
+            apic::wake(WAITER.load(Ordering::Relaxed));
         }
     }
 }

@@ -48,9 +48,12 @@ impl Gate {
 }
 
 /// Fills the table, and masks the legacy interrupt controllers.
-pub fn init() {
-    // SAFETY: the only writer, before the table is loaded anywhere. The vectors are addresses of
-    // code in boot.s, which was written for this purpose.
+///
+/// # Safety
+/// Called once, before any cpu loads the table.
+pub unsafe fn init() {
+    // SAFETY: by the caller's promise the only access. The vectors are addresses of code in boot.s,
+    // which was written for this purpose.
     unsafe {
         let table = &mut *TABLE.0.get();
         table.fill(Gate::to(ignore_vector as *const () as u64));

@@ -1,8 +1,8 @@
 //! Frames as memory: runs that are owned, filled and freed.
 
 use numalab_frames::{
-    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Order,
-    Policy, Request, Word,
+    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, InitError, Machine,
+    NodeIndex, Order, Policy, Request, Word,
 };
 use numalab_kernel::memory_map::Span;
 use numalab_kernel::tables::Physical;
@@ -11,7 +11,39 @@ use numalab_membench::Line;
 use super::address::{index, pointer};
 
 /// The allocator of the machine.
-pub static FRAMES: FramesCell = FramesCell::new();
+static FRAMES: FramesCell = FramesCell::new();
+
+/// The machine's memory, as runs of frames. The allocator itself, which anyone may ask to free a
+/// frame that a run has, is behind [`Memory::frames`].
+#[derive(Clone, Copy)]
+pub struct Memory(&'static Frames<'static, CpuFences>);
+
+impl Memory {
+    /// Starts the allocator, once.
+    ///
+    /// # Safety
+    /// The frames of the machine, and the metadata, whole blocks of 2 MiB, are ordinary memory. It is
+    /// mapped at its own addresses, without address 0, for as long as the kernel runs, and is not
+    /// used otherwise from now on.
+    pub unsafe fn start(machine: Machine<'static>, metadata: &Span) -> Result<Self, InitError> {
+        // SAFETY: guaranteed by the caller.
+        let metadata = unsafe { words(metadata) };
+        FRAMES.init(machine, metadata, CpuFences).map(Self)
+    }
+
+    /// Returns the memory, once its allocator has been started.
+    pub fn get() -> Option<Self> {
+        FRAMES.get().map(Self)
+    }
+
+    /// Returns the allocator.
+    ///
+    /// # Safety
+    /// The caller frees only frames that it allocated by the allocator itself.
+    pub unsafe fn frames(self) -> &'static Frames<'static, CpuFences> {
+        self.0
+    }
+}
 
 /// Consecutive allocated frames, which are accessed only by their owner.
 pub struct Run {
@@ -23,7 +55,7 @@ pub struct Run {
 impl Run {
     /// Allocates this number of frames by a policy; `cpu` is the current one.
     pub fn new(
-        allocator: &'static Frames<'static, CpuFences>,
+        memory: Memory,
         cpu: CpuIndex,
         frames: u64,
         policy: Policy<'_>,
@@ -33,8 +65,8 @@ impl Run {
             Some(Some(order)) => Request::order(order),
             _ => Request::run(frames),
         };
-        let first = allocator.alloc(cpu, &request.policy(policy))?;
-        let node = allocator.node_of(first).unwrap_or(NodeIndex(0));
+        let first = memory.0.alloc(cpu, &request.policy(policy))?;
+        let node = memory.0.node_of(first).unwrap_or(NodeIndex(0));
         Ok(Self { first, frames, node })
     }
 
@@ -65,20 +97,17 @@ impl Run {
     /// Returns the memory of the run's frames, whatever was in it.
     pub fn lines(&mut self) -> &mut [Line] {
         let start = pointer(self.address());
-        // SAFETY: 1. The frames are allocated to this run alone, and `&mut self` excludes any other
-        // view. 2. All frames of the allocator are ordinary memory, mapped at their own addresses,
-        // and never at 0. 3. Any bytes are valid lines.
+        // SAFETY: 1. The frames are allocated to this run alone, which alone can free them
+        // (`Memory::frames`), and `&mut self` excludes any other view. 2. They are ordinary memory,
+        // mapped at their own addresses and never at 0 (`Memory::start`). 3. Any bytes are valid
+        // lines.
         let lines = unsafe { Line::slice_from_raw(start, index(self.frames * 4096)) };
         lines.unwrap_or_default()
     }
 
     /// Returns the frames to the allocator.
-    pub fn free(
-        self,
-        allocator: &'static Frames<'static, CpuFences>,
-        cpu: CpuIndex,
-    ) -> Result<(), FreeError> {
-        allocator.free_run(cpu, self.first, self.frames)
+    pub fn free(self, memory: Memory, cpu: CpuIndex) -> Result<(), FreeError> {
+        memory.0.free_run(cpu, self.first, self.frames)
     }
 }
 
@@ -92,7 +121,7 @@ fn order_of(frames: u64) -> Option<Order> {
 /// # Safety
 /// The span is ordinary memory, mapped at its own addresses and aligned to 8 bytes, which is not
 /// used otherwise from now on.
-pub unsafe fn words(span: &Span) -> &'static mut [Word] {
+unsafe fn words(span: &Span) -> &'static mut [Word] {
     let start = pointer::<Word>(span.start);
     // SAFETY: guaranteed by the caller; any bytes are valid words.
     unsafe { core::slice::from_raw_parts_mut(start, index(span.bytes() / 8)) }

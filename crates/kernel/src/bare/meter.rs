@@ -20,9 +20,11 @@ const MEMORY_BASE: u32 = 0x18;
 /// Address of the counts; 0 if there are none.
 static COUNTS: AtomicU64 = AtomicU64::new(0);
 
-/// Looks for the emulator's counts on the first bus; `mapped_bytes` is the end of the mapped
-/// addresses.
-pub fn find(mapped_bytes: u64) {
+/// Looks for the emulator's counts on the first bus.
+///
+/// # Safety
+/// All addresses below `mapped_bytes` are mapped at their own addresses from now on, except page 0.
+pub unsafe fn find(mapped_bytes: u64) {
     for device in 0..32_u32 {
         if config(device, 0) == IVSHMEM {
             let low = u64::from(config(device, MEMORY_BASE));
@@ -109,9 +111,9 @@ pub fn accesses(spans: &[Span]) -> Vec<[u64; 2]> {
 }
 
 fn pmu_at(base: u64) -> Option<Pmu<'static>> {
-    // SAFETY: the device's memory is mapped and never removed, and `find` has checked that all of
-    // it is below the end of the mapped addresses; its words may change at any time, which atomics
-    // allow.
+    // SAFETY: the device's memory is never removed, and mapped: `find` has checked that all of it is
+    // below the end of the addresses that its caller promises to be. Its words may change at any
+    // time, which atomics allow.
     let words = unsafe {
         core::slice::from_raw_parts(pointer::<AtomicU64>(base), PMU_BYTES / size_of::<u64>())
     };

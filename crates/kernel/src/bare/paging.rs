@@ -17,7 +17,10 @@ struct Table([u64; 512]);
 
 /// Maps everything below `end` bytes, and at least 4 GiB; page 0 is left out, so that using a null
 /// pointer is an exception. Returns the size of the largest pages.
-pub fn map_all(end: u64) -> u64 {
+///
+/// # Safety
+/// No other cpu runs, and all that is in use is below 4 GiB or `end`, at its own address.
+pub unsafe fn map_all(end: u64) -> u64 {
     let has_gib_pages =
         __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx >> 26 & 1 == 1;
     let gibs = mapped_bytes(end) / GIB;
@@ -35,7 +38,7 @@ pub fn map_all(end: u64) -> u64 {
     let root = entry(root) & !PRESENT_WRITABLE;
     let frame = PhysFrame::<Size4KiB>::containing_address(PhysAddr::new(root));
     // SAFETY: the new tables map everything that is in use (code, stacks, arena, tables) at the
-    // same addresses as before; they are never freed.
+    // same addresses as before, by the caller's promise; they are never freed.
     unsafe { Cr3::write(frame, Cr3Flags::empty()) };
     if has_gib_pages { GIB } else { MIB2 }
 }

@@ -12,7 +12,7 @@ mod test_numa;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use numalab_frames::{CpuFences, CpuIndex, Frames, NodeIndex, NodeMask, Policy};
+use numalab_frames::{CpuIndex, NodeIndex, NodeMask, Policy};
 use numalab_kernel::command::{Alloc, Command, Cpus as Chosen, Placement};
 use numalab_kernel::event::{Event, Heap};
 use numalab_kernel::plan::Plan;
@@ -22,7 +22,7 @@ use numalab_membench::mark;
 
 use super::cpus::Cpus;
 use super::exit::Verdict;
-use super::memory::FRAMES;
+use super::memory::Memory;
 use super::report::Report;
 use super::time::Rate;
 
@@ -51,9 +51,9 @@ impl Lab {
         Self { plan, command, cpus, rate, report: Report::default(), mask }
     }
 
-    /// Returns the allocator.
-    pub fn frames(&self) -> &'static Frames<'static, CpuFences> {
-        FRAMES.get().expect("the allocator was made before any workload")
+    /// Returns the machine's memory.
+    pub fn memory(&self) -> Memory {
+        Memory::get().expect("the allocator was started before any workload")
     }
 
     /// Returns the indices of the cpus that take part.
@@ -148,7 +148,8 @@ fn fault(lab: &Lab) -> Result<(), Failure> {
 /// Sends the allocator's dump in pieces that fit into a line.
 fn dump(lab: &mut Lab) {
     const PIECE: usize = 4096;
-    let frames = lab.frames();
+    // SAFETY: a dump frees nothing.
+    let frames = unsafe { lab.memory().frames() };
     let mut piece: Vec<u8> = Vec::with_capacity(PIECE);
     let mut offset = 0;
     let mut sink = |bytes: &[u8]| {

@@ -93,9 +93,12 @@ pub fn has_cpu_number() -> bool {
 }
 
 /// Returns the number of the cpu that the calling thread is on, which no register readable by
-/// programs contains. May only be called if [`has_cpu_number`] is true.
+/// programs contains.
+///
+/// # Safety
+/// [`has_cpu_number`] is true.
 #[cfg(target_os = "linux")]
-pub fn cpu_number() -> u32 {
+pub unsafe fn cpu_number() -> u32 {
     unsafe extern "C" {
         // The system's C library, which since glibc 2.35 reads the number from memory that Linux
         // maintains for each thread (rseq(2)); a system call takes some hundred accesses.
@@ -105,7 +108,10 @@ pub fn cpu_number() -> u32 {
 }
 
 /// Returns 0; never called.
+///
+/// # Safety
+/// [`has_cpu_number`] is true.
 #[cfg(not(target_os = "linux"))]
-pub fn cpu_number() -> u32 {
+pub unsafe fn cpu_number() -> u32 {
     0
 }

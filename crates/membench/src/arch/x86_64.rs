@@ -103,11 +103,13 @@ pub fn has_cpu_number() -> bool {
 }
 
 /// Returns the number of the cpu that this runs on, if the system keeps it in the time stamp
-/// counter's auxiliary register: Linux does, in the lower 12 bits (`vdso_encode_cpunode`). May only
-/// be called if [`has_cpu_number`] is true.
-pub fn cpu_number() -> u32 {
+/// counter's auxiliary register: Linux does, in the lower 12 bits (`vdso_encode_cpunode`).
+///
+/// # Safety
+/// [`has_cpu_number`] is true.
+pub unsafe fn cpu_number() -> u32 {
     let auxiliary: u32;
-    // SAFETY: RDTSCP exists, as the caller has checked; it reads registers.
+    // SAFETY: RDTSCP exists, by the caller's promise; it reads registers.
     unsafe {
         asm!(
             "rdtscp",
@@ -131,11 +133,15 @@ pub fn cpuid(leaf: u32) -> CpuidResult {
     __cpuid(leaf)
 }
 
-/// Returns XCR0. May only be called if CPUID.1:ECX bit 27 (OSXSAVE) is set.
-pub fn extended_control_register() -> u64 {
+/// Returns XCR0, the register state that the operating system saves; 0 without XSAVE (Intel SDM
+/// volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
+pub fn vector_state() -> u64 {
+    if cpuid(1).ecx & (1 << 27) == 0 {
+        return 0;
+    }
     let low: u64;
     let high: u64;
-    // SAFETY: OSXSAVE, which both callers check, makes XGETBV executable; it reads a register.
+    // SAFETY: OSXSAVE, which was just checked, makes XGETBV executable; it reads a register.
     unsafe {
         asm!(
             "xgetbv",

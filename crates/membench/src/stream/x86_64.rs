@@ -153,8 +153,8 @@ macro_rules! lines_per_round {
 
 /// The two loops of one kernel in one instruction set.
 ///
-/// All vector registers used are declared as clobbered by their lowest 16 bytes, which covers the
-/// whole register.
+/// The vector registers that `vzeroupper` changes, which are all those used and more, are declared as
+/// clobbered by their lowest 16 bytes, which covers the whole register.
 macro_rules! kernel_loops {
     ($kernel:ident $isa:ident) => {{
         /// # Safety
@@ -192,7 +192,9 @@ macro_rules! kernel_loops {
                     odd_bytes = const (lines_per_round!($kernel) - 1) * Line::SIZE_BYTES,
                     scalar = in(reg) SCALAR.to_bits(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                    out("xmm15") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
                     options(nostack),
                 );
             }
@@ -227,7 +229,9 @@ macro_rules! kernel_loops {
                     at = out(reg) _,
                     scalar = in(reg) SCALAR.to_bits(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                    out("xmm15") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
                     options(nostack),
                 );
             }

@@ -75,7 +75,7 @@ impl Turns {
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };
         // Otherwise it may be changing shared state, for example while the host has it wait for
         // memory.
-        let is_elsewhere = host.in_call || !order.taken || does == Doing::Gone;
+        let is_elsewhere = host.in_call || !self.taken.load(Relaxed) || does == Doing::Gone;
         if lasts > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
             order.schedule.waits(seat, now_ps);
@@ -292,5 +292,18 @@ mod tests {
         assert!(turns.is_holder(seat));
         turns.end();
         assert_eq!(turns.take(seat, Patience::Endless), None);
+        assert!(!turns.has_taken(seat), "it must not touch the shared state");
+    }
+
+    #[test]
+    fn a_thread_that_was_given_the_turn_has_it_only_once_it_takes_it() {
+        let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
+        let seat = turns.arrives(0);
+        assert!(turns.is_holder(seat) && !turns.has_taken(seat), "the watch may take it away");
+        assert!(turns.take(seat, Patience::Endless).is_some());
+        assert!(turns.has_taken(seat));
+        let mut order = turns.order();
+        turns.give(&mut order);
+        assert!(turns.is_holder(seat) && !turns.has_taken(seat));
     }
 }

@@ -77,11 +77,11 @@ fn cpu(
     kernel: Kernel,
     barrier: &Barrier,
 ) -> Result<(u64, Span), Failure> {
-    let (allocator, cpu) = (lab.frames(), cpu_index(place));
+    let (all, cpu) = (lab.memory(), cpu_index(place));
     let frames = lab.command.size_bytes.unwrap_or(SIZE_BYTES).div_ceil(4096);
     let policy = Policy::Exact(node_index(node));
     let said = |error: &dyn core::fmt::Display| format!("cpu {place} on node {node}: {error}");
-    let mut memory = Run::new(allocator, cpu, frames, policy).map_err(|error| said(&error));
+    let mut memory = Run::new(all, cpu, frames, policy).map_err(|error| said(&error));
     let streamed = match &mut memory {
         Ok(memory) => {
             memory.lines().iter_mut().for_each(|line| line.words_mut()[0] = 1);
@@ -105,7 +105,7 @@ fn cpu(
         span = Moment::now(place).since(&start);
     });
     if let Ok(memory) = memory {
-        memory.free(allocator, cpu).map_err(|error| said(&error))?;
+        memory.free(all, cpu).map_err(|error| said(&error))?;
     }
     done.map(|()| (bytes, span))
 }

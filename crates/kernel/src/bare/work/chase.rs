@@ -26,7 +26,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
         if lab.plan.machine.nodes[place].memory_bytes < bytes {
             continue;
         }
-        let mut memory = Run::new(lab.frames(), boot, bytes / 4096, Policy::Exact(node))
+        let mut memory = Run::new(lab.memory(), boot, bytes / 4096, Policy::Exact(node))
             .map_err(|error| format!("{bytes} bytes on node {place}: {error}"))?;
         if memory.node() != node {
             return Err(format!("memory for node {place} is on node {}", memory.node().0));
@@ -39,7 +39,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
         for cpu in lab.chosen() {
             walk(lab, &chase, cpu, place, bytes)?;
         }
-        memory.free(lab.frames(), boot).map_err(|error| format!("{error}"))?;
+        memory.free(lab.memory(), boot).map_err(|error| format!("{error}"))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use numalab_frames::{NodeIndex, Order, Request};
+use numalab_frames::{MemoryInfo, NodeIndex, Order, Request};
 use numalab_kernel::command::Alloc;
 use numalab_kernel::event::{Event, Fill, Refill};
 
@@ -58,7 +58,8 @@ fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(),
 
 fn exhaust(lab: &Lab, place: usize) -> Result<(Vec<Fill>, Refill), Failure> {
     // A refusal takes back the frames in all cpus' caches, because frames there would come last.
-    let _ = lab.frames().alloc(cpu_index(place), &Request::FRAME.below(1));
+    // SAFETY: it frees nothing.
+    let _ = unsafe { lab.memory().frames() }.alloc(cpu_index(place), &Request::FRAME.below(1));
     let before = free_frames(lab);
     let mut fills = Vec::with_capacity(256);
     let mut chain = Chain::default();
@@ -74,7 +75,7 @@ fn exhaust(lab: &Lab, place: usize) -> Result<(Vec<Fill>, Refill), Failure> {
 fn fill(lab: &Lab, place: usize, order: u8, chain: &mut Chain, fills: &mut Vec<Fill>) {
     let first = fills.len();
     let frames = 1 << order;
-    while let Ok(piece) = Run::new(lab.frames(), cpu_index(place), frames, lab.policy()) {
+    while let Ok(piece) = Run::new(lab.memory(), cpu_index(place), frames, lab.policy()) {
         let node = piece.node();
         chain.push(piece);
         match fills[first..].last_mut().filter(|fill| fill.node == u32::from(node.0)) {
@@ -93,7 +94,7 @@ fn left_nearer(lab: &Lab, place: usize, node: NodeIndex, order: u8) -> u64 {
     let home = usize::from(lab.plan.cpu_nodes[place].0);
     let nearer = lab.plan.fallback[home].iter().take_while(|&&other| other != node);
     let free = |&other: &NodeIndex| {
-        let info = lab.frames().node_info(other);
+        let info = info(lab, other);
         let orders = (order..=18).filter_map(Order::new);
         orders.map(|larger| info.free_blocks(larger) << (larger.exponent() - order)).sum::<u64>()
     };
@@ -101,8 +102,13 @@ fn left_nearer(lab: &Lab, place: usize, node: NodeIndex, order: u8) -> u64 {
 }
 
 fn free_frames(lab: &Lab) -> u64 {
-    let info = |node| lab.frames().node_info(node_index(node));
-    (0..lab.plan.machine.nodes.len()).map(info).map(|info| info.free + info.cached).sum()
+    let all = (0..lab.plan.machine.nodes.len()).map(|node| info(lab, node_index(node)));
+    all.map(|info| info.free + info.cached).sum()
+}
+
+fn info(lab: &Lab, node: NodeIndex) -> MemoryInfo {
+    // SAFETY: it frees nothing.
+    unsafe { lab.memory().frames() }.node_info(node)
 }
 
 /// Pieces that form a linked list: each contains the address and the size of the one before.
@@ -127,7 +133,7 @@ impl Chain {
             let mut piece = unsafe { Run::from_address(address, frames) };
             let link = piece.lines().first().map(|line| (line.words()[0], line.words()[1]));
             self.last = link.filter(|&(_, size)| size > 0);
-            piece.free(lab.frames(), cpu_index(place)).map_err(|error| format!("{error}"))?;
+            piece.free(lab.memory(), cpu_index(place)).map_err(|error| format!("{error}"))?;
         }
         Ok(())
     }

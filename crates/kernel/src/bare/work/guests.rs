@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use numalab_frames::{Affinity, Domain, Frame, NodeIndex, Order, Owner, Word};
+use numalab_frames::{Affinity, CpuFences, Domain, Frame, Frames, NodeIndex, Order, Owner, Word};
 use numalab_kernel::command::Alloc;
 use numalab_kernel::event::{Event, Guest};
 
@@ -43,6 +43,11 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
+fn frames(lab: &Lab) -> &'static Frames<'static, CpuFences> {
+    // SAFETY: the domains free the extents that they populated before, and no others.
+    unsafe { lab.memory().frames() }
+}
+
 fn domain(guest: usize, accounts: &[Word]) -> Domain<'_> {
     Domain::new(Owner(u32::try_from(guest + 1).unwrap_or(u32::MAX)), accounts)
 }
@@ -66,7 +71,7 @@ fn build(
     let cpu = cpu_index(lab.cpus.boot());
     let affinity = affinity(lab, home);
     domain
-        .populate(lab.frames(), cpu, Order::BLOCK, affinity, extents)
+        .populate(frames(lab), cpu, Order::BLOCK, affinity, extents)
         .map_err(|error| format!("guest {guest}: {error}"))?;
     let nodes = lab.plan.machine.nodes.len();
     let held: Vec<u64> = (0..nodes).map(|node| domain.held(node_index(node))).collect();
@@ -84,7 +89,7 @@ fn end(
     domain: &Domain<'_>,
     extents: &mut [Frame],
 ) -> Result<(), Failure> {
-    let (allocator, cpu) = (lab.frames(), cpu_index(lab.cpus.boot()));
+    let (allocator, cpu) = (frames(lab), cpu_index(lab.cpus.boot()));
     let said = |error: &dyn core::fmt::Display| format!("guest {guest}: {error}");
     let half = Order::new(8).unwrap_or(Order::FRAME);
     if let Some((first, rest)) = extents.split_first() {

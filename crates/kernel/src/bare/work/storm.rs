@@ -73,7 +73,7 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
 
 /// Takes and writes frames on one cpu, and frees a random one of those held for each.
 fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
-    let (allocator, cpu, policy) = (lab.frames(), cpu_index(place), lab.policy());
+    let (memory, cpu, policy) = (lab.memory(), cpu_index(place), lab.policy());
     let mut random = Random::new(lab.command.seed, place as u64);
     let mut window = [const { None::<Run> }; WINDOW];
     let mut held = [0; NODES];
@@ -84,12 +84,12 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
     for round in 0..rounds {
         let slot = &mut window[index(random.below(WINDOW as u64))];
         if let Some(frame) = slot.take()
-            && let Err(error) = frame.free(allocator, cpu)
+            && let Err(error) = frame.free(memory, cpu)
         {
             failure = Some(format!("cpu {place}: {error}"));
             break;
         }
-        let mut frame = match Run::new(allocator, cpu, 1, policy) {
+        let mut frame = match Run::new(memory, cpu, 1, policy) {
             Ok(frame) => frame,
             Err(error) => {
                 failure = Some(format!("cpu {place}: {error}"));
@@ -104,7 +104,7 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
     }
     let span = Moment::now(place).since(&start);
     for frame in window.into_iter().flatten() {
-        if let Err(error) = frame.free(allocator, cpu) {
+        if let Err(error) = frame.free(memory, cpu) {
             failure.get_or_insert_with(|| format!("cpu {place}: {error}"));
         }
     }

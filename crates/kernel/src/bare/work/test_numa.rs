@@ -12,8 +12,7 @@ use numalab_kernel::event::{Event, Run};
 use numalab_kernel::work::{Additive, Generator};
 use numalab_membench::{Barrier, Random, mark, random_reads};
 
-use super::arena::Arena;
-use super::{Failure, Lab, cpu_index};
+use super::{Failure, Lab, arena, cpu_index};
 use crate::bare::address;
 use crate::bare::meter::{self, Moment, Span};
 use crate::bare::window::MOST_CPUS;
@@ -123,13 +122,13 @@ fn thread(
     barrier: &Barrier,
     shared: &Shared,
 ) -> Thread {
-    let (allocator, cpu) = (lab.frames(), cpu_index(place));
+    let (memory, cpu) = (lab.memory(), cpu_index(place));
     let mut held = [0; NODES];
     // No cpu aborts this barrier.
     let _ = barrier.wait();
     let start = Moment::now(place);
     let policy: Policy<'_> = lab.policy();
-    let filled = Arena::fill(allocator, place, policy, (size.pieces, size.piece_frames), &mut held);
+    let filled = arena::fill(memory, place, policy, (size.pieces, size.piece_frames), &mut held);
     let arena = match filled {
         Ok(arena) => arena,
         Err(error) => {
@@ -149,7 +148,7 @@ fn thread(
     };
     black_box(sum);
     let end = Moment::now(place);
-    let failure = arena.free(allocator, cpu).err().map(|error| format!("{error}"));
+    let failure = arena.close(memory, cpu).err().map(|error| format!("{error}"));
     Thread { start, touched, end, held, failure }
 }
 
