@@ -75,11 +75,11 @@ pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
 #[command(after_help = "\
 Examples:
   numalab measure                          about a minute, results/measure-<time>/
-  numalab measure --quick --repeat 5 --label good
-                                           a baseline: five runs in one directory
-  numalab measure --quick --baseline results/measure-20261121-024500-good --fail-if worse
+  numalab measure --quick --repeat 2 --label good
+                                           part of a baseline: repeat it at other hours
+  numalab measure --quick --baseline results/measure-*-good --fail-if worse
                                            a health check: exit 4 if anything is worse by more
-                                           than the margin
+                                           than the margin, 7 if nothing can be decided
   numalab measure --resume results/measure-20261121-024500
                                            continue after an interruption
   numalab measure --dry-run                what would be measured, and how long it takes")]
@@ -98,11 +98,11 @@ pub(crate) struct MeasureArgs {
     /// Take N runs, and keep them in one directory
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100), conflicts_with = "resume")]
     pub repeat: u8,
-    /// Compare with earlier result directories, or with those of `--repeat` in one directory;
-    /// judged only with several runs
+    /// Compare with earlier result directories, or with those of `--repeat` in one directory; judged
+    /// only with runs begun at three times or more, half an hour apart
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
-    /// With --baseline: exit 4 if anything is worse by more than the margin
+    /// With --baseline: exit 4 if anything is worse by more than the margin, 7 if nothing is decided
     #[arg(long, value_name = "WHAT", requires = "baseline")]
     pub fail_if: Option<FailIf>,
     /// With --baseline: changes up to this percentage count as no change

@@ -25,6 +25,8 @@ pub(crate) enum Code {
     CheckFailed = 5,
     /// `health` found the machine degraded, or other load kept it uncertain.
     Degraded = 6,
+    /// `--fail-if` was given, and nothing could be decided.
+    Undecided = 7,
     /// A command that runs another failed itself, with the code that env(1) and timeout(1) use.
     WrapperFailed = 125,
     /// The command exists but cannot be run.
@@ -34,7 +36,7 @@ pub(crate) enum Code {
 }
 
 /// Every exit code with its meaning, for the manual pages.
-pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
+pub(crate) const EXIT_STATUS: [(u8, &str); 11] = [
     (0, "Done."),
     (Code::Failed as u8, "Failed while running; results so far are kept."),
     (Code::BadInput as u8, "Usage or bad input."),
@@ -46,6 +48,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (Code::Degraded as u8, "health: degraded; or worse, but possibly because of other load."),
+    (Code::Undecided as u8, "--fail-if: runs that are too few or too near in time decide nothing."),
     (
         Code::WrapperFailed as u8,
         "bind, emulate, mark, profile, knobs run or guest run failed itself; otherwise they end with the exit \

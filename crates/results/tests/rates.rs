@@ -150,6 +150,132 @@ fn the_table_of_detectable_faults_holds_for_planted_ones() {
     }
 }
 
+/// Makes the hosts of `fleet` keep their character: their earlier run has the same figures but for a
+/// tenth of the noise.
+fn persistent(mut hosts: Vec<HostRun>, rng: &mut Rng) -> Vec<HostRun> {
+    for host in &mut hosts {
+        let again = |&(key, value): &(usize, f64)| (key, value * (0.001 * normal(rng)).exp());
+        host.medians_before = Some(host.medians.iter().map(again).collect());
+    }
+    hosts
+}
+
+/// A second run of a host confirms its character as well as a fault.
+#[test]
+fn healthy_hosts_that_keep_their_character_are_named_in_5_percent_of_fleets_of_30() {
+    for (noise, hosts, most) in [
+        (Noise::Normal, 30, 0.05),
+        (Noise::Normal, 100, 0.05),
+        (Noise::Student3, 10, 0.15),
+        (Noise::Student3, 20, 0.15),
+        (Noise::Student3, 30, 0.05),
+        (Noise::Student3, 100, 0.05),
+    ] {
+        let fleets = repeats(if hosts == 100 { 10 } else { 30 });
+        let wrong = (0..fleets).filter(|seed| {
+            let mut rng = Rng::new(seed + 1);
+            let hosts = fleet(hosts, 0, 0.0, noise, &mut rng);
+            !named(&analyse(&keys(), &persistent(hosts, &mut rng))).is_empty()
+        });
+        let wrong = wrong.count() as f64 / fleets as f64;
+        println!("{hosts} lasting hosts, {noise:?}: {:.1} % of fleets name one", 100.0 * wrong);
+        assert!(wrong <= most + 2.0 * (most * (1.0 - most) / fleets as f64).sqrt(), "{wrong}");
+    }
+}
+
+/// Multiplies the memory latencies and divides the bandwidths of a host.
+fn slow_down(host: &mut HostRun, factor: f64) {
+    let keys = keys();
+    for (key, value) in host.medians.iter_mut().chain(host.medians_before.iter_mut().flatten()) {
+        match keys[*key].family {
+            Family::MemoryLatency => *value *= factor,
+            Family::Bandwidth => *value /= factor,
+            _ => {}
+        }
+    }
+}
+
+/// Returns a fleet of kinds with these shares and factors, the first `bad` hosts of which are
+/// slower by 15 %; `recorded` if a fact names the kind.
+fn kinds(
+    hosts: usize,
+    kinds: &[(f64, f64)],
+    bad: usize,
+    recorded: bool,
+    rng: &mut Rng,
+) -> Vec<HostRun> {
+    let mut fleet = fleet(hosts, 0, 0.0, Noise::Normal, rng);
+    for (at, host) in fleet.iter_mut().enumerate() {
+        // Spread over the fleet, so that bad hosts are of all kinds.
+        let place = (at * 7 % hosts) as f64 / hosts as f64;
+        let mut end = 0.0;
+        let kind = kinds.iter().position(|(share, _)| {
+            end += share;
+            place < end
+        });
+        let kind = kind.unwrap_or(kinds.len() - 1);
+        slow_down(host, kinds[kind].1 * if at < bad { 1.15 } else { 1.0 });
+        if recorded {
+            host.facts.insert("firmware".into(), format!("1.{kind}"));
+        }
+        host.facts.insert("kernel".into(), format!("6.{}", at % 3));
+    }
+    fleet
+}
+
+/// Returns the share of bad hosts found, and the mean share of wrong ones among the hosts named.
+fn discoveries(hosts: usize, shape: &[(f64, f64)], bad: usize, recorded: bool) -> (f64, f64) {
+    let fleets = repeats(2);
+    let (mut found, mut wrong) = (0.0, 0.0);
+    for seed in 0..fleets {
+        let hosts = kinds(hosts, shape, bad, recorded, &mut Rng::new(seed + 1));
+        let analysis = analyse(&keys(), &hosts);
+        let named = named(&analysis);
+        let right = named.iter().filter(|name| name[4..].parse::<usize>().unwrap() < bad).count();
+        found += right as f64 / bad.max(1) as f64 / fleets as f64;
+        wrong += (named.len() - right) as f64 / named.len().max(1) as f64 / fleets as f64;
+    }
+    (found, wrong)
+}
+
+/// A rule that took root mean squares named 77 healthy hosts of 200 where four were bad.
+#[test]
+fn bad_hosts_are_found_and_kinds_are_not_named() {
+    let two = [(0.6, 1.0), (0.4, 1.06)];
+    let near = [(0.6, 1.0), (0.4, 1.03)];
+    let uneven = [(0.8, 1.0), (0.2, 1.06)];
+    let three = [(0.4, 1.0), (0.3, 1.05), (0.3, 1.1)];
+    let cases: [(&str, &[(f64, f64)], bool); 6] = [
+        ("two kinds 6 % apart, not recorded", &two, false),
+        ("two kinds 6 % apart, recorded", &two, true),
+        ("two kinds 3 % apart, recorded", &near, true),
+        ("80 and 20 %, recorded", &uneven, true),
+        ("three kinds, recorded", &three, true),
+        ("three kinds, not recorded", &three, false),
+    ];
+    for (name, shape, recorded) in cases {
+        for bad in [1, 4, 12] {
+            let (found, wrong) = discoveries(200, shape, bad, recorded);
+            println!(
+                "{name}, {bad} bad of 200: {:.0} % found, {:.1} % of those named are healthy",
+                100.0 * found,
+                100.0 * wrong
+            );
+            if name != "three kinds, not recorded" {
+                assert!(found >= 0.95 && wrong <= 0.05, "{name}, {bad}: {found} {wrong}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_kinds_with_fewer_than_ten_hosts_each_are_said_and_nobody_is_named() {
+    let hosts = kinds(16, &[(0.5, 1.0), (0.5, 1.15)], 0, false, &mut Rng::new(1));
+    let analysis = analyse(&keys(), &hosts);
+    assert_eq!((analysis.claims.len(), analysis.halves.len()), (0, 1), "{:?}", analysis.claims);
+    assert_eq!(analysis.untested.len(), 16);
+}
+
 #[test]
 fn a_fault_without_a_second_run_is_a_suspicion() {
     let mut hosts = fleet(40, 4, 8.0, Noise::Normal, &mut Rng::new(3));

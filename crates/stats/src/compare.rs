@@ -21,8 +21,8 @@ pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Co
 /// Compares two independent samples, each in the order taken.
 ///
 /// Works like [`compare`], but values that resemble their neighbours count as fewer values, in
-/// proportion to the information they carry, and nothing is decided where a sample drifts: see
-/// [`Order`].
+/// proportion to the information they carry, consecutive parts of the samples must agree, and
+/// nothing is decided where a sample drifts or has fewer than ten values: see [`Order`].
 #[must_use]
 pub fn compare_in_order(
     baseline: &Sample,
@@ -34,7 +34,8 @@ pub fn compare_in_order(
         || Order::of(baseline, candidate),
         || unpaired(baseline, candidate, criteria),
     );
-    let findings = order.allow(findings, criteria.confidence);
+    let bound = bound(findings.scale, baseline.median(), criteria.margin);
+    let findings = order.allow(findings, bound, criteria.confidence);
     (findings.judged(baseline.median(), criteria), order)
 }
 

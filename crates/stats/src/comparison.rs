@@ -113,17 +113,26 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
 /// decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001; Maurer,
 /// Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and looking at
 /// further metrics does not reduce the power of the primary ones. If no primary comparison was
-/// decided, the rest are inconclusive on [`Ground::Gated`].
+/// decided, the rest are inconclusive on [`Ground::Gated`]; so are differences among the rest if the
+/// primary ones are only equivalent, because equivalence says nothing against chance differences.
 pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
     adjust_verdicts(primary);
     adjust_verdicts(rest);
     let is_open =
         |comparison: &Comparison| matches!(comparison.verdict, Verdict::Inconclusive { .. });
-    if !primary.is_empty() && primary.iter().all(is_open) {
-        for comparison in rest.iter_mut().filter(|comparison| !is_open(comparison)) {
-            comparison.ground = Ground::Gated;
-            comparison.verdict = Verdict::Inconclusive { further_blocks: None };
-        }
+    if primary.is_empty() {
+        return;
+    }
+    let is_different =
+        |comparison: &Comparison| matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
+    let is_decided = !primary.iter().all(is_open);
+    let opens_differences = primary.iter().any(is_different);
+    let is_gated = |comparison: &&mut Comparison| {
+        !is_open(comparison) && !(is_decided && (opens_differences || !is_different(comparison)))
+    };
+    for comparison in rest.iter_mut().filter(is_gated) {
+        comparison.ground = Ground::Gated;
+        comparison.verdict = Verdict::Inconclusive { further_blocks: None };
     }
 }
 

@@ -12,6 +12,11 @@ pub enum Ground {
         /// Number of blocks (unpaired: values on each side) with which one could.
         needed: usize,
     },
+    /// Too few values in the order taken: whether they depend on each other cannot be seen.
+    TooFewInOrder {
+        /// Number of values on each side with which it can.
+        needed: usize,
+    },
     /// Three or more values that do not vary, as in virtual time: the effect is compared directly
     /// with the margin. A coarse clock also gives such values; the margin must then be wider than
     /// its tick.

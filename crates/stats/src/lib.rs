@@ -72,7 +72,7 @@ pub use order::{Order, Trend};
 pub use peers::{Population, Tails, two_groups};
 pub use permutation::{Draws, paired_permutation};
 pub use planning::least_effect;
-pub use plateau::{Level, SizePoint, plateaus};
+pub use plateau::{LatencyCurve, Level, SizePoint, plateaus};
 pub use precision::{Precision, Progress, stopped_interval};
 pub use race::{Out, Race};
 pub use random::Rng;

@@ -7,13 +7,27 @@
 //! Hammersley, J. Roy. Stat. Soc. Suppl. 8, 1946). We estimate `r` from the ranks within both
 //! samples together and correct its bias (Kendall, Biometrika 41, 1954). Where it is likely to be
 //! above zero, we divide standardised distances by `sqrt(tau)` and read them from Student's t with
-//! half of the remaining degrees of freedom, because `tau` itself is an estimate. Error and power
-//! are simulated in `tests/order.rs`.
+//! half of the remaining degrees of freedom, because `tau` itself is an estimate.
+//!
+//! A machine that changes its state now and then, or that walks, remembers for longer than its
+//! neighbours show. A claim therefore needs a second test, of the means of four consecutive parts
+//! of each sample by Student's t (batch means: Conway, Management Science 10, 1963): parts contain
+//! what is shorter than a quarter of a sample. No test of two samples sees what lasts as long as a
+//! sample. Below ten values a side none of this can be seen, and nothing is claimed. Error and
+//! power are simulated in `tests/order.rs`.
 
 use crate::comparison::Findings;
-use crate::distribution::{normal_quantile, student_cdf, student_quantile};
+use crate::distribution::{normal_cdf, normal_quantile, student_cdf, student_quantile};
 use crate::midrank::Midranks;
-use crate::{Confidence, Equivalence, Ground, Interval, Sample, Test, both, quantile};
+use crate::{Confidence, Equivalence, Ground, Interval, RunShift, Sample, Test, both, quantile};
+
+/// The number of consecutive parts of a sample.
+const PARTS: usize = 4;
+/// The least number of values on each side for a claim.
+const FEWEST_IN_ORDER: usize = 10;
+/// Values count as at most this number of quartile distances from the median, so that a stall does
+/// not hide a difference between parts.
+const TAIL_QUARTILES: f64 = 4.0;
 
 /// The level at which drift must be shown, for both samples together, before a comparison is
 /// withheld.
@@ -39,6 +53,9 @@ pub struct Order {
     pub effective_size: f64,
     /// The trends of baseline and candidate.
     pub trends: [Trend; 2],
+    /// The difference between the means of four consecutive parts of each side, of logarithms if all
+    /// values have one; `None` for fewer than ten values on a side.
+    pub parts: Option<RunShift>,
 }
 
 /// A trend of values in the order taken.
@@ -46,6 +63,8 @@ pub struct Order {
 pub struct Trend {
     /// Spearman's rank correlation with the order, -1 to 1.
     pub correlation: f64,
+    /// The variance of this correlation without a trend; infinite for fewer than seven values.
+    pub variance: f64,
     /// The two-sided p-value, by Student's t; 1 for fewer than seven values.
     pub p: f64,
     /// The median of the last third minus that of the first, in percent of the latter; `None` if
@@ -70,14 +89,14 @@ impl Trend {
         let spread = (sum(&|_, rank| rank * rank) * sum(&|index, _| order(index).powi(2))).sqrt();
         let correlation =
             if spread > 0.0 { sum(&|index, rank| order(index) * rank) / spread } else { 0.0 };
-        let p = if ranks.len() < FEWEST_FOR_TREND {
-            1.0
-        } else {
-            let freedom = (ranks.len() - 2) as f64;
-            let unexplained = (1.0 - correlation * correlation).max(0.0);
-            2.0 * student_cdf(-correlation.abs() * (freedom / unexplained).sqrt(), freedom)
-        };
-        Self { correlation, p, percent: thirds_percent(sample.values()) }
+        let percent = thirds_percent(sample.values());
+        if ranks.len() < FEWEST_FOR_TREND {
+            return Self { correlation, variance: f64::INFINITY, p: 1.0, percent };
+        }
+        let freedom = (ranks.len() - 2) as f64;
+        let unexplained = (1.0 - correlation * correlation).max(0.0);
+        let p = 2.0 * student_cdf(-correlation.abs() * (freedom / unexplained).sqrt(), freedom);
+        Self { correlation, variance: 1.0 / (freedom + 1.0), p, percent }
     }
 }
 
@@ -95,36 +114,44 @@ impl Order {
         let (first, second) = both(values, || seen(baseline), || seen(candidate));
         let (product, power) = (first.0 + second.0, first.1 + second.1);
         let trends = [first.2, second.2];
+        let parts = parts(baseline, candidate);
         let all = (baseline.len() + candidate.len()) as f64;
         let raw = if power > 0.0 { product / power } else { 0.0 };
         let a_side = all / 2.0;
         if (raw + 1.0 / a_side) * all.sqrt() <= LEAST_SCORE || power == 0.0 {
-            return Self { autocorrelation: 0.0, effective_size: all, trends };
+            return Self { autocorrelation: 0.0, effective_size: all, trends, parts };
         }
         let unbiased = raw + (1.0 + 3.0 * raw.max(0.0)) / a_side;
         let autocorrelation = unbiased.clamp(0.0, MOST_CORRELATION);
         let effective_size = all * (1.0 - autocorrelation) / (1.0 + autocorrelation);
-        Self { autocorrelation, effective_size, trends }
+        Self { autocorrelation, effective_size, trends, parts }
     }
 
-    /// Returns true if either sample drifts.
+    /// Returns true if either sample drifts, or both together do in one direction.
     #[must_use]
     pub fn drifts(&self) -> bool {
-        self.trends.iter().any(Trend::is_shown)
+        let both = || {
+            let sum: f64 = self.trends.iter().map(|trend| trend.correlation).sum();
+            let variance: f64 = self.trends.iter().map(|trend| trend.variance).sum();
+            2.0 * normal_cdf(-sum.abs() / variance.sqrt()) <= DRIFT_LEVEL
+        };
+        self.trends.iter().any(Trend::is_shown) || both()
     }
 
     /// Corrects tests and interval of findings that assumed independent values for values in this
-    /// order.
-    pub(crate) fn allow(&self, findings: Findings, confidence: Confidence) -> Findings {
+    /// order. `bound` is the margin on the scale of the effect.
+    pub(crate) fn allow(&self, findings: Findings, bound: f64, confidence: Confidence) -> Findings {
         if findings.ground == Ground::NoVariance {
             return findings;
         }
-        let ground = match findings.ground {
-            Ground::Tested if self.drifts() => Ground::Drifts,
-            ground => ground,
+        let ground = match (findings.ground, self.parts) {
+            (Ground::Tested, None) => Ground::TooFewInOrder { needed: FEWEST_IN_ORDER },
+            (Ground::Tested, _) if self.drifts() => Ground::Drifts,
+            (ground, _) => ground,
         };
+        let findings = self.confirmed(Findings { ground, ..findings }, bound);
         if self.autocorrelation == 0.0 {
-            return Findings { ground, ..findings };
+            return findings;
         }
         let quantile = 1.0 - confidence.alpha() / 2.0;
         let wider = self.tau().sqrt() * student_quantile(quantile, self.freedom())
@@ -136,13 +163,29 @@ impl Order {
                 Interval { lo: effect - wider * (effect - lo), hi: effect + wider * (hi - effect) };
             estimate
         });
-        let difference =
-            Test { p: (2.0 * self.p(findings.difference.p / 2.0)).min(1.0), ..findings.difference };
+        let p = (2.0 * self.p(findings.difference.p / 2.0)).min(1.0);
+        let difference = Test { p: p.max(findings.difference.p), ..findings.difference };
+        let worse = |p: f64| self.p(p).max(p);
         let equivalence = Equivalence {
-            p_not_below: self.p(findings.equivalence.p_not_below),
-            p_not_above: self.p(findings.equivalence.p_not_above),
+            p_not_below: worse(findings.equivalence.p_not_below),
+            p_not_above: worse(findings.equivalence.p_not_above),
         };
-        Findings { ground, interval, difference, equivalence, ..findings }
+        Findings { interval, difference, equivalence, ..findings }
+    }
+
+    /// Raises p-values to those of the parts of the samples.
+    fn confirmed(&self, findings: Findings, bound: f64) -> Findings {
+        let Some(parts) = self.parts else { return findings };
+        let p = findings.difference.p.max(parts.p_beyond(0.0));
+        let within = parts.p_within(bound);
+        Findings {
+            difference: Test { p, ..findings.difference },
+            equivalence: Equivalence {
+                p_not_below: findings.equivalence.p_not_below.max(within),
+                p_not_above: findings.equivalence.p_not_above.max(within),
+            },
+            ..findings
+        }
     }
 
     /// Corrects a one-sided p-value of independent values for values in this order.
@@ -159,6 +202,31 @@ impl Order {
     fn freedom(&self) -> f64 {
         ((self.effective_size - 2.0) / TAU_FREEDOM).max(1.0)
     }
+}
+
+/// Returns the difference between the means of the parts of both samples, without their tails.
+fn parts(baseline: &Sample, candidate: &Sample) -> Option<RunShift> {
+    let samples = [baseline, candidate];
+    if samples.iter().any(|sample| sample.len() < FEWEST_IN_ORDER) {
+        return None;
+    }
+    let has_logs = samples.iter().all(|sample| sample.min() > 0.0);
+    let means = samples.map(|sample| {
+        let [low, middle, high] = [25.0, 50.0, 75.0].map(|percent| sample.percentile(percent));
+        let least = middle - TAIL_QUARTILES * (middle - low);
+        let most = middle + TAIL_QUARTILES * (high - middle);
+        let inner = |value: &f64| {
+            let value = value.clamp(least, most);
+            if has_logs { value.max(sample.min()).ln() } else { value }
+        };
+        let part = |at: usize| {
+            let ends = [at, at + 1].map(|end| end * sample.len() / PARTS);
+            let values = &sample.values()[ends[0]..ends[1]];
+            values.iter().map(inner).sum::<f64>() / values.len() as f64
+        };
+        (0..PARTS).map(part).collect::<Vec<f64>>()
+    });
+    RunShift::of(&means[0], &means[1])
 }
 
 /// Returns the ranks of the values in the order taken, minus their mean.

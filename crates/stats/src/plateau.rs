@@ -35,6 +35,10 @@ const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
 /// The least rise over the octave after a shelf, as a share.
 const SHELF_LEFT_BY: f64 = 1.0;
 
+/// The rise over an octave, as a share, from which on it shows no level. The slope from one level
+/// to the next is steeper.
+const FLATTEST_RISE: f64 = 0.45;
+
 /// A point of a latency curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizePoint {
@@ -74,19 +78,12 @@ pub struct Level {
 /// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] for a latency
 /// that is not a positive number, [`Error::OutOfRange`] for size 0.
 pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
-    let curve = Curve::new(points)?;
-    if curve.octaves.len() == 1 {
-        return Ok(vec![curve.level((0, 0), None)]);
-    }
-    let mut stretches = Vec::new();
-    curve.find_stretches(0, curve.octaves.len() - 1, &mut stretches);
-    let stretches = curve.merged(&stretches);
-    let next = |at: usize| stretches.get(at + 1).copied();
-    Ok(stretches.iter().enumerate().map(|(at, stretch)| curve.level(*stretch, next(at))).collect())
+    Ok(LatencyCurve::new(points)?.plateaus())
 }
 
-/// A curve by size: sizes, latencies as measured, and smoothed latencies, by index.
-struct Curve {
+/// A latency curve by size: sizes, latencies as measured, and smoothed latencies, by index.
+#[derive(Clone, Debug)]
+pub struct LatencyCurve {
     sizes_bytes: Vec<u64>,
     /// Logarithms of sizes, base 2.
     octaves: Vec<f64>,
@@ -96,8 +93,12 @@ struct Curve {
     smooth: Vec<f64>,
 }
 
-impl Curve {
-    fn new(points: &[SizePoint]) -> Result<Self, Error> {
+impl LatencyCurve {
+    /// Sorts and smooths the points.
+    ///
+    /// # Errors
+    /// As for [`plateaus`].
+    pub fn new(points: &[SizePoint]) -> Result<Self, Error> {
         let latencies: Vec<f64> = points.iter().map(|point| point.latency_ns).collect();
         let logs = Sample::new(latencies)?.logs()?;
         let mut by_size: Vec<(u64, f64)> =
@@ -117,6 +118,62 @@ impl Curve {
         let octaves = sizes_bytes.iter().map(|size| (*size as f64).log2()).collect();
         let smooth = isotonic::rising(&medians_of_three(&measured));
         Ok(Self { sizes_bytes, octaves, measured, smooth })
+    }
+
+    /// Finds the plateaus, smallest sizes first, as [`plateaus`] does.
+    #[must_use]
+    pub fn plateaus(&self) -> Vec<Level> {
+        if self.octaves.len() == 1 {
+            return vec![self.level((0, 0), None)];
+        }
+        let mut stretches = Vec::new();
+        self.find_stretches(0, self.octaves.len() - 1, &mut stretches);
+        let stretches = self.merged(&stretches);
+        let next = |at: usize| stretches.get(at + 1).copied();
+        let level = |(at, stretch): (usize, &(usize, usize))| self.level(*stretch, next(at));
+        stretches.iter().enumerate().map(level).collect()
+    }
+
+    /// Returns the size at which the curve passes a limit for good, seen from a level that begins at
+    /// `from_bytes`; `None` if it does not, or has passed it there already.
+    #[must_use]
+    pub fn passes_at(&self, from_bytes: u64, level_ns: f64, limit_ns: f64) -> Option<f64> {
+        let from = self.sizes_bytes.iter().position(|size| *size >= from_bytes)?;
+        self.passes(from, level_ns.ln(), limit_ns.ln())
+    }
+
+    /// Returns the flattest octave strictly between two sizes that is slower than `above_ns` and
+    /// faster than `below_ns`, with its slower end as the latency; `None` if none rises less than 45 %.
+    ///
+    /// A cache between two others may show no plateau, because most of it is taken by others: the
+    /// curve is then least steep over the part that is left.
+    #[must_use]
+    pub fn flattest_octave(
+        &self,
+        between: [u64; 2],
+        [above_ns, below_ns]: [f64; 2],
+    ) -> Option<Level> {
+        let inside =
+            |at: &usize| self.sizes_bytes[*at] > between[0] && self.sizes_bytes[*at] < between[1];
+        let octave = |from: usize| {
+            let to = (from..self.octaves.len()).find(|to| self.span((from, *to)) > 1.0 / OCTAVE)?;
+            (inside(&from) && inside(&to)).then_some((from, to))
+        };
+        let found = (0..self.octaves.len()).filter_map(octave);
+        let in_reach = |(from, to): &(usize, usize)| {
+            self.smooth[*from] >= above_ns.ln()
+                && self.smooth[*to] < below_ns.ln()
+                && self.rise((*from, *to)) / self.span((*from, *to)) < FLATTEST_RISE.ln_1p()
+        };
+        let flattest =
+            found.filter(in_reach).min_by(|a, b| self.rise(*a).total_cmp(&self.rise(*b)))?;
+        Some(Level {
+            latency_ns: self.smooth[flattest.1].exp(),
+            from_bytes: self.sizes_bytes[flattest.0],
+            to_bytes: self.sizes_bytes[flattest.1],
+            capacity_bytes: None,
+            undisturbed_bytes: None,
+        })
     }
 
     /// Finds the longest flat stretch between two indices, then those on either side of it.

@@ -15,6 +15,8 @@ use crate::{Confidence, Interval};
 
 /// The least number of variances that shows how variances differ.
 const LEAST_VARIANCES: usize = 2;
+/// Rounds of the search for the least effect that is shown.
+const LEAST_ROUNDS: usize = 40;
 /// The least variance, as a share of the median variance: a coarse clock gives smaller ones.
 const LEAST_SHARE: f64 = 1e-5;
 
@@ -105,6 +107,28 @@ impl RunShift {
     #[must_use]
     pub fn p_within(&self, bound: f64) -> f64 {
         self.tail(bound - self.effect.abs())
+    }
+
+    /// Returns the smallest effect with a probability of at most `p` beyond `bound`; `None` if no
+    /// group has two values.
+    #[must_use]
+    pub fn least_shown(&self, bound: f64, p: f64) -> Option<f64> {
+        if self.freedom <= 0.0 {
+            return None;
+        }
+        let is_shown = |effect: f64| Self { effect, ..*self }.p_beyond(bound) <= p;
+        let (mut low, mut high) = (bound, bound + self.error().max(f64::MIN_POSITIVE));
+        for _ in 0..LEAST_ROUNDS {
+            if is_shown(high) {
+                break;
+            }
+            (low, high) = (high, bound + 2.0 * (high - bound));
+        }
+        for _ in 0..LEAST_ROUNDS {
+            let middle = f64::midpoint(low, high);
+            if is_shown(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
     }
 
     /// Returns the standard error of the effect.
@@ -205,6 +229,15 @@ mod tests {
         assert!((found.p_beyond(0.0) - 0.021_311_641_128_756_727).abs() < 1e-12);
         let interval = found.interval(Confidence::P95).unwrap();
         assert!((interval.lo - 0.733_041).abs() < 1e-5, "{interval:?}");
+    }
+
+    #[test]
+    fn the_least_effect_that_is_shown_has_the_probability_asked_for() {
+        let found = shift(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+        let least = found.least_shown(0.5, 0.01).unwrap();
+        let at = RunShift { effect: least, ..found };
+        assert!((at.p_beyond(0.5) - 0.01).abs() < 1e-6, "{least}");
+        assert_eq!(shift(&[1.0], &[2.0]).least_shown(0.5, 0.01), None);
     }
 
     #[test]

@@ -68,6 +68,10 @@ pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confi
     if evidence.ground == Ground::Drifts {
         return Verdict::Inconclusive { further_blocks: None };
     }
+    if let Ground::TooFewInOrder { needed } = evidence.ground {
+        let further_blocks = Some(needed.saturating_sub(evidence.values));
+        return Verdict::Inconclusive { further_blocks };
+    }
     let alpha = confidence.alpha();
     if evidence.p_equivalence <= alpha {
         return Verdict::Equivalent;

@@ -1,6 +1,6 @@
 //! Values of two kinds: where the boundary is, and where there is none.
 
-use numalab_stats::two_groups;
+use numalab_stats::{Rng, two_groups};
 
 /// Returns values about 0 and about 10, all different.
 fn values(low: usize, high: usize) -> Vec<f64> {
@@ -26,17 +26,36 @@ fn a_smaller_group_is_not_a_mode_and_takes_no_value_of_the_other() {
 }
 
 #[test]
-fn one_value_far_from_both_groups_does_not_hide_them() {
-    for far in [-500.0, 500.0] {
-        let mut with_outlier = values(20, 20);
-        with_outlier.push(far);
-        // It lies so far out that the deviation within the groups is that of one value.
-        assert_eq!(two_groups(&with_outlier), None);
-        with_outlier.pop();
-        with_outlier.push(far.signum() * 12.0);
-        let boundary = two_groups(&with_outlier);
-        assert!(boundary.is_none_or(|at| (0.1..9.9).contains(&at)), "{boundary:?}");
+fn a_few_values_far_from_both_groups_do_not_hide_them() {
+    for far in [-500.0, 500.0, 12.0] {
+        let mut with_outliers = values(20, 20);
+        with_outliers.extend([far, 1.01 * far]);
+        let boundary = two_groups(&with_outliers).expect("two kinds");
+        assert!((0.1..9.9).contains(&boundary), "{far}: {boundary}");
     }
+}
+
+/// Sums of squares found none of such boundaries, and a fleet page named 77 of 196 healthy hosts.
+#[test]
+fn kinds_6_percent_apart_are_separated_with_4_and_12_bad_hosts_and_one_kind_never() {
+    let mut rng = Rng::new(3);
+    let mut normal = || (0..12).map(|_| rng.uniform()).sum::<f64>() - 6.0;
+    for (bad, least) in [(0, 198), (4, 196), (12, 180)] {
+        let found = (0..200).filter(|_| {
+            let mut host = |at: usize| {
+                let kind = if at % 5 < 2 { 0.06 } else { 0.0 };
+                kind + if at < bad { 0.15 } else { 0.0 } + 0.007 * normal()
+            };
+            let values: Vec<f64> = (0..200).map(&mut host).collect();
+            two_groups(&values).is_some_and(|boundary| (0.01..0.05).contains(&boundary))
+        });
+        let found = found.count();
+        println!("{bad} bad of 200: {found} of 200 boundaries found");
+        assert!(found >= least, "{bad}: {found}");
+    }
+    let mut is_split = || two_groups(&(0..200).map(|_| normal()).collect::<Vec<f64>>()).is_some();
+    let split = (0..500).filter(|_| is_split()).count();
+    assert_eq!(split, 0, "of one kind");
 }
 
 #[test]

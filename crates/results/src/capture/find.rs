@@ -71,6 +71,13 @@ pub enum Remark {
         /// The size that the system reports, in bytes.
         reported_bytes: u64,
     },
+    /// The sweep shows no plateau of a cache, most of which others use: the file has a bound.
+    CacheHidden {
+        /// The cache's level.
+        level: u8,
+        /// The latency in ns that it has at most.
+        at_most_ns: f64,
+    },
     /// A cache that the sweep did not find is omitted.
     NoCache {
         /// The cache's level.

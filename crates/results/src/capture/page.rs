@@ -42,6 +42,10 @@ fn sentence(remark: &Remark) -> String {
             size(*found_bytes),
             size(*reported_bytes)
         ),
+        Remark::CacheHidden { level, at_most_ns } => format!(
+            "L{level} shows no plateau, because others use most of it; its latency is at most {} ns.",
+            figure(*at_most_ns)
+        ),
         Remark::NoCache { level } => {
             format!("Omitted: L{level}, which the sweep over sizes did not find.")
         }

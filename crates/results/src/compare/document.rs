@@ -18,7 +18,10 @@ pub struct RunComparison {
     pub candidate: Vec<String>,
     /// The tolerance in percent: smaller changes count as none.
     pub tolerance_percent: f64,
-    /// True if there are verdicts, which need several runs per side.
+    /// The numbers of units of baseline and candidate: runs begun within half an hour are one.
+    #[serde(default)]
+    pub units: [usize; 2],
+    /// True if there are verdicts, which need three units.
     pub judged: bool,
     /// True if anything is worse beyond the tolerance.
     pub any_worse: bool,
@@ -57,10 +60,13 @@ pub struct ComparedRow {
     pub candidate: Option<f64>,
     /// The change in percent.
     pub change_percent: f64,
-    /// The 95 % interval of the change in percent; `None` with one run per side.
+    /// The 95 % interval of the change in percent; `None` with one unit per side.
     pub interval_percent: Option<Bounds>,
-    /// The standard deviation between runs of the machine in percent; `None` with one run per side.
+    /// The standard deviation between units of the machine in percent; `None` with one per side.
     pub spread_percent: Option<f64>,
+    /// The smallest change in percent that would have been shown; `None` if none would.
+    #[serde(default)]
+    pub least_percent: Option<f64>,
     /// The verdict, or `not judged` or `seen once`.
     pub verdict: AnswerWord,
     /// The difference of tails over all cells of a kind, in parts of each run's median.
@@ -78,6 +84,7 @@ impl Comparison {
             baseline: self.baseline.clone(),
             candidate: self.candidate.clone(),
             tolerance_percent: self.tolerance.as_percent(),
+            units: self.units,
             judged: self.is_judged(),
             any_worse: self.any_worse(),
             kinds: rows(&self.kinds),
@@ -106,6 +113,7 @@ impl ComparedRow {
             change_percent: row.change_percent,
             interval_percent: bounds(row.interval_percent),
             spread_percent: row.spread_percent,
+            least_percent: row.least_percent,
             verdict: row.answer.into(),
             tail: row.tail.clone(),
             pages_differ: row.pages_differ,

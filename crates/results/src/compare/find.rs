@@ -54,7 +54,8 @@ impl Compared {
 /// The judgement of a change between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Not judged: with one run per side the variation between runs is unknown.
+    /// Not judged: with fewer than three units the variation between them is unknown. Round trips
+    /// from cpu to cpu are never judged.
     NotJudged,
     /// A cell differs from its kind by more than the tolerance, but a side has only one run. Cells
     /// have states that last for a run, such as the placement of their pages in a cache.
@@ -75,10 +76,13 @@ pub struct ComparedCell {
     pub means: Option<[f64; 2]>,
     /// The change of the mean in percent of the baseline.
     pub change_percent: f64,
-    /// The standard deviation between runs of the machine in percent; `None` with one run per side.
+    /// The standard deviation between units of the machine in percent; `None` with one per side.
     pub spread_percent: Option<f64>,
-    /// The 95 % interval of the change in percent; `None` with one run per side.
+    /// The 95 % interval of the change in percent; `None` with one unit per side.
     pub interval_percent: Option<Interval>,
+    /// The smallest change for the worse or better in percent that would have been shown; `None` if
+    /// none would.
+    pub least_percent: Option<f64>,
     /// The judgement of the change.
     pub answer: Answer,
     /// The difference of tails over all cells of a kind, in parts of each run's median.
@@ -108,6 +112,8 @@ pub struct Comparison {
     pub baseline: Vec<String>,
     /// The names of the candidate's runs.
     pub candidate: Vec<String>,
+    /// The number of units of each side: runs begun within half an hour are one.
+    pub units: [usize; 2],
     /// All cells of a kind together, one row per kind.
     pub kinds: Vec<ComparedCell>,
     /// One row per cell, in the baseline's order.
@@ -125,9 +131,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns `true` if there are verdicts, which need several runs per side.
+    /// Returns `true` if there are verdicts, which need three units.
     pub fn is_judged(&self) -> bool {
-        self.baseline.len() + self.candidate.len() > 2
+        self.units.iter().sum::<usize>() > 2
+    }
+
+    /// Returns `true` if anything is shown: a change, or that there is none beyond the tolerance.
+    pub fn is_decided(&self) -> bool {
+        let is_open = |answer| matches!(answer, Answer::Judged(Verdict::Inconclusive { .. }));
+        self.figures().any(|row| matches!(row.answer, Answer::Judged(_)) && !is_open(row.answer))
     }
 
     /// Returns `true` if anything is worse beyond the tolerance.
@@ -149,12 +161,13 @@ impl Comparison {
 /// Compares runs of a baseline with runs of a candidate. Cells are matched by id, and only if their
 /// whole experiment is equal, workers and nodes included.
 ///
-/// The unit of analysis is the run, because the windows of one run do not show how runs of the same
-/// machine vary. A run's figure is a cell's median, as a logarithm. A kind's change is the median
+/// The unit of analysis is the set of runs begun within half an hour, because neither the windows of
+/// one run nor runs taken back to back show how the machine varies. Its figure is the mean of a
+/// cell's medians, as logarithms. A kind's change is the median
 /// of its cells' changes, which reveals a small change of everything. A cell's deviation from its
 /// kind has its own variance, shrunk towards that of the kind's other cells
 /// (`numalab_stats::moderate`). Kinds get half of the permitted error and cells the other half,
-/// each adjusted among themselves (Holm); if a side has one run, cells are not judged.
+/// each adjusted among themselves (Holm); if a side has one unit, cells are not judged.
 pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolerance) -> Comparison {
     let sides = [cells::measured(baseline), cells::measured(candidate)];
     let matched = cells::matched(&sides);
@@ -168,6 +181,7 @@ pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolera
         tolerance: *tolerance,
         baseline: names(baseline),
         candidate: names(candidate),
+        units: [sides[0].units.len(), sides[1].units.len()],
         kinds,
         rows,
         only_in_baseline: unmatched.only_in_baseline,

@@ -17,7 +17,9 @@ use crate::run::page::rows::{FIELDS, fields};
 const NAME_WIDTH: usize = 55;
 /// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
-const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
+const KINDS: &str = "All cells of a kind together: the median of their changes";
+/// A least change above this, in percent, is no change that anyone waits for.
+const MOST_LEAST: f64 = 100.0;
 
 impl Report for RunComparison {
     fn page(&self) -> Page {
@@ -92,9 +94,12 @@ fn headline(of: &RunComparison) -> Lead {
         let change = |row: &ComparedRow| format!("{} {}", name(row), percent(row.change_percent));
         let changes: Vec<String> = of.kinds.iter().map(change).collect();
         let sentence = format!(
-            "{}: not judged, because one run per side does not show how much runs of this machine \
-             vary. `numalab measure --repeat 5` keeps a baseline that does.",
-            if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") }
+            "{}: not judged. Runs begun within half an hour share the state of the machine and its \
+             neighbours, so these are {} on {}; at least three show how much the machine varies. Take \
+             runs at other hours: --baseline takes several directories.",
+            if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") },
+            count(of.units.iter().sum(), "measurement"),
+            count(of.units.iter().filter(|units| **units > 0).count(), "side"),
         );
         return Lead::new("Not judged", sentence, Mood::Odd);
     }
@@ -108,6 +113,7 @@ fn headline(of: &RunComparison) -> Lead {
         number(AnswerWord::Inconclusive),
         margin = trimmed(of.tolerance_percent),
     );
+    sentence.push_str(&least_shown(of));
     let once = number(AnswerWord::SeenOnce);
     if once > 0 {
         sentence.push_str(&format!(
@@ -121,6 +127,21 @@ fn headline(of: &RunComparison) -> Lead {
         _ => Mood::Bad,
     };
     Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
+}
+
+/// Describes the changes that would have been shown.
+fn least_shown(of: &RunComparison) -> String {
+    let judged = of.kinds.iter().filter(|row| row.verdict != AnswerWord::NotJudged);
+    let least = |row: &ComparedRow| match row.least_percent.filter(|least| *least < MOST_LEAST) {
+        Some(least) => format!("{}, {} %", row.what, figure(least)),
+        None => format!("{}, none", row.what),
+    };
+    let least: Vec<String> = judged.map(least).collect();
+    if least.is_empty() {
+        String::new()
+    } else {
+        format!(" The least changes of a kind that these runs can show: {}.", least.join("; "))
+    }
 }
 
 /// Returns a lead for each kind whose tail is shown to differ.
@@ -137,6 +158,7 @@ fn tails(of: &RunComparison) -> impl Iterator<Item = Lead> {
 fn changed_cells(of: &RunComparison) -> Table {
     let is_shown = |row: &&ComparedRow| {
         !matches!(row.verdict, AnswerWord::Equivalent | AnswerWord::Inconclusive)
+            && !(of.judged && row.verdict == AnswerWord::NotJudged)
     };
     let mut rows: Vec<&ComparedRow> = of.cells.iter().filter(is_shown).collect();
     rows.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
@@ -175,11 +197,15 @@ fn notes(of: &RunComparison) -> Vec<String> {
     ];
     if of.judged {
         notes.push(format!(
-            "The unit of analysis is the run. The spread is one standard deviation between runs \
+            "Runs begun within half an hour of each other are one unit of analysis: {} of the \
+             baseline, {} of the candidate. The spread is one standard deviation between the units \
              of a side: for a kind, of all its cells together; for a cell, of its deviation from \
              them, shrunk towards that of the other cells. A figure is better or worse if its \
              change is shown to exceed {margin} %, with a chance of 5 % for any false verdict \
-             among {}.",
+             among {}. Round trips from cpu to cpu are not judged: they depend on the lines and the \
+             cores that a run happens to use.",
+            of.units[0],
+            of.units[1],
             count(of.cells.len() + of.kinds.len(), "row"),
         ));
     }

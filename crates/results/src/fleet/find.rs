@@ -6,7 +6,8 @@
 //! memory node, are combined, so that a weak DIMM channel that lowers all of them slightly is
 //! found. The false discovery rate holds for hosts (Benjamini and Hochberg on each host's strongest
 //! test), then within them. A deviation that the host's previous run does not confirm is only a
-//! suspicion. Peers of two kinds are separated first.
+//! suspicion. Peers of several kinds are separated first, by a recorded
+//! setting if one divides them, or else by the figures.
 
 mod curve;
 mod halves;
@@ -184,7 +185,9 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
             analysis.untested.extend(peers::untested(hosts, &groups, group));
             continue;
         }
-        for part in halves::parts(keys, hosts, &group.members, &mut analysis.halves) {
+        let parts = halves::parts(keys, hosts, &group.members, &mut analysis.halves);
+        analysis.untested.extend(peers::left_out(hosts, &group.members, &parts));
+        for part in parts {
             let members: Vec<(usize, &Medians)> =
                 part.iter().map(|&member| (member, &hosts[member].medians)).collect();
             units.extend(Units::of_group(keys, &members));

@@ -201,10 +201,10 @@ impl<'a> Summary<'a> {
     /// or else the largest cache that the system reports.
     pub fn cached_bytes(&self) -> Option<f64> {
         let ends = self.curves.first().and_then(|curve| {
-            let caches = curve.levels.iter().rev();
-            let mut caches = caches.filter(|level| !matches!(level.name, LevelName::Tlb(_)));
-            let last = caches.find_map(|level| level.capacity_bytes)?;
-            curve.levels.last().filter(|level| level.name == LevelName::Memory).map(|_| last)
+            let (memory, caches) = curve.levels.split_last()?;
+            let mut caches = caches.iter().rev();
+            let last = caches.find(|level| !matches!(level.name, LevelName::Tlb(_)))?;
+            last.capacity_bytes.filter(|_| memory.name == LevelName::Memory)
         });
         let reported = || {
             let sizes = self.run.machine.caches.iter().filter_map(|cache| cache.size_bytes);

@@ -66,19 +66,25 @@ impl Report for SampleComparison {
     }
 }
 
+/// The limit of a verdict on two files: each may be one state of the machine.
+const FILES_DIFFER: &str = "; these two files differ, and only alternating runs show that their \
+                            commands do (`numalab compare --commands`)";
+
 fn headline(of: &SampleComparison) -> Lead {
     let change = of.found.percent().map_or_else(|| "–".to_owned(), percent);
     let margin = trimmed(of.margin.as_percent());
     let (name, sentence) = match of.found.verdict {
-        Verdict::Better => ("Better".to_owned(), change),
-        Verdict::Worse => ("Worse".to_owned(), change),
+        Verdict::Better => ("Better".to_owned(), change + FILES_DIFFER),
+        Verdict::Worse => ("Worse".to_owned(), change + FILES_DIFFER),
         Verdict::Equivalent => (format!("Equivalent within {margin} %"), change),
         Verdict::Inconclusive { further_blocks } => {
             let needed = match (of.found.ground, further_blocks) {
-                (Ground::TooFew { needed }, _) => {
+                (Ground::TooFew { needed } | Ground::TooFewInOrder { needed }, _) => {
                     format!("at least {needed} values on each side are needed")
                 }
-                (Ground::Drifts, _) => "undecided because the values drift".to_owned(),
+                (Ground::Drifts, _) => {
+                    "undecided because the values rise or fall in the order taken".to_owned()
+                }
                 (_, Some(further)) => format!("about {further} more values on each side"),
                 (_, None) => "more values would not settle it".to_owned(),
             };
@@ -203,6 +209,13 @@ fn effects(of: &SampleComparison) -> Table {
 
 fn sentences(of: &SampleComparison) -> Vec<String> {
     let mut sentences = order_sentences(of);
+    if let Some(parts) = of.order.parts {
+        sentences.push(format!(
+            "A claim also needs four consecutive parts of each file to show it, in case values \
+             depend on many before them: p = {} of a difference between the parts.",
+            figure(parts.p_beyond(0.0))
+        ));
+    }
     sentences.extend([
         format!(
             "Rank-sum test of a difference: p = {}; of equivalence within {} %: p = {}.",
@@ -221,10 +234,16 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
 fn order_sentences(of: &SampleComparison) -> Vec<String> {
     let shown = of.names.iter().zip(&of.order.trends).filter(|(_, trend)| trend.is_shown());
     let mut sentences: Vec<String> = shown.map(|(name, trend)| drift(name, trend)).collect();
+    if sentences.is_empty() && of.order.drifts() {
+        let [first, second] = of.order.trends.map(|trend| trend.correlation);
+        let way = if first + second > 0.0 { "rise" } else { "fall" };
+        sentences.push(format!("Both samples together {way} in the order taken."));
+    }
     if !sentences.is_empty() {
         sentences.push(
-            "Two samples taken one after the other while the machine drifts differ by the drift \
-             alone. If the values were sorted, give them in the order measured."
+            "The machine drifts, or each value depends on many before it: two samples taken one \
+             after the other then differ by that alone. If the values were sorted, give them in \
+             the order measured."
                 .to_owned(),
         );
     }
@@ -241,7 +260,7 @@ fn order_sentences(of: &SampleComparison) -> Vec<String> {
     sentences
 }
 
-/// Describes a drift: `a.txt drifts: its values rise, ...`.
+/// Describes a trend: `a.txt: values rise in the order taken ...`.
 fn drift(name: &str, trend: &Trend) -> String {
     let way = if trend.correlation > 0.0 { "rise" } else { "fall" };
     let size = trend.percent.map_or_else(String::new, |change| {
@@ -249,7 +268,7 @@ fn drift(name: &str, trend: &Trend) -> String {
         let change = figure(change.abs());
         format!("; the median of the last third is {change} % {side} that of the first")
     });
-    format!("{name} drifts: its values {way} in the order taken (p = {}{size}).", figure(trend.p))
+    format!("{name}: values {way} in the order taken (p = {}{size}).", figure(trend.p))
 }
 
 /// Formats a value with the digits usual in such files.

@@ -1,4 +1,5 @@
 //! Synthetic runs.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test uses a part of this")]
 
 use numalab_record::{Cell, CellResult, Environment, Kind, Metric, Outcome, Run, Sample};
 use numalab_topology::Machine;

@@ -8,11 +8,17 @@ use numalab_stats::Verdict;
 
 use crate::runs;
 
+/// Returns the start of a run: those of each side are an hour apart.
+fn apart(number: u32, run: u32) -> u64 {
+    u64::from(100 * number + run) * 3_600_000
+}
+
 /// Returns runs of a machine: samples of cells with `part` in their id are multiplied by `factor`,
 /// and each cell varies slightly between runs.
 pub fn side(number: u32, runs: u32, part: &str, factor: f64) -> Vec<NamedRun> {
     let run = |run: u32| {
         let mut document = runs::two_nodes();
+        document.run.started_unix_ms += apart(number, run);
         for (at, cell) in document.cells.iter_mut().enumerate() {
             let phase = f64::from(run + 10 * number) * 2.4 + at as f64 * 1.7;
             let is_meant = cell.cell.id.0.contains(part);
@@ -86,6 +92,48 @@ fn a_change_of_every_cell_shows_in_all_cells_together() {
 }
 
 #[test]
+fn runs_taken_back_to_back_are_one_unit_and_are_not_judged() {
+    let mut sides = [side(1, 3, "", 1.0), side(2, 3, "latency", 1.5)];
+    for run in sides.iter_mut().flatten() {
+        run.document.run.started_unix_ms %= 60_000;
+    }
+    let comparison = compare(&sides[0], &sides[1], &Tolerance::default());
+    assert_eq!((comparison.units, comparison.is_judged()), ([1, 1], false));
+    assert!(!comparison.any_worse() && !comparison.is_decided());
+    assert!(comparison.figures().all(|row| row.answer == Answer::NotJudged));
+    // In virtual time there are no neighbours: each run is a unit.
+    for run in sides.iter_mut().flatten() {
+        run.document.run.environment.facts.insert("time".into(), "virtual".into());
+    }
+    let comparison = compare(&sides[0], &sides[1], &Tolerance::default());
+    assert_eq!(comparison.units, [3, 3]);
+    assert!(comparison.any_worse());
+}
+
+#[test]
+fn round_trips_between_cpus_are_shown_and_not_judged() {
+    let comparison = compare(&side(1, 3, "", 1.0), &side(2, 3, "c2c", 1.6), &Tolerance::default());
+    let is_c2c = |row: &&numalab_results::compare::ComparedCell| match &row.of {
+        Compared::Kind { kind, .. } => *kind == "c2c",
+        Compared::Cell(cell) => cell.id.0.contains("c2c"),
+    };
+    let rows: Vec<_> = comparison.figures().filter(is_c2c).collect();
+    assert!(rows.len() > 1 && rows.iter().all(|row| row.answer == Answer::NotJudged));
+    assert!(rows.iter().any(|row| row.change_percent > 50.0), "{rows:?}");
+    assert!(!comparison.any_worse());
+}
+
+#[test]
+fn a_judged_comparison_says_which_changes_it_could_have_shown() {
+    let comparison = compared("", 1.0);
+    let kind = comparison.kinds.iter().find(|row| row.metric.name() == "latency").expect("a row");
+    let least = kind.least_percent.expect("three runs a side");
+    assert!((2.0..20.0).contains(&least), "{kind:?}");
+    let text = comparison.document().page().lead[0].sentence.clone();
+    assert!(text.contains("The least changes of a kind that these runs can show: "), "{text}");
+}
+
+#[test]
 fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
     let changed = side(2, 1, "latency", 1.5);
     let comparison = compare(&side(1, 1, "", 1.0), &changed, &Tolerance::default());
@@ -95,8 +143,8 @@ fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
     for words in [
         "Not judged",
         "latency, 55 cells +5",
-        "because one run per side does not show how much runs of this machine vary",
-        "numalab measure --repeat 5",
+        "Runs begun within half an hour share the state of the machine and its neighbours",
+        "these are 2 measurements on 2 sides; at least three show how much the machine varies",
     ] {
         assert!(flat.contains(words), "no `{words}` in:\n{text}");
     }

@@ -212,11 +212,12 @@ fn a_host_has_small_pages_if_a_guests_huge_ones_gain_little_and_a_walk_takes_the
         let modelled_ns = probe::translation_ns(&figures.caches(), &tlb, 16_384, Visits::Random);
         (tlb.host_page_bytes, tlb.walk_ns, modelled_ns)
     };
-    // 13 ns beyond the second level, of which an entry in the L2 takes 5, and the rest the walk.
+    // 13 ns beyond the second level, of which an entry in the L2 takes 5, some of those of memory
+    // 100, and the rest the walk.
     for (huge_ns, hypervisor, host) in [(0.0, true, Some(2 << 20)), (8.0, false, None)] {
         let (bytes, walk_ns, modelled_ns) = found(huge_ns, hypervisor);
         assert_eq!(bytes, host);
-        assert!((6.0..9.0).contains(&walk_ns), "{walk_ns}");
+        assert!((5.0..9.0).contains(&walk_ns), "{walk_ns}");
         assert!((modelled_ns - 15.0).abs() < 0.01, "{modelled_ns}");
     }
     // The host's entries take as long again, and some of their upper levels are not cached.

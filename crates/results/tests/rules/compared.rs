@@ -20,6 +20,15 @@ fn run(cells: Vec<CellResult>) -> NamedRun {
     NamedRun { name: "run".to_owned(), document: document(cells) }
 }
 
+/// Returns the runs an hour apart.
+fn apart(runs: &[NamedRun]) -> Vec<NamedRun> {
+    let mut runs = runs.to_vec();
+    for (at, run) in (0..).zip(&mut runs) {
+        run.document.run.started_unix_ms = at * 3_600_000;
+    }
+    runs
+}
+
 fn sized(mib: u64, ns: f64) -> CellResult {
     latency(LatencyCell { size_bytes: mib * MIB, ..chase(0, 0) }, ns)
 }
@@ -37,7 +46,7 @@ fn runs(noise: &[f64], factor: f64) -> Vec<NamedRun> {
 }
 
 fn compared(baseline: &[NamedRun], candidate: &[NamedRun]) -> Comparison {
-    compare(baseline, candidate, &Tolerance::default())
+    compare(&apart(baseline), &apart(candidate), &Tolerance::default())
 }
 
 fn answers(rows: &[ComparedCell]) -> Vec<Answer> {
@@ -74,7 +83,7 @@ fn a_gain_is_better_and_no_change_is_equivalent_within_the_tolerance() {
     let same = compared(&runs(&NOISE, 1.0), &runs(&NOISE, 1.0));
     assert_eq!(same.kinds[0].answer, Answer::Judged(Verdict::Equivalent));
     let wide = Tolerance::percent(15.0).unwrap();
-    let within = compare(&runs(&NOISE, 1.0), &runs(&NOISE, 1.1), &wide);
+    let within = compare(&apart(&runs(&NOISE, 1.0)), &apart(&runs(&NOISE, 1.1)), &wide);
     assert_eq!(within.kinds[0].answer, Answer::Judged(Verdict::Equivalent));
     assert_eq!((wide.as_percent(), Tolerance::default().as_percent()), (15.0, 2.0));
     assert!(Tolerance::percent(-1.0).is_err() && Tolerance::percent(f64::NAN).is_err());

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;
 
+const ONE_RUN: &str = "figures are beyond the margin, but one run does not show how much runs vary; \
+                       compare runs: --baseline DIR...";
+
 /// Returns true if this is a machine file, or the name of a bundled one.
 pub(super) fn is_machine(path: &Path) -> bool {
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
@@ -32,11 +35,19 @@ pub(super) fn compared(
     tolerance(margin_percent)?;
     let baseline = file.display().to_string();
     let expected = machine_file(&baseline)?;
-    let found = match is_machine(result) {
-        true => machine_file(&result.display().to_string())?,
-        false => capture(&run_document(result)?).figures,
+    let (found, is_exact) = match is_machine(result) {
+        true => (machine_file(&result.display().to_string())?, true),
+        false => {
+            let document = run_document(result)?;
+            // In virtual time a run has no others to differ from.
+            let is_virtual = document.run.environment.fact("time").is_some();
+            (capture(&document).figures, is_virtual)
+        }
     };
     let compared = MachineComparison::of(&expected, &found, margin_percent);
-    let worse = [compared.worse().next().is_some(), false];
-    Ok(Compared { report: Box::new(compared.document()), worse, margin_percent, baseline })
+    let is_worse = compared.worse().next().is_some();
+    let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
+    let worse = [is_worse && is_exact, false];
+    let report = Box::new(compared.document());
+    Ok(Compared { report, worse, undecided, margin_percent, baseline })
 }

@@ -8,6 +8,9 @@ use numalab_results::compare::NamedRun;
 use super::{Compared, tolerance};
 use crate::failure::Failure;
 
+const TOO_FEW: &str = "expected runs begun at three or more times, half an hour apart, on both sides \
+                       together";
+
 /// Compares runs with a margin in percent.
 pub(crate) fn compare(
     baseline: &[NamedRun],
@@ -17,8 +20,16 @@ pub(crate) fn compare(
     let tolerance = tolerance(margin_percent)?;
     let comparison = numalab_results::compare::compare(baseline, candidate, &tolerance);
     let worse = [comparison.any_worse(), comparison.any_tail_worse()];
+    let undecided = match (comparison.is_judged(), comparison.is_decided()) {
+        (false, _) => Some(TOO_FEW),
+        (true, false) => {
+            Some("every figure varies more than the margin from run to run; take more runs")
+        }
+        (true, true) => None,
+    };
     let baseline = comparison.baseline.join(", ");
-    Ok(Compared { report: Box::new(comparison.document()), worse, margin_percent, baseline })
+    let report = Box::new(comparison.document());
+    Ok(Compared { report, worse, undecided, margin_percent, baseline })
 }
 
 /// Reads result directories. A directory that is not a result but contains results stands for

@@ -30,7 +30,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];
     let baseline = paths[0].display().to_string();
-    Ok(Compared { report: Box::new(comparison), worse, margin_percent, baseline })
+    Ok(Compared { report: Box::new(comparison), worse, undecided: None, margin_percent, baseline })
 }
 
 /// Returns the values of a file: those that match the pattern, or all of its words.

@@ -28,5 +28,11 @@ pub(super) fn compared(
     })?;
     let worse = [pair.any_worse(), pair.any_tail_worse()];
     let baseline = first.display().to_string();
-    Ok(Compared { report: Box::new(pair.document()), worse, margin_percent, baseline })
+    Ok(Compared {
+        report: Box::new(pair.document()),
+        worse,
+        undecided: None,
+        margin_percent,
+        baseline,
+    })
 }

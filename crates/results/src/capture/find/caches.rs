@@ -38,6 +38,9 @@ pub(super) fn caches(
             remarks.push(Remark::NoCache { level });
             continue;
         };
+        if plateau.at_most {
+            remarks.push(Remark::CacheHidden { level, at_most_ns: plateau.latency_ns });
+        }
         let mut of_all = machine.caches.iter().filter(|cache| cache.level == level);
         let is_shared = of_all.any(|cache| is_data(cache) && cache.cpus.len() > 1);
         let on_plateau = plateau.from_bytes..=plateau.to_bytes;

@@ -18,7 +18,8 @@ pub enum AnswerWord {
     Equivalent,
     /// Neither a difference nor equivalence is shown.
     Inconclusive,
-    /// There is one run per side, which does not show how runs vary.
+    /// There are fewer than three units, which do not show how the machine varies, or the figure is
+    /// a round trip from cpu to cpu.
     #[serde(rename = "not judged")]
     NotJudged,
     /// A cell differs from its kind, but a side has only one run.

@@ -11,6 +11,10 @@ use super::cells::MatchedCell;
 use super::tails::tail;
 use super::{Answer, Compared, ComparedCell, Tolerance};
 
+/// The kind that is shown and not judged: a run's round trips depend on the lines that it happens to
+/// use, and on the cores on which a hypervisor happens to run it, by more than half.
+const NOT_JUDGED: &str = "core-to-core";
+
 /// A row not yet judged.
 struct Unjudged {
     row: ComparedCell,
@@ -31,10 +35,15 @@ pub(super) fn rows(
             .push(cell);
     }
     let (mut kinds, mut rows) = (Vec::new(), Vec::new());
+    let mut shown = (Vec::new(), Vec::new());
     let mut is_repeated = true;
     for ((kind, metric), cells) in by_kind {
         let Some(group) = Group::of(&cells) else { continue };
-        is_repeated &= group.runs.iter().all(|runs| runs.len() > 1);
+        let (kinds, rows) = match kind {
+            NOT_JUDGED => (&mut shown.0, &mut shown.1),
+            _ => (&mut kinds, &mut rows),
+        };
+        is_repeated &= kind == NOT_JUDGED || group.units.iter().all(|units| units.len() > 1);
         if group.cells.len() > 1 {
             let of = Compared::Kind { kind, cells: group.cells.len() };
             let tail = tail(&group.cells, metric.better(), tolerance);
@@ -54,17 +63,22 @@ pub(super) fn rows(
         }
     }
     moderate_all(&mut kinds);
-    rows.sort_by_key(|found| found.position);
     let families = if is_repeated { 2.0 } else { 1.0 };
-    let kinds = answered(kinds, tolerance, families);
+    let mut kinds = answered(kinds, tolerance, families);
     let mut rows = answered(rows, tolerance, families);
-    for row in rows.iter_mut().filter(|_| !is_repeated) {
+    for (_, row) in rows.iter_mut().filter(|_| !is_repeated) {
         row.answer = match row.answer {
             Answer::Judged(Verdict::Better | Verdict::Worse) => Answer::SeenOnce,
             answer => answer,
         };
     }
-    (kinds, rows)
+    let unjudged = |found: Unjudged| (found.position, found.row);
+    kinds.extend(shown.0.into_iter().map(unjudged));
+    rows.extend(shown.1.into_iter().map(unjudged));
+    rows.sort_by_key(|(position, _)| *position);
+    let without_positions =
+        |rows: Vec<(usize, ComparedCell)>| rows.into_iter().map(|(_, row)| row).collect();
+    (without_positions(kinds), without_positions(rows))
 }
 
 /// Shrinks the variances of kinds towards their common value on this machine.
@@ -78,12 +92,12 @@ fn moderate_all(kinds: &mut [Unjudged]) {
     }
 }
 
-/// The cells of a kind, over the runs that have at least half of them.
+/// The cells of a kind, over the units that have at least half of them.
 struct Group<'a> {
     cells: Vec<&'a MatchedCell<'a>>,
-    /// The indices of each side's runs.
-    runs: [Vec<usize>; 2],
-    /// Each run's value for the kind: the median of its cells' log changes from the baseline's
+    /// The indices of each side's units.
+    units: [Vec<usize>; 2],
+    /// Each unit's value for the kind: the median of its cells' log changes from the baseline's
     /// mean.
     together: [Vec<f64>; 2],
     /// The shift between the two sides' values in `together`.
@@ -92,35 +106,37 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn of(cells: &[&'a MatchedCell<'a>]) -> Option<Self> {
-        let has_half = |side: usize, run: &usize| {
-            2 * cells.iter().filter(|cell| cell.logs[side][*run].is_some()).count() >= cells.len()
+        let has_half = |side: usize, unit: &usize| {
+            2 * cells.iter().filter(|cell| cell.logs[side][*unit].is_some()).count() >= cells.len()
         };
-        let runs = [0, 1].map(|side| {
+        let units = [0, 1].map(|side| {
             let all = 0..cells.first().map_or(0, |cell| cell.logs[side].len());
-            all.filter(|run| has_half(side, run)).collect::<Vec<usize>>()
+            all.filter(|unit| has_half(side, unit)).collect::<Vec<usize>>()
         });
         let is_on_both = |cell: &&&MatchedCell<'_>| {
-            [0, 1].iter().all(|&side| runs[side].iter().any(|&run| cell.logs[side][run].is_some()))
+            [0, 1]
+                .iter()
+                .all(|&side| units[side].iter().any(|&unit| cell.logs[side][unit].is_some()))
         };
         let cells: Vec<&MatchedCell<'_>> = cells.iter().filter(is_on_both).copied().collect();
-        let baselines: Vec<f64> = cells.iter().map(|cell| mean(&logs(cell, &runs, 0))).collect();
+        let baselines: Vec<f64> = cells.iter().map(|cell| mean(&logs(cell, &units, 0))).collect();
         let together = [0, 1].map(|side| {
-            let of_run = |&run: &usize| {
+            let of_unit = |&unit: &usize| {
                 let change = |(cell, baseline): (&&MatchedCell<'_>, &f64)| {
-                    Some(cell.logs[side][run]? - baseline)
+                    Some(cell.logs[side][unit]? - baseline)
                 };
                 let changes: Vec<f64> = cells.iter().zip(&baselines).filter_map(change).collect();
                 Sample::new(changes).map_or(f64::NAN, |changes| changes.median())
             };
-            runs[side].iter().map(of_run).collect::<Vec<f64>>()
+            units[side].iter().map(of_unit).collect::<Vec<f64>>()
         });
         let shift = RunShift::of(&together[0], &together[1])?;
-        Some(Self { cells, runs, together, shift })
+        Some(Self { cells, units, together, shift })
     }
 
     /// Returns the geometric means of a cell on both sides, in the metric's unit.
     fn means(&self, cell: &MatchedCell<'_>) -> [f64; 2] {
-        [0, 1].map(|side| mean(&logs(cell, &self.runs, side)).exp())
+        [0, 1].map(|side| mean(&logs(cell, &self.units, side)).exp())
     }
 
     /// Returns the shift of each cell: that of its kind plus its own deviation.
@@ -132,8 +148,8 @@ impl<'a> Group<'a> {
         let share = self.cells.len() as f64 / (self.cells.len() - 1) as f64;
         let beyond = |cell: &&MatchedCell<'_>| {
             let rest = |side: usize| -> Vec<f64> {
-                let runs = self.runs[side].iter().zip(&self.together[side]);
-                runs.filter_map(|(&run, kind)| Some(cell.logs[side][run]? - kind)).collect()
+                let units = self.units[side].iter().zip(&self.together[side]);
+                units.filter_map(|(&unit, kind)| Some(cell.logs[side][unit]? - kind)).collect()
             };
             RunShift::of(&rest(0), &rest(1)).unwrap_or(self.shift).widened(share)
         };
@@ -143,9 +159,9 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns a cell's logarithms in the given runs of a side.
-fn logs(cell: &MatchedCell<'_>, runs: &[Vec<usize>; 2], side: usize) -> Vec<f64> {
-    runs[side].iter().filter_map(|&run| cell.logs[side][run]).collect()
+/// Returns a cell's logarithms in the given units of a side.
+fn logs(cell: &MatchedCell<'_>, units: &[Vec<usize>; 2], side: usize) -> Vec<f64> {
+    units[side].iter().filter_map(|&unit| cell.logs[side][unit]).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -162,19 +178,31 @@ fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
         change_percent: percent_change(shift.effect),
         spread_percent: interval.map(|_| percent_change(shift.spread())),
         interval_percent: interval.map(|interval| interval.map_monotone(percent_change)),
+        least_percent: None,
         answer: Answer::NotJudged,
         tail: None,
         pages_differ: None,
     }
 }
 
-/// Judges rows, adjusting for their number, the tolerance and the number of families.
-fn answered(found: Vec<Unjudged>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
+/// Judges rows, adjusting for their number, the tolerance and the number of families; returns them
+/// with their positions.
+fn answered(
+    found: Vec<Unjudged>,
+    tolerance: Tolerance,
+    families: f64,
+) -> Vec<(usize, ComparedCell)> {
     let shifts: Vec<(RunShift, Direction)> =
         found.iter().map(|found| (found.shift, found.row.metric.better())).collect();
     let answers = answers(&shifts, tolerance, families);
+    let p = Confidence::P95.alpha() / (families * found.len().max(1) as f64);
     let rows = found.into_iter().zip(answers);
-    rows.map(|(found, answer)| ComparedCell { answer, ..found.row }).collect()
+    rows.map(|(found, answer)| {
+        let least = found.shift.least_shown(tolerance.margin().as_log(), p);
+        let least_percent = least.map(percent_change);
+        (found.position, ComparedCell { answer, least_percent, ..found.row })
+    })
+    .collect()
 }
 
 /// Judges shifts together, as one of `families` families.

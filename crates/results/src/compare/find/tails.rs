@@ -20,7 +20,8 @@ pub(super) fn tail(
     let without = |left_out: Option<(usize, usize)>| {
         let of_side = |side: usize| {
             let kept = (0..runs[side]).filter(|&run| left_out != Some((side, run)));
-            let windows = kept.flat_map(|run| cells.iter().flat_map(move |c| c.windows[side][run]));
+            let windows =
+                kept.flat_map(|run| cells.iter().flat_map(move |c| &c.windows[side][run]));
             Sample::new(windows.copied().collect::<Vec<f64>>()).ok()
         };
         let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(direction) };

@@ -1,4 +1,11 @@
-//! Peers of two kinds: hosts with memory of another make are not outliers if both kinds are common.
+//! Peers of several kinds: hosts with memory of another make are not outliers if all kinds are
+//! common.
+//!
+//! A recorded setting that divides the hosts is the better evidence: its values are the kinds,
+//! whatever their shares and however close they are. Without one, two kinds show only where each has
+//! two fifths of the hosts, five deviations apart.
+
+mod division;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +24,7 @@ pub struct Halves {
     pub worse: Vec<String>,
     /// Number of hosts of the better kind.
     pub better: usize,
-    /// The difference between the medians in percent; positive if the worse kind's figures are
+    /// The difference between their medians in percent; positive if the worse kind's figures are
     /// higher.
     pub change_percent: f64,
     /// A setting that differs between the kinds on every host: its name, and the values of worse
@@ -25,13 +32,19 @@ pub struct Halves {
     pub setting: Option<(String, String, String)>,
 }
 
-/// Splits a group into parts of one kind, and returns what separates them.
+/// Splits a group into parts of one kind, and appends what separates them. Parts with too few hosts
+/// for a test are omitted.
 pub(super) fn parts(
     keys: &[FigureKey],
     hosts: &[HostRun],
     members: &[usize],
     halves: &mut Vec<Halves>,
 ) -> Vec<Vec<usize>> {
+    if let Some(division) = division::strongest(keys, hosts, members) {
+        halves.extend(division.kinds(hosts));
+        let of_value = |part: Vec<usize>| parts(keys, hosts, &part, halves);
+        return division.parts.into_iter().map(|part| part.members).flat_map(of_value).collect();
+    }
     for family in Family::ALL {
         let levels = levels(keys, hosts, members, family);
         let values: Vec<f64> = levels.iter().map(|(_, level)| *level).collect();
@@ -40,9 +53,6 @@ pub(super) fn parts(
             levels.iter().copied().filter(|(_, level)| (*level > boundary) == worse).collect()
         };
         let (worse, better) = (part(true), part(false));
-        if worse.len().min(better.len()) < LEAST_PEERS {
-            continue;
-        }
         let hosts_of = |part: &[(usize, f64)]| part.iter().map(|(host, _)| *host).collect();
         let (worse_hosts, better_hosts): (Vec<usize>, Vec<usize>) =
             (hosts_of(&worse), hosts_of(&better));
@@ -58,7 +68,10 @@ pub(super) fn parts(
             change_percent: ((sign * (median(&worse) - median(&better))).exp() - 1.0) * 100.0,
             setting: setting(hosts, &worse_hosts, &better_hosts),
         });
-        return vec![worse_hosts, better_hosts];
+        return [worse_hosts, better_hosts]
+            .into_iter()
+            .filter(|part| part.len() >= LEAST_PEERS)
+            .collect();
     }
     vec![members.to_vec()]
 }

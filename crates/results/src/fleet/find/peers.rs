@@ -1,6 +1,6 @@
 //! Peer groups: hosts of one processor and shape, which are compared with each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,22 @@ pub struct Differing {
     pub value: String,
     /// The setting's value in the largest group of hosts.
     pub usual: String,
+}
+
+/// Returns the hosts of kinds with too few members: those that are in none of `parts`.
+pub(super) fn left_out<'a>(
+    hosts: &'a [HostRun],
+    members: &'a [usize],
+    parts: &[Vec<usize>],
+) -> impl Iterator<Item = Untested> + 'a {
+    let tested: HashSet<usize> = parts.iter().flatten().copied().collect();
+    let alike = members.len() - tested.len();
+    members.iter().filter(move |member| !tested.contains(member)).map(move |&member| Untested {
+        host: hosts[member].host.clone(),
+        alike,
+        needed: LEAST_PEERS,
+        differing: Vec::new(),
+    })
 }
 
 /// Returns the hosts of a group with too few members, with their differences from the largest of

@@ -13,6 +13,9 @@ use serde::Serialize;
 pub struct Figure {
     /// The median in the metric's unit.
     pub median: f64,
+    /// The 10th percentile of the windows: the figure that neighbours disturb least, where lower is
+    /// better.
+    pub floor: f64,
     /// The 95 % confidence interval of the median, corrected for correlation between neighbouring
     /// windows; `None` with too few windows.
     pub interval: Option<Interval>,
@@ -29,6 +32,7 @@ impl Figure {
         let sample = Sample::new(values).ok()?;
         let found = stopped_interval(&sample, Confidence::P95).ok();
         Some(Self {
+            floor: sample.percentile(10.0),
             median: found.as_ref().map_or_else(|| sample.median(), |serial| serial.estimate.value),
             interval: found.as_ref().map(|serial| serial.estimate.interval),
             effective_size: found.as_ref().map(|serial| serial.effective_size),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::{AccessPattern, CellId, LatencyCell, Metric, Pages, Team, WorkerPlan};
-use numalab_stats::{SizePoint, plateaus};
+use numalab_stats::{Level, SizePoint, plateaus};
 use serde::Serialize;
 
 use super::cell::{CellSummary, Figure};
@@ -18,6 +18,8 @@ const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 const LINE_BYTES: u64 = 64;
 /// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
+/// Levels with costs below this ratio are one level.
+const SAME_COST: f64 = 1.5;
 /// Minimum translation cost over small pages, as a share of a cache hit, for a verdict on huge
 /// pages.
 const LEAST_COST: f64 = 0.3;
@@ -251,6 +253,7 @@ fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
         // The level holds fewer pages than any number measured.
         return Some((Vec::new(), Some(found.last()?.latency_ns - hit_ns)));
     }
+    let found = joined(&found, hit_ns);
     let last_ns = curve.last()?.latency_ns;
     let mut levels = Vec::new();
     for (at, plateau) in found.iter().enumerate() {
@@ -277,20 +280,50 @@ fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
     Some((levels, is_passed.then_some(last_ns - hit_ns)))
 }
 
+/// Joins plateaus with nearly the same cost: pages that conflict in the sets of one level raise its
+/// cost before it is full.
+fn joined(found: &[Level], hit_ns: f64) -> Vec<Level> {
+    let mut joined: Vec<Level> = Vec::new();
+    for next in found {
+        match joined.last_mut() {
+            Some(last) if next.latency_ns - hit_ns < SAME_COST * (last.latency_ns - hit_ns) => {
+                *last = Level { latency_ns: last.latency_ns, from_bytes: last.from_bytes, ..*next };
+            }
+            _ => joined.push(*next),
+        }
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use numalab_topology::{CpuId, NodeId};
 
+    #[test]
+    fn a_level_with_a_cost_that_rises_by_a_third_is_one_level() {
+        let costs = [0.0, 0.0, 0.0, 3.0, 3.0, 4.0, 4.0, 20.0, 21.0, 21.0];
+        let point = |(bit, cost_ns): (u32, f64)| TlbPoint {
+            pages: 1 << bit,
+            figure: figure(1.2 + cost_ns),
+            cached_ns: 1.2,
+            cell: CellId(String::new()),
+        };
+        let points: Vec<TlbPoint> = (4..).zip(costs).map(point).collect();
+        let (found, beyond_ns) = levels(&points).expect("levels");
+        let held: Vec<u64> = found.iter().map(|level| level.holds_pages).collect();
+        assert_eq!(held, [64, 1024], "{found:?}");
+        assert!((beyond_ns.unwrap() - 21.0).abs() < 0.1, "{beyond_ns:?}");
+    }
+
+    fn figure(ns: f64) -> Figure {
+        Figure { median: ns, floor: ns, interval: None, effective_size: None, bursts: None }
+    }
+
     fn tlb(pages: Pages, costs_ns: [f64; 3]) -> Tlb {
         let point = |(pages, cost_ns): (u64, f64)| TlbPoint {
             pages,
-            figure: Figure {
-                median: 1.2 + cost_ns,
-                interval: None,
-                effective_size: None,
-                bursts: None,
-            },
+            figure: figure(1.2 + cost_ns),
             cached_ns: 1.2,
             cell: CellId(String::new()),
         };

@@ -104,7 +104,7 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
         .words("order")
         .words("workers")
         .figures("GB/s")
-        .figures("95 % interval")
+        .figures("95 % interval, this run")
         .words("pages")
         .words("isa")
         .rows(rows)

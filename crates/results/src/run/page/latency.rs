@@ -167,7 +167,7 @@ fn points_table(summary: &Summary<'_>) -> Table {
         .figures("size")
         .words("worker")
         .figures("ns")
-        .figures("95 % interval")
+        .figures("95 % interval, this run")
         .figures("cycles")
         .rows(rows)
 }
@@ -221,7 +221,7 @@ pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
         .words("worker")
         .words("order")
         .figures("ns")
-        .figures("95 % interval")
+        .figures("95 % interval, this run")
         .rows(rows);
     Part::of("Latency", vec![Panel::table(table)])
 }

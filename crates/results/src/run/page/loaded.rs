@@ -194,6 +194,6 @@ fn points_table(curve: &LoadedCurve<'_>) -> Table {
     .figures("GB/s")
     .figures("GB/s of traffic")
     .figures("ns")
-    .figures("95 % interval")
+    .figures("95 % interval, this run")
     .rows(rows)
 }

@@ -15,7 +15,7 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
         .words("figure")
         .words("unit")
         .figures("median")
-        .figures("95 % interval")
+        .figures("95 % interval, this run")
         .rows(cells.flat_map(rows));
     Part::of("Other measurements", vec![Panel::table(table)])
 }

@@ -130,7 +130,7 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
             .to_owned(),
         "A figure is the median of its windows. Its interval holds the median with 95 % \
          confidence and allows for windows that resemble their neighbours. It describes this \
-         run only: another boot, or another day, can differ by more."
+         run only: runs minutes apart can differ by more, and `--repeat` shows by how much."
             .to_owned(),
         format!(
             "Windows disturbed by switches, steal or other load are kept in the samples and left \

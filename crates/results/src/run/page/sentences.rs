@@ -117,11 +117,27 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
         label::worker(curve.worker)
     );
     let ends: Vec<String> = curve.levels.iter().filter_map(end_text).collect();
-    if ends.is_empty() {
-        return format!("No cache ends within the sizes swept ({swept}).{}", lost_text(curve));
+    let before_last = curve.levels.split_last().map_or(&[][..], |(_, before)| before);
+    let unended: Vec<String> = before_last.iter().filter_map(unended_text).collect();
+    let open = if unended.is_empty() { String::new() } else { unended.join("; ") + "; " };
+    let (beyond, lost) = (beyond_text(curve), lost_text(curve));
+    match ends.len() {
+        0 if open.is_empty() => format!("No cache ends within the sizes swept ({swept}).{lost}"),
+        0 => format!("No cache end was found; {open}{beyond} ({swept}).{lost}"),
+        1 => format!("The one cache end found is at {}; {open}{beyond} ({swept}).{lost}", ends[0]),
+        _ => format!("The caches end at {}; {open}{beyond} ({swept}).{lost}", listed(&ends)),
     }
-    let verb = if ends.len() == 1 { "The one cache end found is at" } else { "The caches end at" };
-    format!("{verb} {}; {} ({swept}).{}", listed(&ends), beyond_text(curve), lost_text(curve))
+}
+
+/// Describes a cache before the last level with an end that is not known.
+fn unended_text(level: &Level) -> Option<String> {
+    let LevelName::Cache(_) = level.name else { return None };
+    let (name, latency) = (level.name, figure(level.latency_ns));
+    match level.capacity_bytes {
+        Some(_) => None,
+        None if level.at_most => Some(format!("{name} shows no plateau, at most {latency} ns")),
+        None => Some(format!("{name} takes {latency} ns up to {} at least", size(level.to_bytes))),
+    }
 }
 
 /// Names the caches that the system reports and the sweep does not find.

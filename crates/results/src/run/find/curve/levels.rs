@@ -1,0 +1,293 @@
+//! The levels of the memory hierarchy that a latency curve shows, and their names.
+//!
+//! A plateau is named by the size at which it lies, not by the one at which it ends: where most of a
+//! shared cache is taken by others, the next plateau is that of memory, and the step to it says
+//! nothing about the end of the cache before. Plateaus are therefore assigned in order to the caches
+//! that the system reports, at the least cost in octaves. A wrong size that a hypervisor reports is
+//! then less wrong than a wrong order. Levels are found on the 10th percentile of each size's
+//! windows, which neighbours disturb least; ends are those of medians. `tests/hierarchy.rs` has the
+//! rates of error.
+
+use numalab_stats::{LatencyCurve, SizePoint, median};
+use serde::Serialize;
+
+use super::super::tlb::Reach;
+use super::CurvePoint;
+
+/// Largest ratio between a plateau's end and a TLB reach for the two to be the same.
+const SAME_REACH_RATIO: f64 = 1.25;
+/// Least ratio between the latency of the largest size and the last plateau for that size to lie
+/// beyond it. It is a single size, which may be disturbed.
+const BEYOND_RATIO: f64 = 2.0;
+/// A plateau above this share of memory's latency is memory.
+const MEMORY_SHARE: f64 = 0.7;
+/// A cache's medians above this multiple of its 10th percentiles are disturbed by others.
+const DISTURBED_RATIO: f64 = 1.1;
+/// Cost of an octave by which a plateau lies above a cache's reported size.
+const COST_ABOVE: f64 = 1.5;
+/// Cost of an octave by which a plateau lies below it: others may share the cache.
+const COST_BELOW: f64 = 0.3;
+/// The largest cost of such a plateau: a hypervisor may report the caches of a whole socket.
+const MOST_COST_BELOW: f64 = 2.4;
+/// Cost of a plateau that no reported cache explains.
+const COST_UNEXPLAINED: f64 = 3.0;
+/// Least ratio between the latency of a cache without plateau and that of the cache before.
+const NEXT_RATIO: f64 = 1.25;
+/// A cache ends where the curve has risen by this share of the step to the next level.
+const END_SHARE: f64 = 0.36;
+/// A cache ends at this multiple of its latency at the latest: the next level may be disturbed.
+const END_RATIO: f64 = 1.9;
+
+/// The part of the memory hierarchy that a plateau represents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "String")]
+pub enum LevelName {
+    /// The data cache of this level.
+    Cache(u8),
+    /// The reach of this TLB level: the next plateau is the same memory with a costlier
+    /// translation.
+    Tlb(u8),
+    /// No reported cache explains the plateau.
+    Unexplained,
+    /// Main memory.
+    Memory,
+}
+
+impl core::fmt::Display for LevelName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Cache(level) => f.pad(&format!("L{level}")),
+            Self::Tlb(level) => f.pad(&format!("L{level} TLB")),
+            Self::Unexplained => f.pad("unexplained"),
+            Self::Memory => f.pad("memory"),
+        }
+    }
+}
+
+impl From<LevelName> for String {
+    fn from(name: LevelName) -> Self {
+        name.to_string()
+    }
+}
+
+/// A plateau of a curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Level {
+    /// The part that it represents: `L1`, `L2 TLB`, `memory`, or `unexplained`.
+    pub name: LevelName,
+    /// The latency on the plateau, in nanoseconds.
+    pub latency_ns: f64,
+    /// The smallest size on it, in bytes.
+    #[serde(skip)]
+    pub from_bytes: u64,
+    /// The largest size on it, in bytes.
+    #[serde(skip)]
+    pub to_bytes: u64,
+    /// True if no plateau shows the level, and its latency is at most this: other users may have
+    /// taken most of it.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub at_most: bool,
+    /// The size in bytes at which the cache ends; `None` for the last level, and where the next
+    /// cache that the system reports is not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<f64>,
+    /// The size in bytes up to which latency stays within 10 % of the plateau; `None` for the last.
+    #[serde(skip)]
+    pub undisturbed_bytes: Option<f64>,
+    /// The size that the system reports for the cache of that name, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_bytes: Option<u64>,
+}
+
+/// Returns the levels that a curve shows, with level and size in bytes of each reported cache.
+pub(super) fn levels(
+    points: &[CurvePoint],
+    reported: &[(u8, u64)],
+    reaches: &[Reach],
+) -> Vec<Level> {
+    let curve = |latency: fn(&CurvePoint) -> f64| {
+        let point = |point: &CurvePoint| SizePoint {
+            size_bytes: point.size_bytes,
+            latency_ns: latency(point),
+        };
+        LatencyCurve::new(&points.iter().map(point).collect::<Vec<_>>())
+    };
+    let (Ok(floors), Ok(medians)) =
+        (curve(|point| point.figure.floor), curve(|point| point.figure.median))
+    else {
+        return Vec::new();
+    };
+    let mut levels: Vec<Level> = floors.plateaus().into_iter().map(unnamed).collect();
+    let last_ns = points.last().map_or(0.0, |point| point.figure.floor);
+    let open = name_memory(&mut levels, reported, last_ns);
+    name_reaches(&mut levels, reported, reaches);
+    name_caches(&mut levels[..open], reported);
+    levels.iter_mut().for_each(|level| take_medians(level, points));
+    add_hidden(&mut levels, reported, &floors);
+    end(&mut levels, reported, &medians);
+    levels
+}
+
+fn unnamed(plateau: numalab_stats::Level) -> Level {
+    Level {
+        name: LevelName::Unexplained,
+        latency_ns: plateau.latency_ns,
+        from_bytes: plateau.from_bytes,
+        to_bytes: plateau.to_bytes,
+        at_most: false,
+        capacity_bytes: plateau.capacity_bytes,
+        undisturbed_bytes: plateau.undisturbed_bytes,
+        reported_bytes: None,
+    }
+}
+
+/// Names the last plateau memory if it extends beyond every reported cache, or, if none is
+/// reported, if there are others; joins with it what is nearly as slow. Returns the number of
+/// plateaus that may be caches: the last one is not if the curve does not leave it.
+fn name_memory(levels: &mut Vec<Level>, reported: &[(u8, u64)], last_ns: f64) -> usize {
+    let largest = reported.iter().map(|&(_, bytes)| bytes).max();
+    let count = levels.len();
+    let Some(last) = levels.last_mut() else { return 0 };
+    let (is_open, is_left) =
+        (last.capacity_bytes.is_none(), last_ns >= BEYOND_RATIO * last.latency_ns);
+    // If only the largest size leaves it, it is a cache that is not among the plateaus before.
+    if is_left && (!is_open || count <= reported.len()) {
+        return count;
+    }
+    if count == 1 || largest.is_some_and(|largest| last.to_bytes <= largest) {
+        return count - usize::from(is_open);
+    }
+    last.name = LevelName::Memory;
+    let memory_ns = last.latency_ns;
+    let is_cache = |level: &Level| level.latency_ns <= MEMORY_SHARE * memory_ns;
+    let first = levels.iter().take_while(|level| is_cache(level)).count();
+    let from_bytes = levels[first].from_bytes;
+    levels.drain(first..count - 1);
+    let memory = &mut levels[first];
+    memory.from_bytes = from_bytes;
+    (memory.capacity_bytes, memory.undisturbed_bytes) = (None, None);
+    first
+}
+
+/// Sets the latency of a level to the median of its sizes' medians, unless these are those of a
+/// cache that others disturb.
+fn take_medians(level: &mut Level, points: &[CurvePoint]) {
+    let sizes = level.from_bytes..=level.to_bytes;
+    let on_it = points.iter().filter(|point| sizes.contains(&point.size_bytes));
+    let medians: Vec<f64> = on_it.map(|point| point.figure.median).collect();
+    let Some(median) = median(&medians) else { return };
+    if level.name == LevelName::Memory || median <= DISTURBED_RATIO * level.latency_ns {
+        level.latency_ns = median;
+    }
+}
+
+/// Names plateaus after the TLB level that they outgrow, unless a reported cache is as close.
+fn name_reaches(levels: &mut [Level], reported: &[(u8, u64)], reaches: &[Reach]) {
+    for level in levels.iter_mut().filter(|level| level.name == LevelName::Unexplained) {
+        let Some(capacity) = level.capacity_bytes else { continue };
+        let is_cache = |&(_, bytes): &(u8, u64)| {
+            let ratio = capacity / (bytes as f64).max(1.0);
+            ratio.max(ratio.recip()) <= SAME_REACH_RATIO
+        };
+        let is_passed = |reach: &&Reach| {
+            capacity >= reach.from_bytes as f64 / SAME_REACH_RATIO
+                && capacity <= reach.to_bytes as f64 * SAME_REACH_RATIO
+        };
+        let reach = reaches.iter().find(is_passed).filter(|_| !reported.iter().any(is_cache));
+        if let Some(reach) = reach {
+            level.name = LevelName::Tlb(reach.level);
+        }
+    }
+}
+
+/// Assigns plateaus without a name to reported caches in order, at the least cost.
+fn name_caches(levels: &mut [Level], reported: &[(u8, u64)]) {
+    let mut unnamed: Vec<&mut Level> =
+        levels.iter_mut().filter(|level| level.name == LevelName::Unexplained).collect();
+    let costs: Vec<Vec<f64>> = unnamed
+        .iter()
+        .map(|level| reported.iter().map(|&(_, bytes)| cost(level, bytes)).collect())
+        .collect();
+    for (level, cache) in unnamed.iter_mut().zip(cheapest(&costs, reported.len())) {
+        if let Some((cache, bytes)) = cache.map(|at| reported[at]) {
+            (level.name, level.reported_bytes) = (LevelName::Cache(cache), Some(bytes));
+        }
+    }
+}
+
+/// Returns the cost of taking a plateau for a cache, by the octaves between its middle and the
+/// reported size.
+fn cost(level: &Level, reported_bytes: u64) -> f64 {
+    let middle = (level.from_bytes as f64 * level.to_bytes as f64).sqrt();
+    let above = (middle / reported_bytes.max(1) as f64).log2();
+    if above > 0.0 { COST_ABOVE * above } else { (-COST_BELOW * above).min(MOST_COST_BELOW) }
+}
+
+/// Returns the cache of each plateau in the cheapest assignment in order, from costs by plateau and
+/// cache; `None` for a plateau that none explains.
+fn cheapest(costs: &[Vec<f64>], caches: usize) -> Vec<Option<usize>> {
+    // The cheapest assignment of the plateaus so far to the first caches, by their number.
+    let mut best: Vec<(f64, Vec<Option<usize>>)> = vec![(0.0, Vec::new()); caches + 1];
+    for of_plateau in costs {
+        let with = |(cost, taken): &(f64, Vec<Option<usize>>), more: f64, cache| {
+            (cost + more, [&taken[..], &[cache]].concat())
+        };
+        let mut next: Vec<(f64, Vec<Option<usize>>)> = Vec::with_capacity(caches + 1);
+        for count in 0..=caches {
+            let mut options = vec![with(&best[count], COST_UNEXPLAINED, None)];
+            if let Some(last) = count.checked_sub(1) {
+                options.push(with(&best[last], of_plateau[last], Some(last)));
+                options.push(next[last].clone());
+            }
+            let least = options.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+            next.extend(least);
+        }
+        best = next;
+    }
+    best.pop().map_or_else(Vec::new, |(_, taken)| taken)
+}
+
+/// Adds each reported cache without plateau that the curve shows as its flattest octave between the
+/// neighbours.
+fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyCurve) {
+    for &(cache, bytes) in reported {
+        let is_before = |level: &Level| match level.name {
+            LevelName::Cache(other) => other < cache,
+            LevelName::Tlb(_) => level.to_bytes < bytes,
+            LevelName::Unexplained | LevelName::Memory => false,
+        };
+        let at = levels.iter().take_while(|level| is_before(level)).count();
+        let Some(([.., before], [after, ..])) = levels.split_at_checked(at) else { continue };
+        if after.name == LevelName::Cache(cache) {
+            continue;
+        }
+        let limits = [NEXT_RATIO * before.latency_ns, MEMORY_SHARE * after.latency_ns];
+        let between = [before.to_bytes, after.from_bytes];
+        let Some(found) = floors.flattest_octave(between, limits) else { continue };
+        let name = LevelName::Cache(cache);
+        let hidden = Level { name, at_most: true, reported_bytes: Some(bytes), ..unnamed(found) };
+        levels.insert(at, hidden);
+    }
+}
+
+/// Sets the ends of caches, where the next reported cache, or after the last one memory, is known.
+fn end(levels: &mut [Level], reported: &[(u8, u64)], medians: &LatencyCurve) {
+    for at in 0..levels.len() {
+        let LevelName::Cache(cache) = levels[at].name else { continue };
+        let wanted = reported.iter().map(|&(level, _)| level).find(|&level| level > cache);
+        let next = levels.get(at + 1).filter(|next| match (next.name, wanted) {
+            (LevelName::Cache(next), Some(wanted)) => next == wanted,
+            (LevelName::Memory, None) | (LevelName::Tlb(_) | LevelName::Unexplained, _) => true,
+            _ => false,
+        });
+        let next_ns = next.map(|next| next.latency_ns);
+        let Level { latency_ns, from_bytes, at_most, .. } = levels[at];
+        let limit_ns = next_ns.filter(|_| !at_most).map(|next_ns| {
+            (latency_ns + END_SHARE * (next_ns - latency_ns)).min(END_RATIO * latency_ns)
+        });
+        levels[at].capacity_bytes =
+            limit_ns.and_then(|limit_ns| medians.passes_at(from_bytes, latency_ns, limit_ns));
+    }
+}
