@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_p_value_of_independent_values_grows_where_neighbours_resemble_each_other() {
         let trends = Order::of(&sample([1.0]), &sample([1.0])).trends;
-        let order = Order { autocorrelation: 0.5, effective_size: 11.0, trends };
+        let order = Order { autocorrelation: 0.5, effective_size: 11.0, trends, parts: None };
         // -1.96 / sqrt(3) = -1.1316 in Student's t with 4.5 degrees of freedom.
         assert!((order.p(0.025) - 0.157).abs() < 3e-3, "{}", order.p(0.025));
     }
