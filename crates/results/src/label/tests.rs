@@ -154,6 +154,7 @@ fn a_compared_row_is_a_cell_or_all_of_a_kind_with_the_metric_where_the_kind_has_
         change_percent: 0.0,
         spread_percent: None,
         interval_percent: None,
+        least_percent: None,
         answer: Answer::NotJudged,
         tail: None,
         pages_differ: None,
