@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, CpuId, CpuSet, Findings, Machine, MemorySideCache, Node, NodeId,
-    REMOTE_DISTANCE,
+    AccessAttributes, AccessClass, CpuId, CpuSet, Findings, LOCAL_DISTANCE, Machine,
+    MemorySideCache, Node, NodeId, REMOTE_DISTANCE,
 };
 
 use crate::error::WriteError;
@@ -78,6 +78,7 @@ impl Guest {
             let message = "unknown distances are written as 10 and 20";
             findings.note("distances-assumed", "distances", message);
         }
+        note_distances(machine, &ids, findings);
         Ok(Self { shape, nodes, access: access(machine, &ids, &cpus), cpus })
     }
 
@@ -179,6 +180,22 @@ fn note_numbering(ids: &[NodeId], order: &[CpuId], findings: &mut Findings) {
     }
 }
 
+/// Returns a distance as a guest's Linux accepts it: one row of other values, and it ignores all
+/// (`slit_valid` in drivers/acpi/numa/srat.c); libvirt refuses them.
+fn accepted(is_own: bool, distance: u8) -> u8 {
+    if is_own { LOCAL_DISTANCE } else { distance.max(LOCAL_DISTANCE + 1) }
+}
+
+fn note_distances(machine: &Machine, ids: &[NodeId], findings: &mut Findings) {
+    let differs = |from: NodeId, to: NodeId| {
+        machine.distance(from, to).is_some_and(|given| accepted(from == to, given) != given)
+    };
+    if ids.iter().any(|&from| ids.iter().any(|&to| differs(from, to))) {
+        let message = "a node is at 10 from itself and at 11 or more from others, as guests expect";
+        findings.note("distances-changed", "distances", message);
+    }
+}
+
 fn cpus(
     machine: &Machine,
     shape: Shape,
@@ -214,10 +231,8 @@ fn nodes(machine: &Machine, ids: &[NodeId], cpus: &[GuestCpu]) -> Vec<GuestNode>
     for (index, &id) in ids.iter().enumerate() {
         let memory_bytes = machine.node(id).map_or(0, |node| node.memory_bytes);
         let own = (0u32..).zip(cpus).filter(|(_, cpu)| cpu.node == index);
-        let distance = |&to: &NodeId| {
-            let assumed = if id == to { numalab_topology::LOCAL_DISTANCE } else { REMOTE_DISTANCE };
-            machine.distance(id, to).unwrap_or(assumed)
-        };
+        let distance =
+            |&to: &NodeId| accepted(id == to, machine.distance(id, to).unwrap_or(REMOTE_DISTANCE));
         nodes.push(GuestNode {
             memory_mib: memory_bytes / MIB,
             cpus: own.map(|(number, _)| CpuId(number)).collect(),
@@ -247,4 +262,35 @@ fn access(
         }
     }
     pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::{Cpu, Distances};
+
+    use super::*;
+
+    #[test]
+    fn distances_that_a_guest_would_refuse_are_changed_with_a_note() {
+        let node =
+            |id| Node { id: NodeId(id), online: true, memory_bytes: 1 << 30, ..Node::default() };
+        let cpu =
+            |id| Cpu { id: CpuId(id), online: true, node: Some(NodeId(id)), ..Cpu::default() };
+        let mut machine = Machine {
+            nodes: vec![node(0), node(1)],
+            cpus: vec![cpu(0), cpu(1)],
+            distances: Distances::from_rows(&[vec![20, 10], vec![21, 10]]).unwrap(),
+            ..Machine::default()
+        };
+        let mut given = |machine: &Machine| {
+            let mut findings = Findings::default();
+            let guest = Guest::of("a test", machine, &mut findings).unwrap();
+            let rows: Vec<_> = guest.nodes.into_iter().map(|node| node.distances).collect();
+            let codes: Vec<_> = findings.into_list().into_iter().map(|found| found.code).collect();
+            (rows, codes.contains(&"distances-changed".to_owned()))
+        };
+        assert_eq!(given(&machine), (vec![vec![10, 11], vec![21, 10]], true));
+        machine.distances = Distances::uniform(2, 20);
+        assert_eq!(given(&machine), (vec![vec![10, 20], vec![20, 10]], false));
+    }
 }

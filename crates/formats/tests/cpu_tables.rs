@@ -178,6 +178,22 @@ fn own_regular_machines_survive_synthetic_descriptions() {
 }
 
 #[test]
+fn l3s_of_unequal_sizes_have_no_size_in_a_synthetic_description() {
+    let whole = |machine: &Machine| write_synthetic(machine).unwrap();
+    let mut machine =
+        read_synthetic("pack:1 [numa(memory=8589934592)] l3:2(size=33554432) core:4 pu:1")
+            .unwrap()
+            .value;
+    let equal = whole(&machine);
+    assert!(equal.output.contains("l3:2(size=33554432)") && equal.losses.is_empty(), "{equal:?}");
+    let first = machine.caches.iter_mut().find(|cache| cache.level == 3).unwrap();
+    first.size_bytes = Some(96 << 20);
+    let unequal = whole(&machine);
+    assert!(unequal.output.contains("l3:2 core"), "{unequal:?}");
+    assert_eq!(unequal.losses[0].code, "l3-unequal");
+}
+
+#[test]
 fn memory_that_a_description_does_not_give_is_unknown() {
     let machine = read_synthetic("pack:2 [numa] core:2 pu:1").unwrap().value;
     assert!(machine.nodes.iter().all(|node| node.memory_unknown));

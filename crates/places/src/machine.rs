@@ -12,7 +12,9 @@ use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::{emulation, tiers};
 use numalab_host::{Root, read_machine};
-use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, TierSpec};
+use numalab_topology::{
+    EmulatedNodes, EmulationSpec, Finding, Machine, REMOTE_DISTANCE, Severity, TierSpec,
+};
 
 pub use error::MachineError;
 pub use files::{architecture_text, machine_file, mess_curves, run_document};
@@ -108,10 +110,14 @@ impl MachineRequest {
     /// # Errors
     /// As [`describe`](Self::describe).
     pub fn describe_for_program(&self) -> Result<Described, MachineError> {
-        match self.like {
-            Some(_) => self.describe(),
-            None => self.describe_guest(),
+        let mut described = match self.like {
+            Some(_) => self.describe()?,
+            None => self.describe_guest()?,
+        };
+        if described.file.is_none() {
+            described.findings.extend(assumed_distances(&described.machine));
         }
+        Ok(described)
     }
 
     /// Returns true if it names no machine but this one, or a run on a machine that `is_this`.
@@ -211,6 +217,29 @@ impl MachineRequest {
             }
         }
     }
+}
+
+/// Returns a note if latencies are assumed because distances are unknown or mean unreachable.
+fn assumed_distances(machine: &Machine) -> Option<Finding> {
+    let online = || machine.nodes.iter().filter(|node| node.online).map(|node| node.id);
+    let pairs = online().flat_map(|from| online().map(move |to| (from, to)));
+    let mut unknown =
+        pairs.filter(|&(from, to)| from != to && machine.cost_distance(from, to).is_none());
+    let (from, to) = unknown.next()?;
+    let more = match unknown.count() {
+        0 => String::new(),
+        more => format!(" (as for {more} more)"),
+    };
+    let message = format!(
+        "no distance is known, or it is unreachable{more}: its memory is emulated at the distance \
+         {REMOTE_DISTANCE}, twice the local latency"
+    );
+    Some(Finding {
+        severity: Severity::Note,
+        code: "distances-assumed".to_owned(),
+        place: format!("node {from} to {to}"),
+        message,
+    })
 }
 
 /// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in total.

@@ -1,8 +1,9 @@
 //! hwloc's synthetic descriptions: `pack:2 [numa(memory=8GiB)] l3:4 core:8 pu:2`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use numalab_topology::{CacheKind, CpuId, CpuSet, Findings, Machine};
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, Machine};
 
 use crate::error::WriteError;
 use crate::reading::Written;
@@ -29,7 +30,7 @@ pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
         let mut part = format!("{}:{count}", level.name);
         match level.name {
             "pu" if !ascending(&order) => part += &format!("(indexes={})", join(&order)),
-            "l3" => part += &l3_size(machine),
+            "l3" => part += &l3_size(machine, &mut findings),
             _ => {}
         }
         if level.has_nodes {
@@ -155,12 +156,19 @@ fn memory_bytes(machine: &Machine, findings: &mut Findings) -> Result<u64, Write
     Ok(least)
 }
 
-fn l3_size(machine: &Machine) -> String {
-    let l3 =
-        machine.caches.iter().find(|cache| cache.level == 3 && cache.kind == CacheKind::Unified);
-    match l3.and_then(|cache| cache.size_bytes) {
-        Some(bytes) => format!("(size={bytes})"),
-        None => String::new(),
+/// Returns the size of the L3s if all have the same; a description has one for all.
+fn l3_size(machine: &Machine, findings: &mut Findings) -> String {
+    let is_l3 = |cache: &&Cache| cache.level == 3 && cache.kind == CacheKind::Unified;
+    let sizes: BTreeSet<Option<u64>> =
+        machine.caches.iter().filter(is_l3).map(|cache| cache.size_bytes).collect();
+    match sizes.iter().collect::<Vec<_>>()[..] {
+        [Some(bytes)] => format!("(size={bytes})"),
+        [] | [None] => String::new(),
+        _ => {
+            let message = "L3s have unequal sizes, so none is given".to_owned();
+            findings.warning("l3-unequal", "caches".to_owned(), message);
+            String::new()
+        }
     }
 }
 

@@ -52,3 +52,17 @@ fn settings_of_a_study_name_a_made_machine_and_no_other() {
     let here = request(None, None).guest_spec(GivenCosts::default(), &[]).unwrap_err();
     assert!(here.to_string().starts_with("--try-on guest for this machine: expected --emulate"));
 }
+
+#[test]
+fn a_program_on_nodes_without_a_known_distance_is_emulated_with_a_note() {
+    let with = |distances: &str| MachineRequest {
+        distances: Some(distances.to_owned()),
+        ..request(Some("2"), Some(2))
+    };
+    let notes = |request: MachineRequest| request.describe_for_program().unwrap().findings;
+    assert_eq!(notes(with("10,20;20,10")), []);
+    let unreachable = notes(with("10,255;255,10"));
+    assert_eq!(unreachable.len(), 1, "{unreachable:?}");
+    assert_eq!(unreachable[0].place, "node 0 to 1");
+    assert!(unreachable[0].message.contains("(as for 1 more)"), "{unreachable:?}");
+}
