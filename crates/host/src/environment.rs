@@ -67,6 +67,7 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `architecture` | what the binary is built for |
 /// | `distribution` | `PRETTY_NAME` of os-release |
 /// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
+/// | `cpu_family`, `cpu_model_number` | as CPUID numbers the first cpu, in decimal; on x86 only |
 /// | `cpu_prefetches_code` | `yes` where CPUID says so (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
 /// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
@@ -102,6 +103,10 @@ pub fn read_environment(root: &Root) -> Environment {
         add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
     }
     add("cpu_model", arm::model(&cpuinfo));
+    if let Some(family) = field(&cpuinfo, "cpu family") {
+        add("cpu_family", Some(family.to_owned()));
+        add("cpu_model_number", field(&cpuinfo, "model").map(str::to_owned));
+    }
     // CPUID describes this machine, not the one that a tree was copied from.
     let prefetches_code = root.is_live() && processor_prefetches_code();
     add("cpu_prefetches_code", prefetches_code.then(|| "yes".to_owned()));
@@ -243,7 +248,8 @@ mod tests {
             ),
             (
                 "proc/cpuinfo",
-                "processor : 0\nmodel name\t: Some CPU @ 2GHz: x\nflags\t: fpu hypervisor\n",
+                "processor : 0\ncpu family\t: 23\nmodel\t\t: 49\nmodel name\t: Some CPU @ 2GHz: x\n\
+                 flags\t: fpu hypervisor\n",
             ),
             ("proc/meminfo", "MemTotal:  100 kB\nSwapTotal:   0 kB\n"),
             ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
@@ -261,6 +267,8 @@ mod tests {
             ("thp_enabled", "madvise"),
             ("thp_sizes", "64kb always"),
             ("cpu_model", "Some CPU @ 2GHz: x"),
+            ("cpu_family", "23"),
+            ("cpu_model_number", "49"),
             ("cpus", "5"),
             ("memory_total_kb", "100"),
             ("swap_total_kb", "0"),

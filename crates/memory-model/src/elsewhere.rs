@@ -63,6 +63,13 @@ impl Shadow {
         self.stretches.asks();
     }
 
+    /// Returns true if branches that the thread passes train the predictor: the next followed stretch is
+    /// near.
+    #[inline]
+    pub fn trains(&self) -> bool {
+        self.stretches.trains()
+    }
+
     /// Returns the number of stretches that the present one stands for.
     pub fn weight(&self) -> u64 {
         self.stretches.weight().cast_unsigned()

@@ -35,5 +35,6 @@ mod sleep;
 pub mod space;
 mod stretches;
 mod tlb;
+mod translations;
 mod turn;
 mod vcpu;

@@ -24,6 +24,7 @@ pub use core::Core;
 pub use error::MachineError;
 pub use timing::family::Family;
 pub(crate) use timing::family::Renaming;
+pub use timing::family::identity::{Found, Identity};
 pub use timing::{CLASSES, Class, Takes, Timing};
 pub(crate) use tlb::{PAGE_BITS, page_size};
 pub use tlb::{Tlb, TlbPart};

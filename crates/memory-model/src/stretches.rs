@@ -18,6 +18,10 @@ const FIRST: i64 = 1 << 21;
 /// Stretches of which one is followed.
 const ONE_IN: u64 = 16;
 
+/// Instructions before a followed stretch in which branches train the predictor: to train it in all of
+/// them takes a sixth of the time of `gzip`, and to train it in followed ones alone makes Python 2 % slower.
+const TRAINING: i64 = 4 * STRETCH;
+
 /// Position of a thread among its stretches.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretches {
@@ -68,6 +72,12 @@ impl Stretches {
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.is_followed
+    }
+
+    /// Returns true if the next followed stretch is so near that branches train the predictor.
+    #[inline]
+    pub fn trains(&self) -> bool {
+        self.left < TRAINING
     }
 
     /// Returns the number of stretches that the present one stands for.
@@ -140,6 +150,27 @@ mod tests {
             pass(&mut other);
         }
         assert!(asked.left - other.left <= 8 && asked.is_followed() == other.is_followed());
+    }
+
+    #[test]
+    fn four_stretches_before_a_followed_one_train_the_predictor() {
+        let mut stretches = Stretches::of(3);
+        let (mut trained, mut passed) = (0, 0);
+        for _ in 0..(FIRST + 1600 * STRETCH) / 8 {
+            if stretches.pass(8) {
+                let was_followed = stretches.is_followed();
+                stretches.begins_next();
+                if !was_followed && stretches.is_followed() {
+                    let expected = TRAINING.min(passed);
+                    assert!((trained - expected).abs() <= 8, "{trained} of {passed}");
+                }
+                (trained, passed) = (0, 0);
+            }
+            if !stretches.is_followed() {
+                passed += 8;
+                trained += if stretches.trains() { 8 } else { 0 };
+            }
+        }
     }
 
     #[test]

@@ -14,11 +14,11 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cache::Cache;
 use crate::counters::Figure;
 use crate::machine::{PAGE_BITS, Tlb, TlbPart, page_size};
 use crate::nested::{HOST_KEY, Nested, behind};
 use crate::page_tables::{LEVELS, number};
+use crate::translations::Translations;
 
 /// Bits of the page number in a key of the TLB; the frame number is above them, then the size.
 const KEY_PAGE_BITS: u32 = 24;
@@ -41,7 +41,7 @@ pub(crate) enum Translation {
 /// One level of TLBs.
 #[derive(Debug)]
 struct Level {
-    parts: Vec<Cache>,
+    parts: Vec<Translations>,
     /// For each page size, the part that holds such pages, and the size of its entries for them.
     held: [Option<(usize, usize)>; 3],
 }
@@ -65,7 +65,7 @@ impl Default for TlbPlace {
 #[derive(Debug)]
 pub(crate) struct Tlbs {
     levels: Vec<Level>,
-    upper: Option<Cache>,
+    upper: Option<Translations>,
     /// The host's tables, if the guest's memory is on modelled host pages.
     nested: Option<Nested>,
     /// The most entries that a walk has read since all translations were removed.
@@ -80,10 +80,7 @@ impl Tlbs {
         numbers.dedup();
         let level = |&number: &u8| {
             let parts: Vec<_> = tlb.parts.iter().filter(|part| part.level == number).collect();
-            let caches = parts.iter().map(|part| {
-                let (entries, ways) = (u64::from(part.entries), part.ways);
-                Cache::of_lines(entries, ways, 0)
-            });
+            let arrays = parts.iter().map(|part| Translations::new(part.entries, part.ways));
             let holds = |size: usize| {
                 let holds = |part: &&TlbPart| part.page_bytes.contains(&(1 << PAGE_BITS[size]));
                 Some((parts.iter().position(holds)?, size))
@@ -91,10 +88,10 @@ impl Tlbs {
             // A level without pages of a size holds them in pieces of the next smaller one.
             let mut held = [0, 1, 2].map(holds);
             (1..3).for_each(|size| held[size] = held[size].or(held[size - 1]));
-            Level { parts: caches.collect(), held }
+            Level { parts: arrays.collect(), held }
         };
         let entries = tlb.upper_entries;
-        let upper = (entries > 0).then(|| Cache::of_lines(u64::from(entries), entries, 0));
+        let upper = (entries > 0).then(|| Translations::new(entries, entries));
         let nested = tlb.host_page_bytes.and_then(page_size).map(Nested::new);
         Self {
             levels: numbers.iter().map(level).collect(),
@@ -143,8 +140,8 @@ impl Tlbs {
 
     /// Removes all translations.
     pub(crate) fn clear(&self) {
-        self.levels.iter().flat_map(|level| &level.parts).for_each(Cache::clear);
-        self.upper.iter().for_each(Cache::clear);
+        self.levels.iter().flat_map(|level| &level.parts).for_each(Translations::clear);
+        self.upper.iter().for_each(Translations::clear);
         self.nested.iter().for_each(Nested::clear);
         self.longest.set(0);
     }

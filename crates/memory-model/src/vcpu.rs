@@ -111,24 +111,14 @@ impl VcpuState {
         self.taken_ps += takes_ps;
     }
 
-    /// Moves to a block; returns how the branch before it was predicted.
+    /// Moves to a block; returns how the branch before it was predicted. In a core, also requests lines
+    /// on the wrong path of the branch.
     #[inline]
     pub fn comes_to(&mut self, place: Place, flow: Option<&'static Flow>) -> Prediction {
-        let before = self.before.replace((place, flow));
+        let before = self.before;
+        let prediction = self.learns(place, flow);
         let (Some((from, flow)), Some(pipeline)) = (before, &mut self.pipeline) else {
-            return Prediction::Known;
-        };
-        let ends = flow.map_or(Ends::Known, |flow| flow.ends);
-        let prediction = if ends == Ends::Known {
-            Prediction::Known
-        } else {
-            let family = pipeline.family();
-            let predictor = self.predictor.get_or_insert_with(|| Predictor::new(family));
-            match ends {
-                Ends::Indirect => predictor.target(from.end, place.address),
-                _ if predictor.misses(from.end, place.address != from.end) => Prediction::Wrong,
-                _ => Prediction::Known,
-            }
+            return prediction;
         };
         let is_wrong = prediction == Prediction::Wrong;
         let mut path = Vec::new();
@@ -147,6 +137,25 @@ impl VcpuState {
             pipeline.follows(flow, place.address, self.instructions + 1);
         }
         prediction
+    }
+
+    /// Moves to a block, and trains the branch predictor alone; returns how the branch before it was
+    /// predicted.
+    #[inline]
+    pub fn learns(&mut self, place: Place, flow: Option<&'static Flow>) -> Prediction {
+        let before = self.before.replace((place, flow));
+        let (Some((from, Some(flow))), Some(pipeline)) = (before, &self.pipeline) else {
+            return Prediction::Known;
+        };
+        if flow.ends == Ends::Known {
+            return Prediction::Known;
+        }
+        let predictor = self.predictor.get_or_insert_with(|| Predictor::new(pipeline.family()));
+        match flow.ends {
+            Ends::Indirect => predictor.target(from.end, place.address),
+            _ if predictor.misses(from.end, place.address != from.end) => Prediction::Wrong,
+            _ => Prediction::Known,
+        }
     }
 
     /// Forgets the previous block before another thread runs: none of its branches leads to the
@@ -200,5 +209,33 @@ impl VcpuState {
         let rest_ps = self.rest_ps.cast_signed() + by_ps;
         self.rest_ps = rest_ps.rem_euclid(1000).cast_unsigned();
         rest_ps.div_euclid(1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::speeds::Speeds;
+    use crate::pipeline::x86::decode;
+
+    #[test]
+    fn branches_that_a_core_passes_train_its_predictor() {
+        let core = Core::TYPICAL;
+        let block = [decode(&[0x72, 0xfb])];
+        let flow: &'static Flow = Box::leak(Box::new(Flow::at(block, (0, 2), &Speeds::of(&core))));
+        let wrong = |trained: bool| {
+            let vcpu = Vcpu::new(Vec::new(), None, Some(core));
+            let mut state = vcpu.state.lock();
+            let place = |at: u64| {
+                let address = if at % 7 < 3 { 2 } else { 0x40 };
+                Place { address, end: 2 }
+            };
+            let rounds = if trained { 5000 } else { 0 };
+            (0..rounds).for_each(|at| _ = state.learns(place(at), Some(flow)));
+            let mut is_wrong = |at| state.comes_to(place(at), Some(flow)) == Prediction::Wrong;
+            (5000..5100).filter(|at| is_wrong(*at)).count()
+        };
+        let [trained, new] = [true, false].map(wrong);
+        assert!(trained < 3 && new > 5, "{trained} and {new}");
     }
 }

@@ -174,7 +174,8 @@ impl Thread {
         if self.is_passing {
             match (self.pace.takes_ps(block), &mut self.active) {
                 (Some(takes_ps), Some(active)) => {
-                    return active.passes(block.instructions, takes_ps);
+                    let trains = self.shadow.trains().then_some((block.place, block.flow));
+                    return active.passes(trains, block.instructions, takes_ps);
                 }
                 _ => self.asks(),
             }

@@ -1,13 +1,13 @@
 //! Accesses of a thread in stretches that are not simulated in detail: caches, TLBs and owners of
 //! lines follow each of them, while blocks take their mean time ([`crate::stretches`]).
 
-use super::{Access, Active};
+use super::{Access, Active, Place};
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There};
 use crate::outcome::{Known, NOT_WRITTEN, Outcome, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::combining::Piece;
-use crate::pipeline::flow::Accessor;
+use crate::pipeline::flow::{Accessor, Flow};
 
 impl Active<'_> {
     /// Begins the thread's next stretch. If that is simulated in detail, the core begins with nothing
@@ -15,18 +15,25 @@ impl Active<'_> {
     pub fn next_stretch(&mut self, shadow: &mut Shadow) {
         let weight = shadow.stretches.weight();
         shadow.stretches.begins_next();
-        if shadow.stretches.is_followed() {
-            self.state.forget_block();
-            if let Some(pipeline) = &mut self.state.pipeline {
-                pipeline.drain();
-            }
+        match &mut self.state.pipeline {
+            Some(pipeline) if shadow.stretches.is_followed() => _ = pipeline.drain(),
+            _ => self.state.forget_block(),
         }
         shadow.begins_stretch(weight, self.state.pipeline.as_ref());
     }
 
-    /// Passes a block that takes this long.
+    /// Passes a block that takes this long. Its place and its flow, if given, train the branch
+    /// predictor.
     #[inline]
-    pub fn passes(&mut self, instructions: u64, takes_ps: u64) {
+    pub fn passes(
+        &mut self,
+        trains: Option<(Place, Option<&'static Flow>)>,
+        instructions: u64,
+        takes_ps: u64,
+    ) {
+        if let Some((place, flow)) = trains {
+            self.state.learns(place, flow);
+        }
         self.time_ps.add(takes_ps);
         self.state.begin_block(instructions, takes_ps);
     }

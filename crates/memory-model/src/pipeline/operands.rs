@@ -118,6 +118,8 @@ pub struct Operands {
     pub plain_address: bool,
     /// True if its address has a scaled register, or two registers and a constant.
     pub far_address: bool,
+    /// True if it is on vectors of more than 16 bytes.
+    pub is_wide: bool,
     /// True if it extends the sign of the loaded value.
     pub extends_sign: bool,
     /// True if it extends the 8 or 16 bits that it loads by zeros.

@@ -128,7 +128,10 @@ impl Speeds {
             return 0;
         }
         let vector_ps = if operands.writes.has_vectors() { self.vector_load_ps } else { 0 };
-        let far_ps = if operands.far_address { self.far_load_ps } else { 0 };
+        let is_pair = || operands.address.numbers().count() > 1;
+        let delays_pairs = self.family.is_some_and(Family::delays_pairs);
+        let is_far = operands.far_address || delays_pairs && is_pair();
+        let far_ps = if is_far { self.far_load_ps } else { 0 };
         vector_ps + far_ps + if operands.extends_sign { self.sign_ps } else { 0 }
     }
 
@@ -208,8 +211,13 @@ impl Speeds {
         let mut counts = [0; CLASSES];
         let (mut fused, mut added) = (0, 0);
         let mut compares = false;
+        let only_compares = self.family.is_some_and(Family::fuses_comparisons_only);
+        let halves = self.family.is_some_and(Family::halves_vectors);
+        let changes_by_one = self.family.is_some_and(Family::changes_by_one_access);
         for operands in block {
-            counts[operands.class as usize] += 1;
+            let halves = u64::from(halves && operands.is_wide);
+            counts[operands.class as usize] += 1 + halves;
+            added += halves;
             // Each of its two micro-operations needs a unit.
             if self.flags_ps(operands.class) > 0 {
                 counts[operands.class as usize] += 1;
@@ -219,11 +227,11 @@ impl Speeds {
             let is_vector = u64::from(operands.is_vector());
             if operands.stores {
                 counts[Class::Store as usize] += 1;
-                counts[Class::VectorStore as usize] += is_vector;
+                counts[Class::VectorStore as usize] += is_vector + halves;
             }
-            if operands.memory && (!operands.stores || modifies) {
+            if operands.memory && (!operands.stores || modifies && !changes_by_one) {
                 counts[Class::Load as usize] += 1;
-                counts[Class::VectorLoad as usize] += is_vector;
+                counts[Class::VectorLoad as usize] += is_vector + halves;
             }
             // The class of a plain move already counts its crossing.
             if self.crossing_ps > 0 && operands.class != Class::ToVector {
@@ -237,8 +245,10 @@ impl Speeds {
             }
             fused +=
                 u64::from(self.family.is_some() && compares && operands.ends == Ends::Conditional);
+            let result = operands.writes.less(Registers::FLAGS);
             compares = operands.class == Class::Integer
-                && operands.writes.less(Registers::FLAGS) != operands.writes;
+                && result != operands.writes
+                && (result == Registers::NONE || !only_compares);
         }
         if block.last().is_some_and(|last| last.jumps) {
             counts[Class::Branch as usize] += self.family.map_or(0, Family::lost_slots);
@@ -263,5 +273,62 @@ impl Speeds {
         let before_ps =
             if before.is_empty() { 0 } else { begins_ps + self.takes(before, 1).all_ps() };
         before_ps + (bytes * line_ps / 64).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::flow::Flow;
+    use crate::pipeline::x86::decode;
+
+    const ADD: &[u8] = &[0x48, 0x01, 0xd8];
+
+    fn speeds(family: Family) -> Speeds {
+        Speeds::of(&Core { timing: Some(family.timing(1.0)), ..Core::TYPICAL })
+    }
+
+    /// Returns the cycles of a block of these instructions.
+    fn cycles(family: Family, code: &[&[u8]]) -> f64 {
+        let block = code.iter().map(|bytes| decode(bytes));
+        Flow::at(block, (0, 32), &speeds(family)).takes_ps as f64 / 1000.0
+    }
+
+    #[test]
+    fn a_comparison_is_one_with_its_branch_but_a_decrement_only_on_later_cores() {
+        let (compare, down): (&[u8], &[u8]) = (&[0x48, 0x39, 0xd8], &[0x48, 0xff, 0xc9]);
+        let of = |family, last| cycles(family, &[ADD, ADD, ADD, ADD, last, &[0x75, 0xf0]]);
+        assert!(of(Family::Zen1, down) > of(Family::Zen1, compare));
+        assert_eq!(of(Family::Zen3, down), of(Family::Zen3, compare));
+    }
+
+    #[test]
+    fn an_instruction_on_32_bytes_is_two_on_zen_1() {
+        let of = |family, bytes| cycles(family, &[bytes; 8]);
+        let [narrow, wide]: [&[u8]; 2] = [&[0xc5, 0xf1, 0x58, 0xc2], &[0xc5, 0xf5, 0x58, 0xc2]];
+        assert_eq!([narrow, wide].map(|bytes| of(Family::Zen1, bytes)), [4.0, 8.0]);
+        assert_eq!([narrow, wide].map(|bytes| of(Family::Zen2, bytes)), [4.0, 4.0]);
+        let load: &[u8] = &[0xc5, 0xfc, 0x28, 0x06];
+        assert_eq!([Family::Zen1, Family::Zen2].map(|family| of(family, load)), [8.0, 4.0]);
+    }
+
+    #[test]
+    fn zen_1_begins_two_accesses_in_a_cycle_and_a_modification_is_one_of_them() {
+        let (load, store, change): (&[u8], &[u8], &[u8]) =
+            (&[0x48, 0x8b, 0x06], &[0x48, 0x89, 0x07], &[0x48, 0x01, 0x07]);
+        let of = |code: &[&[u8]]| cycles(Family::Zen1, code);
+        assert_eq!(of(&[load, load, store, load, load, store]), 3.0);
+        assert_eq!(of(&[load, change, load, change]), 2.0);
+        let newer = [Family::Zen2, Family::Zen3].map(|of| cycles(of, &[load, load, store]));
+        assert!(newer.iter().all(|cycles| *cycles <= 1.2), "{newer:?}");
+    }
+
+    #[test]
+    fn an_address_of_two_registers_delays_a_load_on_zen_1() {
+        let pair = decode(&[0x48, 0x8b, 0x1c, 0x3b]);
+        let one = decode(&[0x48, 0x8b, 0x1b]);
+        let of = |family, operands| speeds(family).load_ps(operands);
+        assert_eq!([&pair, &one].map(|operands| of(Family::Zen1, operands)), [1000, 0]);
+        assert_eq!(of(Family::Zen3, &pair), 0);
     }
 }

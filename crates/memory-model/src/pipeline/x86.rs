@@ -146,6 +146,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
         [] => (0, 0x90, None),
     };
     let mut operands = decoded.unwrap_or_default().taking(code.class(map, opcode));
+    operands.is_wide = code.vector_length > 0 && operands.is_vector();
     if code.locked && operands.memory {
         operands.order = Order::Atomic;
     }

@@ -111,14 +111,29 @@ pub enum Remark {
         /// Assumed instructions per cycle.
         per_cycle: u8,
     },
-    /// Instruction latencies come from the table of the core's family, identified by vendor and L2
-    /// size.
+    /// Instruction latencies come from the table of the core's family, identified by vendor, family and
+    /// model in CPUID.
     CoreTimed {
         /// The core's family.
         family: Family,
     },
-    /// Instruction latencies by class are omitted: there is no table for this core.
-    NoTiming,
+    /// The same, identified by vendor and L2 size, as the run does not have the others.
+    CoreTimedByL2 {
+        /// The core's family.
+        family: Family,
+    },
+    /// There is no table for this core; instruction latencies come from that of the nearest family.
+    CoreNearest {
+        /// The family with the table.
+        family: Family,
+        /// The core, as CPUID identifies it.
+        cpu: String,
+    },
+    /// Instruction latencies by class are omitted: there is no table for cores of this vendor.
+    NoTiming {
+        /// The core, as CPUID identifies it.
+        cpu: String,
+    },
     /// The core's resources are omitted: reads by a single core, or the clock, were not measured.
     NoCore,
     /// The latency of an atomic add is omitted: older runs did not measure it.

@@ -61,13 +61,24 @@ fn sentence(remark: &Remark) -> String {
             contended(*gb_per_s, *measured, (*window, *per_cycle))
         }
         Remark::CoreTimed { family } => format!(
+            "Instruction latencies are from the published table for {} cores, chosen by vendor, \
+             family and model, which a hypervisor may change.",
+            family.name()
+        ),
+        Remark::CoreTimedByL2 { family } => format!(
             "Instruction latencies are from the published table for {} cores, chosen by vendor \
              and L2 size.",
             family.name()
         ),
-        Remark::NoTiming => "Omitted: instruction latencies by class, because there is no table \
-            for this core."
-            .to_owned(),
+        Remark::CoreNearest { family, cpu } => format!(
+            "Assumed: instruction latencies and buffers of {} cores, the nearest with a published \
+             table; this core is {cpu}.",
+            family.name()
+        ),
+        Remark::NoTiming { cpu } => format!(
+            "Omitted: instruction latencies by class, because there is no table for cores like \
+             this one ({cpu}): each instruction takes the same time."
+        ),
         Remark::NoCore => "Omitted: a core's outstanding lines, because the run lacks reads by \
             one CPU alone, its latency or its clock."
             .to_owned(),

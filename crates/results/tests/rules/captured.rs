@@ -195,14 +195,41 @@ fn a_core_takes_the_table_of_its_family_where_there_is_one() {
     let captured = capture(&known);
     let timing = captured.figures.memory.core.unwrap().timing.expect("a table");
     assert_eq!((timing.family, timing.cycle_ns), (Family::Zen4, 0.25));
-    assert!(captured.remarks.contains(&Remark::CoreTimed { family: Family::Zen4 }));
+    assert!(captured.remarks.contains(&Remark::CoreTimedByL2 { family: Family::Zen4 }));
     let unknown = capture(&with_fact(document(cells()), "cpu_vendor", "Other"));
+    let omitted = Remark::NoTiming { cpu: "Other".to_owned() };
     assert!(
-        unknown.remarks.contains(&Remark::NoTiming)
-            && unknown.figures.memory.core.unwrap().timing.is_none()
+        unknown.remarks.contains(&omitted) && unknown.figures.memory.core.unwrap().timing.is_none()
     );
     let emulated = capture(&with_fact(known, "time", "virtual"));
     assert_eq!(emulated.figures.memory.core.unwrap().timing, None, "one instruction a cycle");
+}
+
+#[test]
+fn a_core_is_known_by_its_model_and_else_takes_the_nearest_table_and_says_so() {
+    let captured_as = |family: &str, model: &str| {
+        let cells = vec![
+            latency(chase(0, 0), 100.0),
+            bandwidth(stream(vec![worker(0, 0)]), 12.8),
+            core(0, 4.0),
+        ];
+        let known = with_fact(document(cells), "cpu_vendor", "AuthenticAMD");
+        let mut known = with_fact(known, "cpu_family", family);
+        known = with_fact(known, "cpu_model_number", model);
+        known.run.machine.caches = vec![cache(2, CacheKind::Unified, 512 << 10)];
+        let captured = capture(&known);
+        let core = captured.figures.memory.core.unwrap();
+        (core.timing.expect("a table").family, core.instructions, captured.remarks)
+    };
+    for (model, family, window) in [("1", Family::Zen1, 192), ("49", Family::Zen2, 224)] {
+        let (found, instructions, remarks) = captured_as("23", model);
+        assert_eq!((found, instructions), (family, window));
+        assert!(remarks.contains(&Remark::CoreTimed { family }), "{remarks:?}");
+    }
+    let (found, _, remarks) = captured_as("26", "2");
+    let cpu = "AuthenticAMD family 26 model 2".to_owned();
+    assert_eq!(found, Family::Zen4);
+    assert!(remarks.contains(&Remark::CoreNearest { family: Family::Zen4, cpu }), "{remarks:?}");
 }
 
 #[test]

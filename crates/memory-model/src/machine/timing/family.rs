@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub mod identity;
 pub(crate) mod table;
 
 use super::{Class, Timing};
@@ -18,6 +19,10 @@ pub enum Family {
     GoldenCove,
     /// Intel's Redwood Cove: Granite Rapids.
     RedwoodCove,
+    /// AMD's Zen 1 and Zen+.
+    Zen1,
+    /// AMD's Zen 2.
+    Zen2,
     /// AMD's Zen 3.
     Zen3,
     /// AMD's Zen 4 and later ones.
@@ -37,22 +42,6 @@ pub(crate) enum Renaming {
 }
 
 impl Family {
-    /// Returns the family of a vendor's cores, by the vendor's name in CPUID, the size of the L2,
-    /// which hypervisors show even if they hide the model, and support for code prefetches
-    /// (PREFETCHIT0, new in Granite Rapids); `None` for Arm.
-    pub fn of(vendor: &str, l2_bytes: u64, prefetches_code: bool) -> Option<Self> {
-        let kib = l2_bytes >> 10;
-        match vendor {
-            "GenuineIntel" if kib >= 2048 && prefetches_code => Some(Self::RedwoodCove),
-            "GenuineIntel" if kib >= 2048 => Some(Self::GoldenCove),
-            "GenuineIntel" if kib == 1280 || kib == 512 => Some(Self::SunnyCove),
-            "GenuineIntel" if kib == 1024 || kib == 256 => Some(Self::Skylake),
-            "AuthenticAMD" if kib >= 1024 => Some(Self::Zen4),
-            "AuthenticAMD" if kib == 512 => Some(Self::Zen3),
-            _ => None,
-        }
-    }
-
     /// Returns the name used in machine files.
     pub fn name(self) -> &'static str {
         match self {
@@ -60,6 +49,8 @@ impl Family {
             Self::SunnyCove => "sunny-cove",
             Self::GoldenCove => "golden-cove",
             Self::RedwoodCove => "redwood-cove",
+            Self::Zen1 => "zen1",
+            Self::Zen2 => "zen2",
             Self::Zen3 => "zen3",
             Self::Zen4 => "zen4",
             Self::NeoverseN1 => "neoverse-n1",
@@ -99,7 +90,30 @@ impl Family {
     }
 
     pub(crate) fn is_zen(self) -> bool {
-        matches!(self, Self::Zen3 | Self::Zen4)
+        self.is_early_zen() || matches!(self, Self::Zen3 | Self::Zen4)
+    }
+
+    /// Returns true for the cores of AMD's family 17h.
+    pub(crate) fn is_early_zen(self) -> bool {
+        matches!(self, Self::Zen1 | Self::Zen2)
+    }
+
+    /// Returns true if a comparison or a test alone is one instruction with the branch after it, and no
+    /// arithmetic is (AMD's guide for family 17h, 2.10; measured on a Zen 1 in loops that count down).
+    pub(crate) fn fuses_comparisons_only(self) -> bool {
+        self.is_early_zen()
+    }
+
+    /// Returns true if a read-modify-write of memory computes its address once (measured on a Zen 1: with
+    /// one further load, 1.3 cycles).
+    pub(crate) fn changes_by_one_access(self) -> bool {
+        self.is_early_zen()
+    }
+
+    /// Returns true if an instruction on 32 bytes is two on 16 (AMD's guide for family 17h, 2.11; measured
+    /// on a Zen 1 for additions and loads).
+    pub(crate) fn halves_vectors(self) -> bool {
+        self == Self::Zen1
     }
 
     /// Returns the addresses at which a store forwards its value to a load of a general register at
@@ -110,12 +124,14 @@ impl Family {
     /// Predictive Store Forwarding", 2021: the store that a load gets its value from is predicted),
     /// also if the store modifies memory, but not if the load is part of other arithmetic or
     /// extends bytes (measured: 8 cycles around a byte in memory; while the other thread of the
-    /// core works, the stack pointer must be in both).
+    /// core works, the stack pointer must be in both). Zen 2 does it for a register plus a constant
+    /// (A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs", "Mirroring memory operands"), Zen 1
+    /// for none (measured, also for the stack pointer).
     pub(crate) fn renaming(self) -> Renaming {
         match self {
-            Self::GoldenCove | Self::RedwoodCove => Renaming::Plain,
+            Self::GoldenCove | Self::RedwoodCove | Self::Zen2 => Renaming::Plain,
             Self::Zen3 | Self::Zen4 => Renaming::Any,
-            Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => Renaming::Never,
+            Self::Skylake | Self::SunnyCove | Self::Zen1 | Self::NeoverseN1 => Renaming::Never,
         }
     }
 
@@ -144,10 +160,14 @@ impl Family {
     /// (chipsandcheese.com, 2021, by measurement); those of Zen 3 from AMD's guide for family 19h, 2.10.1
     /// and 2.11: four of 24 entries for integers and addresses, a quarter of which are assumed to
     /// be free when one is full, and two of 32 for vectors; instructions that wait in the queue
-    /// before these do not run.
+    /// before these do not run. Those of Zen 1 and Zen 2 are four of 14 and of 16 entries for integers, and
+    /// 36 for vectors (AMD's guide for family 17h, 2.10 and 2.11); the ones for addresses are separate, but
+    /// count as part of the first.
     pub(crate) fn schedulers(self) -> Option<([u64; 2], [usize; 3])> {
         match self {
             Self::GoldenCove | Self::RedwoodCove => Some(([97, 70], [0, 0, 1])),
+            Self::Zen1 => Some(([42, 36], [0, 1, 0])),
+            Self::Zen2 => Some(([48, 36], [0, 1, 0])),
             Self::Zen3 | Self::Zen4 => Some(([72, 64], [0, 1, 0])),
             Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => None,
         }
@@ -156,9 +176,11 @@ impl Family {
     /// Returns the cycles from the resolution of a mispredicted branch to the first instruction after
     /// it: a core's pipeline from fetch to execution. A. Fog, "The microarchitecture of Intel, AMD, and
     /// VIA CPUs" (agner.org/optimize, "branch misprediction penalty"); AMD's guide for family 19h, 2.8,
-    /// gives 11 to 18, and 14.4 were measured on a Zen 3, with branches on a chain of shifts.
+    /// gives 11 to 18, and 14.4 were measured on a Zen 3 and 19 on a Zen 1, with branches on a chain of
+    /// shifts; Zen 2 is assumed to be like the latter.
     pub(crate) fn branch_cycles(self) -> f64 {
         match self {
+            Self::Zen1 | Self::Zen2 => 19.0,
             Self::Zen3 | Self::Zen4 => 14.4,
             Self::Skylake => 16.0,
             _ => 17.0,
@@ -167,18 +189,18 @@ impl Family {
 
     /// Returns the cycles lost to the prediction of an indirect branch that has had several targets:
     /// short interpreted code takes 4 to 6 cycles an instruction on a Zen 3, and alternating jumps took
-    /// 2 on a Granite Rapids; not known for other families.
+    /// 2 on a Granite Rapids and on a Zen 1; not known for other families.
     pub(crate) fn late_cycles(self) -> f64 {
         match self {
             Self::Zen3 | Self::Zen4 => 3.0,
-            Self::GoldenCove | Self::RedwoodCove => 1.0,
+            Self::GoldenCove | Self::RedwoodCove | Self::Zen1 | Self::Zen2 => 1.0,
             Self::Skylake | Self::SunnyCove | Self::NeoverseN1 => 0.0,
         }
     }
 
     /// Returns the cycles of a call and of a return (A. Fog, "Instruction tables"): 3.6 for both,
-    /// measured on a Granite Rapids in loops long enough that the core does not cache them, and 3.9 to
-    /// 4.9 on a Zen 3; assumed for other families.
+    /// measured on a Granite Rapids in loops long enough that the core does not cache them, 3.9 to
+    /// 4.9 on a Zen 3, and 4.2 on a Zen 1; assumed for other families.
     pub(crate) fn call_cycles(self) -> f64 {
         if self.is_zen() { 2.2 } else { 1.8 }
     }
@@ -192,24 +214,33 @@ impl Family {
     /// Returns the cycles of a taken branch: no core fetches past one in the same cycle. Loops and jumps
     /// took 1.12 to 1.2 on a Zen 3.
     pub(crate) fn taken_cycles(self) -> f64 {
-        if self.is_zen() { 1.12 } else { 1.0 }
+        if self.is_zen() && !self.is_early_zen() { 1.12 } else { 1.0 }
     }
 
     /// Returns the extra cycles over a hit for a load that recent stores cover only in part, from the
     /// time their data are known: it waits until they are in the cache. Measured on Emerald and Granite
-    /// Rapids, 20 in total, and on a Zen 3, 18 in total; assumed for other families.
+    /// Rapids, 20 in total, on a Zen 3, 18 in total, and on a Zen 1, 17; assumed for other families.
     pub(crate) fn blocked_cycles(self) -> f64 {
-        if self.is_zen() { 12.0 } else { 15.0 }
+        match self {
+            Self::Zen1 | Self::Zen2 => 13.0,
+            Self::Zen3 | Self::Zen4 => 12.0,
+            _ => 15.0,
+        }
     }
 
     /// Returns the extra cycles over a hit for a load that gets the value of a recent store, except at
-    /// renaming: measured on a Zen 3, 6 in total, or 9 for vectors; none were found on Golden Cove.
+    /// renaming: measured on a Zen 3, 6 in total, or 9 for vectors, and on a Zen 1, 7 and 8; none were
+    /// found on Golden Cove.
     pub(crate) fn forward_cycles(self) -> f64 {
-        if self.is_zen() { 1.8 } else { 0.0 }
+        match self {
+            Self::Zen1 | Self::Zen2 => 2.9,
+            Self::Zen3 | Self::Zen4 => 1.8,
+            _ => 0.0,
+        }
     }
 
     /// Returns the extra cycles of a vector instruction that reads or writes a general register or the
-    /// flags, apart from plain moves: measured on a Zen 3 in chains of conversions and comparisons; in
+    /// flags, apart from plain moves: measured on a Zen 1 and a Zen 3 in chains of conversions and comparisons; in
     /// the tables of other families they are part of the class.
     pub(crate) fn crossing_cycles(self) -> f64 {
         if self.is_zen() { 3.0 } else { 0.0 }
@@ -221,11 +252,20 @@ impl Family {
         if self.is_zen() { 1.0 } else { 0.0 }
     }
 
+    /// Returns true if any address of two registers has these (measured on a Zen 1).
+    pub(crate) fn delays_pairs(self) -> bool {
+        self.is_early_zen()
+    }
+
     /// Returns the startup cycles of MOVS and of STOS with REP, and their bytes per cycle after that:
-    /// measured on Emerald and Granite Rapids and on a Zen 3, for 64 bytes to 16 KiB in the L1; assumed
-    /// for other families.
+    /// measured on Emerald and Granite Rapids, a Zen 1 and a Zen 3, for 64 bytes to 16 KiB in the L1;
+    /// assumed for other families.
     pub(crate) fn repeated_cycles(self) -> ([f64; 2], f64) {
-        if self.is_zen() { ([24.0, 60.0], 32.0) } else { ([20.0, 20.0], 64.0) }
+        match self {
+            Self::Zen1 | Self::Zen2 => ([74.0, 80.0], 16.0),
+            Self::Zen3 | Self::Zen4 => ([24.0, 60.0], 32.0),
+            _ => ([20.0, 20.0], 64.0),
+        }
     }
 
     /// Returns true if a read-modify-write of memory takes two slots of the width.
@@ -234,20 +274,25 @@ impl Family {
     }
 
     /// Returns the extra cycles of a vector load over a load of a general register (`LoadLatency`
-    /// in LLVM's models, and uops.info).
+    /// in LLVM's models, and uops.info; with a move to a general register behind it, 5 on a Zen 1).
     pub(crate) fn vector_load_cycles(self) -> f64 {
-        if self.is_zen() { 3.0 } else { 1.0 }
+        match self {
+            Self::Zen1 | Self::Zen2 => 2.0,
+            Self::Zen3 | Self::Zen4 => 3.0,
+            _ => 1.0,
+        }
     }
 
     /// Returns the cycles between lines from the L2, for lines that are read and lines that are
     /// written: Intel's Optimization Reference Manual gives 48 bytes per cycle sustained (table
     /// "Cache Parameters"), AMD's guide for family 19h and Arm's for Neoverse N1 32. A written line
     /// also goes back to the L2: measured on an Emerald Rapids, 4 cycles in total, and on a Zen 3,
-    /// 2.1 to 3.1; for other families, both ways are assumed to take the same time.
+    /// 2.1 to 3.1, on a Zen 1 2.1; for other families, both ways are assumed to take the same time.
     pub(crate) fn line_cycles(self) -> [f64; 2] {
         match self {
             Self::GoldenCove | Self::RedwoodCove => [64.0 / 48.0, 4.0],
             Self::Skylake | Self::SunnyCove => [64.0 / 48.0, 2.0 * 64.0 / 48.0],
+            Self::Zen1 | Self::Zen2 => [2.0, 2.1],
             Self::Zen3 | Self::Zen4 => [2.0, 2.4],
             Self::NeoverseN1 => [2.0, 4.0],
         }
@@ -256,32 +301,36 @@ impl Family {
     /// Returns true if prefetchers follow the distances of instructions, at any distance ("L1
     /// Stride", "L1 Stream" and "L2 Stream" of AMD's guide for family 19h, 2.12.2).
     pub(crate) fn prefetches_strides(self) -> bool {
-        matches!(self, Self::Zen3 | Self::Zen4)
+        self.is_zen()
     }
 
     /// Returns the cycles between lines from beyond the L2, if known: measured on a Zen 3, 1.27 to
-    /// 1.35 ns at 3.1 GHz for reads of 1 to 4 MiB in order, and by 20 and 24 chases side by side.
+    /// 1.35 ns at 3.1 GHz for reads of 1 to 4 MiB in order, and by 20 and 24 chases side by side; assumed
+    /// for other Zens.
     pub(crate) fn far_line_cycles(self) -> f64 {
-        if matches!(self, Self::Zen3 | Self::Zen4) { 4.0 } else { 0.0 }
+        if self.is_zen() { 4.0 } else { 0.0 }
     }
 
     /// Returns the number of concurrent page walks: Intel's Optimization Reference Manual gives two
-    /// for Skylake and Sunny Cove and four for Golden Cove, AMD's guide for family 19h six.
+    /// for Skylake and Sunny Cove and four for Golden Cove, AMD's guides two for family 17h and six for
+    /// family 19h.
     pub fn walkers(self) -> u32 {
         match self {
-            Self::Skylake | Self::SunnyCove => 2,
+            Self::Skylake | Self::SunnyCove | Self::Zen1 | Self::Zen2 => 2,
             Self::GoldenCove | Self::RedwoodCove | Self::NeoverseN1 => 4,
             Self::Zen3 | Self::Zen4 => 6,
         }
     }
 
     /// Returns the entries of the reorder buffer: Intel's Optimization Reference Manual, 2.1 to 2.6,
-    /// AMD's guides for family 19h (retire queue, 2.10.1), and Arm's for Neoverse N1.
+    /// AMD's guides for families 17h and 19h (retire queue, 2.10.1), and Arm's for Neoverse N1.
     pub fn reorder_buffer(self) -> u32 {
         match self {
             Self::Skylake => 224,
             Self::SunnyCove => 352,
             Self::GoldenCove | Self::RedwoodCove => 512,
+            Self::Zen1 => 192,
+            Self::Zen2 => 224,
             Self::Zen3 => 256,
             Self::Zen4 => 320,
             Self::NeoverseN1 => 128,
@@ -289,12 +338,13 @@ impl Family {
     }
 
     /// Returns the number of fill buffers of the nearest cache: Intel's Optimization Reference
-    /// Manual, 2.3 to 2.6, AMD's "Software Optimization Guide" for family 19h, 2.12, and Arm's
+    /// Manual, 2.3 to 2.6, AMD's "Software Optimization Guide" for families 17h and 19h, 2.12, and Arm's
     /// "Neoverse N1 Technical Reference Manual".
     pub fn fill_buffers(self) -> u32 {
         match self {
             Self::Skylake | Self::SunnyCove => 12,
             Self::GoldenCove | Self::RedwoodCove => 16,
+            Self::Zen1 | Self::Zen2 => 22,
             Self::Zen3 | Self::Zen4 => 24,
             Self::NeoverseN1 => 20,
         }

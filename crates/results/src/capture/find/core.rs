@@ -2,7 +2,7 @@
 
 use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{Core, Family, Timing};
+use numalab_memory_model::machine::{Core, Family, Found, Identity};
 use numalab_record::{AccessPattern, StreamKernel};
 use numalab_topology::Machine;
 
@@ -83,14 +83,10 @@ pub(super) fn core(
         }
         _ => Remark::CoreDerived { lines, prefetch, gb_per_s, window, per_cycle },
     });
-    let timing = if is_emulated(summary) {
-        None
-    } else {
-        let timing = family.map(|family| family.timing(clock_ghz.recip()));
-        let timed = |timing: Timing| Remark::CoreTimed { family: timing.family };
-        remarks.push(timing.map_or(Remark::NoTiming, timed));
-        timing
-    };
+    let timing = family.map(|family| family.timing(clock_ghz.recip()));
+    if !is_emulated(summary) {
+        remarks.push(timed(summary));
+    }
     let atomic_ns = atomic_ns(summary, cache_latency_ns.first().copied().unwrap_or(0.0));
     if atomic_ns.is_none() {
         remarks.push(Remark::NoAtomicAdd);
@@ -107,14 +103,34 @@ pub(super) fn core(
     })
 }
 
-/// Returns the family of the machine's cores, identified by the L2 size that the system reports;
-/// `None` if they are emulated.
+/// Returns the family of the machine's cores; `None` without a table, or if they are emulated.
 pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
+    let found = identity(summary).family().filter(|_| !is_emulated(summary));
+    found.map(|(family, _)| family)
+}
+
+/// Returns a remark on the table that is used, and on the way it was found.
+fn timed(summary: &Summary<'_>) -> Remark {
+    let identity = identity(summary);
+    match identity.family() {
+        Some((family, Found::Model)) => Remark::CoreTimed { family },
+        Some((family, Found::L2)) => Remark::CoreTimedByL2 { family },
+        Some((family, Found::Nearest)) => Remark::CoreNearest { family, cpu: identity.name() },
+        None => Remark::NoTiming { cpu: identity.name() },
+    }
+}
+
+/// Returns the identity of the machine's cores, as the run has it.
+fn identity<'a>(summary: &'a Summary<'_>) -> Identity<'a> {
     let facts = &summary.run.environment.facts;
-    let l2 = summary.run.machine.caches.iter().find(|cache| cache.level == 2)?;
-    let prefetches_code = facts.contains_key("cpu_prefetches_code");
-    let family = Family::of(facts.get("cpu_vendor")?, l2.size_bytes?, prefetches_code);
-    family.filter(|_| !is_emulated(summary))
+    let number = |name| facts.get(name)?.parse::<u32>().ok();
+    let l2 = summary.run.machine.caches.iter().find(|cache| cache.level == 2);
+    Identity {
+        vendor: facts.get("cpu_vendor").map_or("", String::as_str),
+        numbers: number("cpu_family").zip(number("cpu_model_number")),
+        l2_bytes: l2.and_then(|cache| cache.size_bytes).unwrap_or(0),
+        prefetches_code: facts.contains_key("cpu_prefetches_code"),
+    }
 }
 
 /// Returns the outstanding lines of a core. A measured number below the family's fill buffers means

@@ -44,6 +44,20 @@ const ANYWHERE: &[Class] = &[
     Class::ScaledParts,
     Class::BitCount,
 ];
+/// Integer classes on any of the four units of Zen 1 and Zen 2, and those on two.
+const ANYWHERE_EARLY: &[Class] =
+    &[Class::Integer, Class::Constant, Class::Shift, Class::Select, Class::BitCount];
+const ADDRESSES: &[Class] = &[Class::Scaled, Class::ThreeParts, Class::ScaledParts];
+/// Classes on the multipliers of Zen 1 and Zen 2, and on their adders.
+const EARLY_MULTIPLIES: &[Class] = &[Class::FpMultiply, Class::FpFused, Class::FpCompare];
+const EARLY_ADDS: &[Class] = &[
+    Class::FpAdd,
+    Class::FpConvert,
+    Class::FpDivide,
+    Class::SingleDivide,
+    Class::FpRoot,
+    Class::SingleRoot,
+];
 const SELECTS: &[Class] = &[Class::Select, Class::TwoFlags];
 const SHIFTERS: &[Class] = &[Class::Shift, Class::TrailingZeros, Class::BitScan];
 /// Classes on the units of Intel's cores that also execute branches.
@@ -55,6 +69,23 @@ const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
 /// Groups that run on any arithmetic unit of Intel's cores.
 const COMPUTING: &[&[Class]] =
     &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
+
+/// Returns the units of Zen 1 and Zen 2, which differ in the number of accesses that begin in a cycle.
+///
+/// Each of the four units for integers has its own scheduler, and instructions are assigned before it is
+/// known when they will run: independent ones begin at the full rate, but 3.1 to 3.2 a cycle in loops in
+/// which they wait for one another (measured on a Zen 1).
+const fn early(accesses: (u64, u64)) -> [Units; 7] {
+    [
+        (&[INTEGERS, &[Class::Constant, Class::Branch]], (16, 5)),
+        (&[ADDRESSES], (2, 1)),
+        (&[EARLY_MULTIPLIES], (2, 1)),
+        (&[EARLY_ADDS], (2, 1)),
+        (&[SHUFFLES], (2, 1)),
+        (VECTORS, (4, 1)),
+        (&[ACCESSES], accesses),
+    ]
+}
 
 /// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root,
 /// and both in single precision; vector, vector multiply, shuffle; between loads, and stores.
@@ -68,8 +99,8 @@ impl Family {
     /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html),
     /// A. Fog, "Instruction tables" (agner.org/optimize), and LLVM's models of its schedulers
     /// (llvm/lib/Target/X86: the forms used here were looked up in X86SchedAlderlakeP.td,
-    /// X86ScheduleZnver3.td and X86ScheduleZnver4.td), those of Zen checked in loops on a Zen 3; of
-    /// Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
+    /// X86ScheduleZnver1.td to X86ScheduleZnver4.td), those of Zen checked in loops on a Zen 1 and a Zen 3
+    /// (Zen 2 differs from Zen 1 in products and conversions, by LLVM's models); of Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
     /// figures are a range, as those of divisions are, it is the middle. A load's latency is its
     /// cache's.
     fn table(self) -> Table {
@@ -102,6 +133,19 @@ impl Family {
                     [(14.0, 4.0), (18.0, 6.0), (11.0, 3.0), (12.0, 3.0)],
                     [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
                     (third, 0.5),
+                )
+            }
+            Self::Zen1 | Self::Zen2 => {
+                let [multiply, convert] = if self == Self::Zen1 { [4.0; 2] } else { [3.0; 2] };
+                (
+                    5,
+                    // Measured: 12 cycles and one for each two bits of the quotient, one at a time; these
+                    // are for 24 bits, and those of narrow ones for 16.
+                    [(1.0, quarter), (1.0, quarter), (3.0, 1.0), (24.0, 24.0)],
+                    [(3.0, 0.5), (multiply, 0.5), (5.0, 0.5), (1.0, 0.5), (convert, 1.0)],
+                    [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.0, 5.0)],
+                    [(1.0, third), (3.0, 1.0), (1.0, 0.5)],
+                    (0.5, 1.0),
                 )
             }
             Self::Zen3 | Self::Zen4 => (
@@ -144,6 +188,8 @@ impl Family {
             }
             Class::Shift | Class::Select => shift,
             // Intel splits them into two micro-operations, each of which waits for flags.
+            // Measured on a Zen 1.
+            Class::TwoFlags if self.is_early_zen() => (1.0, 1.0),
             Class::TwoFlags if self.is_zen() => shift,
             Class::TwoFlags => (2.0, 0.5),
             Class::BitCount if self.is_zen() => integer,
@@ -155,6 +201,7 @@ impl Family {
             // 64 bits were measured on an Emerald Rapids; uops.info gives 26 and 6 for 32 bits on Skylake.
             Class::NarrowDivide if self.is_golden() => (divide.0, 6.0),
             Class::NarrowDivide if self == Self::Skylake => (26.0, 6.0),
+            Class::NarrowDivide if self.is_early_zen() => (20.0, 20.0),
             // Measured on a Zen 3: 9 to 12.
             Class::NarrowDivide if self.is_zen() => (10.5, 6.0),
             Class::NarrowDivide => divide,
@@ -170,6 +217,7 @@ impl Family {
             Class::VectorInteger => vector_integer,
             Class::VectorMultiply => vector_multiply,
             Class::VectorShift if self == Self::NeoverseN1 => (2.0, 1.0),
+            Class::VectorShift if self.is_early_zen() => (1.0, 1.0),
             Class::VectorShift => (1.0, 0.5),
             Class::Shuffle => shuffle,
             Class::Lanes => (3.0, 1.0),
@@ -192,7 +240,9 @@ impl Family {
             // four per cycle on Golden Cove.
             Class::Constant if self.is_golden() => (0.0, 0.25),
             Class::Scaled | Class::ScaledParts if self.is_golden() => (2.0, integer.1),
-            // uops.info; measured on a Zen 3, where a scaled register alone costs nothing.
+            // uops.info; measured on a Zen 1.
+            Class::Scaled if self.is_early_zen() => (2.0, 0.5),
+            // The same; measured on a Zen 3, where a scaled register alone costs nothing.
             Class::ThreeParts | Class::ScaledParts if self.is_zen() => (2.0, 0.5),
             Class::ThreeParts | Class::ScaledParts if self == Self::Skylake => (3.0, 1.0),
             _ => integer,
@@ -215,8 +265,11 @@ impl Family {
     /// guide for family 19h, 2.10). Measured on a Zen 3: two products and six LEA take 3.4 cycles,
     /// four moves to vectors and four conditional moves 6.1, counts of bits with shifts and a
     /// product 5.1; but products and shifts in a chain less.
+    /// On a Zen 1, six products and six LEA take 7.
     pub(crate) fn assigned(self) -> &'static [[&'static [Class]; 3]] {
-        if self.is_zen() {
+        if self.is_early_zen() {
+            &[[&[Class::Multiply], &[], ANYWHERE_EARLY]]
+        } else if self.is_zen() {
             &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[Class::ToVector], SELECTS, ANYWHERE]]
         } else {
             &[]
@@ -226,7 +279,7 @@ impl Family {
     /// Returns the units that classes share, from the ports in LLVM's models; those of Skylake and
     /// Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td. Zen has three units for
     /// addresses, each with its own scheduler: three, five and six loads took 1.3, 2.2 and 2.4 cycles
-    /// on a Zen 3.
+    /// on a Zen 3. Zen 1 has two of these: two loads and a store took 1.5 cycles.
     pub(crate) fn units(self) -> &'static [Units] {
         match self {
             Self::Skylake | Self::SunnyCove => &[
@@ -241,6 +294,8 @@ impl Family {
                 (VECTORS, (3, 1)),
                 (COMPUTING, (5, 1)),
             ],
+            Self::Zen1 => const { &early((2, 1)) },
+            Self::Zen2 => const { &early((3, 1)) },
             Self::Zen3 | Self::Zen4 => &[
                 (&[SHIFTERS], (2, 1)),
                 // The second unit for branches shares a scheduler with one of them.
