@@ -67,6 +67,7 @@ pub struct QmpClient {
     input: BufReader<Input>,
     output: Box<dyn Write + Send>,
     limit: Duration,
+    is_here: bool,
     shutdown_reason: Option<String>,
 }
 
@@ -79,6 +80,20 @@ struct Input {
 enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Returns true if the other end is on this machine, as far as the connection shows: a tunnel
+    /// from another one ends here, too.
+    fn is_here(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp(stream) => match (stream.local_addr(), stream.peer_addr()) {
+                (Ok(own), Ok(peer)) => own.ip() == peer.ip() || peer.ip().is_loopback(),
+                _ => false,
+            },
+        }
+    }
 }
 
 impl Read for Input {
@@ -178,6 +193,12 @@ impl QmpClient {
         Self::greeted(Socket::Unix(input), Box::new(stream), limit)
     }
 
+    /// Returns true if this QEMU may run on this machine: the threads of any other have the numbers of
+    /// strangers here.
+    pub fn is_here(&self) -> bool {
+        self.is_here
+    }
+
     /// Executes a command and returns its answer. Events in between are dropped, except the guest's
     /// shutdown.
     ///
@@ -241,7 +262,8 @@ impl QmpClient {
         limit: Duration,
     ) -> Result<Self, QmpError> {
         let input = BufReader::new(Input { socket, deadline: Instant::now() + limit });
-        let mut client = Self { input, output, limit, shutdown_reason: None };
+        let is_here = input.get_ref().socket.is_here();
+        let mut client = Self { input, output, limit, is_here, shutdown_reason: None };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
