@@ -187,7 +187,7 @@ impl Cache {
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| E::from(io_at(path, source)))
         };
-        // Its name is nobody else's, also where processes of two pid namespaces have one number.
+        // No other process gets its name, even if it has this one's number in another pid namespace.
         let working = self.working().map_err(|source| io_at(&self.root, source))?;
         fill(working.path())?;
         if kind.is_sealed() {

@@ -67,7 +67,8 @@ pub struct QmpClient {
     input: BufReader<Input>,
     output: Box<dyn Write + Send>,
     limit: Duration,
-    is_here: bool,
+    /// True if this QEMU may run on this machine: threads of any other have numbers of strangers here.
+    pub(super) is_here: bool,
     shutdown_reason: Option<String>,
 }
 
@@ -86,13 +87,9 @@ impl Socket {
     /// Returns true if the other end is on this machine, as far as the connection shows: a tunnel
     /// from another one ends here, too.
     fn is_here(&self) -> bool {
-        match self {
-            Self::Unix(_) => true,
-            Self::Tcp(stream) => match (stream.local_addr(), stream.peer_addr()) {
-                (Ok(own), Ok(peer)) => own.ip() == peer.ip() || peer.ip().is_loopback(),
-                _ => false,
-            },
-        }
+        let Self::Tcp(stream) = self else { return true };
+        let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return false };
+        own.ip() == peer.ip() || peer.ip().is_loopback()
     }
 }
 
@@ -191,12 +188,6 @@ impl QmpClient {
         let input =
             setup().map_err(|source| QmpError::Io { command: "greeting".to_owned(), source })?;
         Self::greeted(Socket::Unix(input), Box::new(stream), limit)
-    }
-
-    /// Returns true if this QEMU may run on this machine: the threads of any other have the numbers of
-    /// strangers here.
-    pub fn is_here(&self) -> bool {
-        self.is_here
     }
 
     /// Executes a command and returns its answer. Events in between are dropped, except the guest's

@@ -118,7 +118,7 @@ pub fn apply(
     helpers: Option<&CpuSet>,
     host: &Machine,
 ) -> Result<PinReport, PinError> {
-    if !qemu.is_here() {
+    if !qemu.is_here {
         return Err(PinError::Elsewhere);
     }
     let all = vcpus(qemu)?;
