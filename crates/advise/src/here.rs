@@ -6,14 +6,13 @@ use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
-use numalab_host::knobs::{FileState, Knob};
+use numalab_host::knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_host::{Root, node_rooms, read_environment};
 use numalab_record::explore::RoomByNode;
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
 use numalab_topology::{Cpu, Machine, NodeId};
 
 use crate::model::{Target, costs};
-use crate::settings::HUGE_PAGES;
 
 /// Hit latencies of the cache levels in ns, where unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];

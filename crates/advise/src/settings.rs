@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::in_turn;
-use numalab_host::knobs::{FileState, Knob};
+use numalab_host::knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_host::{Root, linux_version, read_environment};
 use numalab_places::boots_new_kernel;
 use numalab_record::study::Setting;
@@ -16,9 +16,6 @@ use crate::model::Target;
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 /// The first kernel version with weighted interleaving.
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
-
-/// The setting for huge pages.
-pub(super) const HUGE_PAGES: &str = "thp_enabled";
 
 pub(super) type Settings = BTreeMap<String, Setting>;
 

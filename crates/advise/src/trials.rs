@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
+use numalab_host::knobs::HUGE_PAGES;
 use numalab_host::{Ran, TemporaryDirectory, UtcTime};
 use numalab_places::{
     BACKENDS, Failures, OUTPUT, REPEATED, Tolerant, WATCH_OUTPUT, emulation_after, emulation_of,
@@ -22,7 +23,7 @@ use crate::judge::Judge;
 use crate::level::id;
 use crate::metric::Judged;
 use crate::model::Target;
-use crate::settings::{Abilities, HUGE_PAGES, Settings};
+use crate::settings::{Abilities, Settings};
 use crate::subject::Subject;
 use crate::watch::{Remark, Watch};
 

@@ -18,7 +18,7 @@ use crate::plugin::Plugin;
 use crate::program::{Block, Calling, Instruction, Program, is_call, is_pause, is_return};
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::{Access, By, Place};
+use numalab_memory_model::engine::{Access, Active, By, Place};
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
@@ -195,26 +195,31 @@ unsafe fn followed(
     std::ptr::from_ref(kept).cast_mut().cast()
 }
 
-extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
+/// # Safety
+/// The calling thread is running a vCPU, in its callback.
+unsafe extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
         let vcpu = plugin.vcpu(vcpu);
-        plugin.step(plugin.act(vcpu, |active| active.block(instructions as u64, None)));
+        // SAFETY: guaranteed by the caller.
+        plugin.step(unsafe { plugin.act(vcpu, |active| active.block(instructions as u64, None)) });
     }
 }
 
 /// # Safety
-/// `block` is a [`Block`] that is never freed.
+/// The calling thread is running a vCPU, in its callback; `block` is a [`Block`] that is never freed.
 unsafe extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
         // SAFETY: guaranteed by the caller: `translate` passed it.
         let block: &'static Block = unsafe { &*block.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
-        plugin.step(plugin.act(vcpu, |active| {
+        let begin = |active: &mut Active<'_>| {
             active.branches(block.place, block.flow);
             active.block(block.instructions, block.flow)
-        }));
+        };
+        // SAFETY: guaranteed by the caller.
+        plugin.step(unsafe { plugin.act(vcpu, begin) });
     }
 }
 
@@ -253,7 +258,8 @@ unsafe extern "C" fn access(
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
     let access = Access { address, virtual_address, kind, bytes, position, table: None };
-    let effect = plugin.act(vcpu, |active| active.access(access).effect);
+    // SAFETY: guaranteed by the caller.
+    let effect = unsafe { plugin.act(vcpu, |active| active.access(access).effect) };
     plugin.apply(vcpu, effect);
 }
 
@@ -283,11 +289,14 @@ fn keeps_counting(plugin: &Plugin) -> bool {
     plugin.api.version < FORGETS_SAFELY && plugin.engine.gate.was_open()
 }
 
-extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
+/// # Safety
+/// The calling thread is running a vCPU, in its callback.
+unsafe extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     let Some(marker) = marker::of_number(number as usize) else { return };
     let keeps = keeps_counting(plugin);
-    let (vcpu, change) = plugin.mark(vcpu, marker);
+    // SAFETY: guaranteed by the caller.
+    let (vcpu, change) = unsafe { plugin.mark(vcpu, marker) };
     if matches!(change, Change::Opened | Change::Closed) {
         plugin.publish(None);
         if !keeps {

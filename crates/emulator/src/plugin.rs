@@ -73,13 +73,16 @@ impl Plugin {
     }
 
     /// Applies a marker; returns the vCPU and what changed. `said` is the index that QEMU passed.
-    pub fn mark(&'static self, said: c_uint, marker: Marker) -> (usize, Change) {
+    ///
+    /// # Safety
+    /// As for [`Self::act`].
+    pub unsafe fn mark(&'static self, said: c_uint, marker: Marker) -> (usize, Change) {
         if let Some(program) = &self.program {
             return (0, program.mark(&self.engine, said, marker));
         }
         let vcpu = self.vcpu(said);
         if self.vcpus_stay() {
-            // SAFETY: called by a running vCPU.
+            // SAFETY: guaranteed by the caller; vCPUs share its thread.
             unsafe { self.present.leave() };
         }
         let (change, clock_ns) = self.engine.mark(vcpu, marker);
@@ -88,10 +91,13 @@ impl Plugin {
     }
 
     /// Runs `does` with the vCPU's active part of the model.
+    ///
+    /// # Safety
+    /// The calling thread is running a vCPU, in one of our callbacks, and not within `does`.
     #[inline]
-    pub fn act<T>(&'static self, vcpu: usize, does: impl FnOnce(&mut Active<'_>) -> T) -> T {
+    pub unsafe fn act<T>(&'static self, vcpu: usize, does: impl FnOnce(&mut Active<'_>) -> T) -> T {
         if self.vcpus_stay() {
-            // SAFETY: called by a running vCPU, and `does` does not call this again.
+            // SAFETY: guaranteed by the caller; vCPUs share its thread.
             does(unsafe { self.present.of(&self.engine, vcpu) })
         } else {
             does(&mut self.engine.enter(vcpu))

@@ -118,7 +118,7 @@ impl Submission {
         let script = plan.directory.join(SCRIPT);
         let mut text = format!("# {}\n{}\n", script.display(), self.script);
         for array in &self.arrays {
-            let arguments = self.sbatch(array, plan, &script).join(" ");
+            let arguments = command_line(&self.sbatch(array, plan, &script));
             let count = array.len();
             text.push_str(&format!("# {count} hosts\nsbatch {arguments}\nscontrol <<END\n"));
             text.push_str(&Self::bindings(array, "JOB"));
@@ -136,6 +136,8 @@ impl Submission {
             "--parsable".to_owned(),
             "--hold".to_owned(),
             format!("--array=0-{last}{limit}"),
+            // Not in the script, where a blank ends the path.
+            format!("--output={}/%A_%a.log", plan.directory.join(LOG).display()),
             script.display().to_string(),
         ]
     }
@@ -153,7 +155,6 @@ impl Submission {
 fn script(plan: &TaskPlan<'_>) -> String {
     let partition =
         plan.partition.map_or_else(String::new, |name| format!("#SBATCH --partition={name}\n"));
-    let logs = plan.directory.join(LOG);
     let hosts: PathBuf = plan.directory.join(HOSTS);
     format!(
         "#!/bin/bash\n\
@@ -163,13 +164,11 @@ fn script(plan: &TaskPlan<'_>) -> String {
          #SBATCH --ntasks=1\n\
          #SBATCH --exclusive\n\
          #SBATCH --time={}\n\
-         #SBATCH --output={}/%A_%a.log\n\
          # Every host is measured alone and the same way, once: its task is bound to it.\n\
          set -euo pipefail\n\
          host=${{SLURMD_NODENAME:?not started by SLURM}}\n\
          exec {} {} --output {}/\"$host\"\n",
         plan.minutes,
-        logs.display(),
         quoted(&plan.program.display().to_string()),
         command_line(plan.measure),
         quoted(&hosts.display().to_string())
@@ -203,7 +202,10 @@ mod tests {
         );
         let arguments =
             submission.sbatch(&submission.arrays[0], &plan(&measure), Path::new("f.sh"));
-        assert_eq!(arguments, ["--parsable", "--hold", "--array=0-1%50", "f.sh"]);
+        let output = "--output=/scratch/my fleet/log/%A_%a.log";
+        assert_eq!(arguments, ["--parsable", "--hold", "--array=0-1%50", output, "f.sh"]);
+        let foreseen = submission.foreseen(&plan(&measure));
+        assert!(foreseen.contains(&format!(" '{output}' ")), "{foreseen}");
         assert_eq!(
             Submission::bindings(&submission.arrays[0], "77"),
             "update JobId=77_0 ReqNodeList=n1\nupdate JobId=77_1 ReqNodeList=n2\nrelease 77\n"

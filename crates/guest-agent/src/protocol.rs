@@ -13,7 +13,7 @@ mod transfer;
 pub use frame::{FrameError, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES};
 pub use job::{Exit, Job};
 pub use message::{FileHeader, Hello, Message, Stream};
-pub use transfer::{TransferError, receive_file, safe_relative, send_file};
+pub use transfer::{TransferError, receive_content, receive_file, safe_relative, send_file};
 
 /// The name of the virtio port of the result channel.
 pub const PORT_NAME: &str = "numalab.result";

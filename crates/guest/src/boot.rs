@@ -25,8 +25,8 @@ impl Boot {
         kernel: &KernelChoice,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestError> {
-        let (cache, qemu) = tools(guest)?;
-        let accelerator = match guest.known_accelerator(choice) {
+        let (cache, qemu, known) = looked_up(guest, choice)?;
+        let accelerator = match known {
             Some(known) => known,
             None => {
                 let kernel = Kernel::ensure_for(&cache, kernel, guest.architecture, note)?;
@@ -60,11 +60,7 @@ impl Boot {
         guest: &Guest,
         choice: AcceleratorChoice,
     ) -> Result<(Qemu, Option<Accelerator>), GuestError> {
-        let (cache, qemu) = tools(guest)?;
-        let known = match guest.known_accelerator(choice) {
-            Some(known) => Some(known),
-            None => Accelerator::known(choice, &qemu, &cache)?,
-        };
+        let (_, qemu, known) = looked_up(guest, choice)?;
         Ok((qemu, known))
     }
 
@@ -107,6 +103,19 @@ impl Boot {
     pub fn launch(&self, guest: Guest, files: &BootFiles) -> Result<Launch, GuestError> {
         Launch::plan(guest, self.qemu.clone(), self.accelerator.clone(), files)
     }
+}
+
+/// Returns the cache, a QEMU for the guest, and the accelerator if it is known without trying KVM.
+fn looked_up(
+    guest: &Guest,
+    choice: AcceleratorChoice,
+) -> Result<(Cache, Qemu, Option<Accelerator>), GuestError> {
+    let (cache, qemu) = tools(guest)?;
+    let known = match guest.known_accelerator(choice) {
+        Some(known) => Some(known),
+        None => Accelerator::known(choice, &qemu, &cache)?,
+    };
+    Ok((cache, qemu, known))
 }
 
 fn tools(guest: &Guest) -> Result<(Cache, Qemu), GuestError> {

@@ -3,6 +3,7 @@
 mod arguments;
 mod bare;
 mod board;
+mod collected;
 mod console;
 mod failure;
 mod guest;

@@ -20,7 +20,7 @@ mod tuning;
 mod value;
 
 pub use acts::Acts;
-pub use catalogue::list;
+pub use catalogue::{HUGE_PAGES, list};
 pub use changed::ChangedSettings;
 pub use damon::{WATCH_LOOKS, WATCH_SAMPLE_US, WatchedRegion, watch_hindrance, watched_regions};
 pub use error::{KnobError, WriteFailure};

@@ -49,7 +49,7 @@ pub use affinity::{
 };
 pub use allowed::allowed_now;
 pub use clock::{
-    UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns,
+    UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,
 };
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,

@@ -7,11 +7,13 @@ mod trust;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use numalab_host::Classed;
 use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
 
 pub(crate) use trust::altered;
 
@@ -175,28 +177,30 @@ impl Cache {
     ) -> Result<PathBuf, E> {
         trust::check_name(name)?;
         let done = self.path(kind, name);
-        let working = self.root.join(format!("making-{}-{}", std::process::id(), kind.directory()));
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| E::from(io_at(path, source)))
         };
-        if working.exists() {
-            io(&working, fs::remove_dir_all(&working))?;
-        }
-        io(&working, fs::create_dir_all(&working))?;
-        if let Err(error) = fill(&working) {
-            io(&working, fs::remove_dir_all(&working))?;
-            return Err(error);
-        }
+        // No other process gets its name, even if it has this one's number in another pid namespace.
+        let working = self.working().map_err(|source| io_at(&self.root, source))?;
+        fill(working.path())?;
         if kind.is_sealed() {
-            io(&working, trust::seal(&working))?;
+            io(working.path(), trust::seal(working.path()))?;
         }
         let parent = self.root.join(kind.directory());
         io(&parent, fs::create_dir_all(&parent))?;
         if done.exists() {
             io(&done, fs::remove_dir_all(&done))?;
         }
-        io(&done, fs::rename(&working, &done))?;
+        io(&done, fs::rename(working.path(), &done))?;
+        // It is no longer there to be removed.
+        let _ = working.keep();
         Ok(done)
+    }
+
+    fn working(&self) -> io::Result<TempDir> {
+        fs::create_dir_all(&self.root)?;
+        let mode = fs::Permissions::from_mode(0o777);
+        tempfile::Builder::new().prefix("making-").permissions(mode).tempdir_in(&self.root)
     }
 
     /// Returns true if there is an unchanged entry with this name.

@@ -8,6 +8,7 @@ pub use tiering::with_tiers;
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
@@ -332,12 +333,14 @@ fn extract_modules(
             return Ok(());
         };
         let done = place(module);
-        if let Some(directory) = done.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        let working = done.with_extension(format!("making-{}", std::process::id()));
-        io::copy(&mut member.entry, &mut fs::File::create(&working)?)?;
-        Ok(fs::rename(working, done)?)
+        let directory = done.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(directory)?;
+        let mode = fs::Permissions::from_mode(0o666);
+        let mut working =
+            tempfile::Builder::new().prefix("making-").permissions(mode).tempfile_in(directory)?;
+        io::copy(&mut member.entry, &mut working)?;
+        working.persist(done).map_err(io::Error::from)?;
+        Ok(())
     })?;
     Ok(())
 }

@@ -271,7 +271,10 @@ impl TieringProbe {
         };
         let counted = |node: NodeId| {
             let at = node.0 as usize;
-            after.get(at).zip(before.get(at)).map_or(0, |(after, before)| after - before)
+            after
+                .get(at)
+                .zip(before.get(at))
+                .map_or(0, |(after, before)| after.saturating_sub(*before))
         };
         let Some(cost_ns) = self.access.cost_ns(&context.machine, &self.tiers, counted) else {
             return Ok(stretch);

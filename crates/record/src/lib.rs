@@ -11,6 +11,7 @@
 pub mod bisect;
 mod cell;
 mod cells_file;
+mod civil;
 mod csv;
 mod document;
 mod experiment;
@@ -39,6 +40,7 @@ pub mod tiering;
 
 pub use cell::{Cell, CellId, Finished, Outcome};
 pub use cells_file::{CellLine, CellsError, CompletePart, SampleLines, complete_part};
+pub use civil::Civil;
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;

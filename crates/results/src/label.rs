@@ -33,6 +33,15 @@ pub(crate) fn tail(of: &Tail) -> &'static str {
     }
 }
 
+/// Joins items as `a`, `a and b`, or `a, b and c`.
+pub(crate) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Capitalizes the first letter: `Tails worse`.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();

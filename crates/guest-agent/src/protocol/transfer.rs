@@ -62,7 +62,7 @@ fn read_what_is_there(content: &mut File, part: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives the content that follows `header` into the file `place`.
+/// Receives the content that follows `header` into the file `place` of a guest, from its host.
 ///
 /// # Errors
 /// [`TransferError`].
@@ -77,7 +77,19 @@ pub fn receive_file<R: Read>(
     }
     let mut open = OpenOptions::new();
     open.write(true).create(true).truncate(true).mode(header.permissions & 0o777);
-    let mut file = open.open(place).map_err(at)?;
+    receive_content(input, header, (open.open(place).map_err(at)?, place))
+}
+
+/// Receives the content that follows `header` into an open file, with its path for messages.
+///
+/// # Errors
+/// [`TransferError`].
+pub fn receive_content<R: Read>(
+    input: &mut FrameReader<R>,
+    header: &FileHeader,
+    (mut file, place): (File, &Path),
+) -> Result<(), TransferError> {
+    let at = |source| TransferError::File { path: place.to_path_buf(), source };
     let mut left = header.size_bytes;
     while left > 0 {
         let interrupted =

@@ -8,9 +8,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, run_command};
+use numalab_host::{CommandError, Interrupt, run_command, unix_ns};
 use numalab_membench::mark;
 use serde::{Deserialize, Serialize};
 
@@ -132,9 +132,9 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
         mark::begin();
     }
     // The part before the marks is not common to all.
-    let begin_ns = now_ns().max(job.mark_ns.unwrap_or(0));
+    let begin_ns = unix_ns().max(job.mark_ns.unwrap_or(0));
     let (mut exit, mut output) = execute(&job.command, job.limit_s, job.mark_ns);
-    let end_ns = now_ns();
+    let end_ns = unix_ns();
     if job.charged {
         mark::end();
     }
@@ -155,14 +155,14 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
 }
 
 fn wait_until(time_ns: u64) {
-    let wait = Duration::from_nanos(time_ns.saturating_sub(now_ns()));
+    let wait = Duration::from_nanos(time_ns.saturating_sub(unix_ns()));
     thread::sleep(wait.min(LONGEST_WAIT));
 }
 
 /// Runs a command in this domain, and returns its exit code and both its outputs. The marked part
 /// begins at `mark_ns`; its time limit counts from then.
 pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) -> (u8, Vec<u8>) {
-    let before_mark = mark_ns.map_or(0, |mark_ns| mark_ns.saturating_sub(now_ns()));
+    let before_mark = mark_ns.map_or(0, |mark_ns| mark_ns.saturating_sub(unix_ns()));
     let limit = Duration::from_secs(limit_s) + Duration::from_nanos(before_mark).min(LONGEST_WAIT);
     let mut words = command.iter();
     let mut command = Command::new(words.next().map_or("", String::as_str));
@@ -177,12 +177,6 @@ pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) ->
         Err(error @ CommandError::TimedOut { .. }) => (TIMED_OUT, error.to_string().into_bytes()),
         Err(error) => (NOT_RUN, error.to_string().into_bytes()),
     }
-}
-
-/// Returns the wall clock, which the hypervisor keeps the same for all domains.
-pub(crate) fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -222,14 +216,14 @@ mod tests {
     #[test]
     fn a_job_begins_at_the_common_start() {
         let mut later = job(&["true"], 20);
-        later.start_ns = now_ns() + 30_000_000;
+        later.start_ns = unix_ns() + 30_000_000;
         let (result, _) = run(&later);
         assert!(result.begin_ns >= later.start_ns);
     }
 
     #[test]
     fn a_command_gets_the_time_to_mark_and_its_limit_counts_from_then() {
-        let mark_ns = now_ns() + 400_000_000;
+        let mark_ns = unix_ns() + 400_000_000;
         let script = ["sh", "-c", "sleep 0.1; echo $NUMALAB_MARK_AT_NS"];
         let (result, output) = run(&PostedJob { mark_ns: Some(mark_ns), ..job(&script, 0) });
         assert_eq!((result.exit, output), (0, format!("{mark_ns}\n").into_bytes()));

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::time::{Duration, Instant};
 
 /// The device in a domain.
 pub const DEVICE: &str = "/dev/xen/xenbus";
@@ -13,6 +14,8 @@ pub const SOCKET: &str = "/run/xenstored/socket";
 pub const MAX_VALUE_BYTES: usize = 1800;
 
 const HEADER_BYTES: usize = 16;
+/// Time limit for an answer, on a stream whose reads have a limit themselves.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 /// The largest length of a message (`XENSTORE_PAYLOAD_MAX`).
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
@@ -67,6 +70,7 @@ pub struct Xenstore<S> {
     received: Vec<u8>,
     changes: VecDeque<Change>,
     requests: u32,
+    longest_answer: Duration,
 }
 
 struct Message {
@@ -78,7 +82,8 @@ struct Message {
 impl<S: Read + Write> Xenstore<S> {
     /// Creates a connection over this stream.
     pub fn over(stream: S) -> Self {
-        Self { stream, received: Vec::new(), changes: VecDeque::new(), requests: 0 }
+        let (received, changes) = (Vec::new(), VecDeque::new());
+        Self { stream, received, changes, requests: 0, longest_answer: LONGEST_ANSWER }
     }
 
     /// Returns the value at a path; `None` if there is none.
@@ -166,10 +171,11 @@ impl<S: Read + Write> Xenstore<S> {
         }
         message.extend_from_slice(&payload);
         self.stream.write_all(&message)?;
+        let asked = Instant::now();
         loop {
+            let waits = asked.elapsed() < self.longest_answer;
             let answer = match self.receive() {
-                // An answer always comes; only changes may not.
-                Err(XenstoreError::Io(error)) if is_timeout(&error) => continue,
+                Err(XenstoreError::Io(error)) if waits && is_timeout(&error) => continue,
                 answer => answer?,
             };
             if answer.kind == WATCH_EVENT {
@@ -244,7 +250,6 @@ pub(super) mod tests {
     use proptest::prelude::*;
     use std::os::unix::net::UnixStream;
     use std::thread;
-    use std::time::Duration;
 
     /// Returns a message to a client: 2 answers a read, 4 a watch, 11 a write.
     pub(crate) fn message(kind: u32, request: u32, payload: &[u8]) -> Vec<u8> {
@@ -303,6 +308,16 @@ pub(super) mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         assert_eq!(Xenstore::over(ours).change().unwrap(), None);
+    }
+
+    #[test]
+    fn a_xenstored_that_never_answers_is_an_error() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        let mut store = Xenstore::over(ours);
+        store.longest_answer = Duration::from_millis(50);
+        let error = store.read("data/state").unwrap_err();
+        assert!(matches!(&error, XenstoreError::Io(error) if is_timeout(error)), "{error}");
     }
 
     proptest! {

@@ -1,13 +1,14 @@
 //! The host's side of the result channel.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use numalab_guest_agent::protocol::{
     Exit, FrameError, FrameReader, FrameWriter, Hello, Job, Message, Stream, TransferError,
-    VERSION, receive_file, safe_relative, send_file,
+    VERSION, send_file,
 };
+
+use super::collected::{CollectError, Collected};
 
 /// Receives the output of the command in the guest as it arrives.
 pub trait Sink {
@@ -66,6 +67,9 @@ pub enum SessionError {
     /// The checksum in the end marker does not match the data received.
     #[error("result channel: the checksum of the end marker does not match what was received")]
     Checksum,
+    /// A file of the guest was refused.
+    #[error(transparent)]
+    Collect(CollectError),
     /// The guest sent files although there is no directory for them.
     #[error("result channel: the guest sent file {0}, but no directory for results was given")]
     NoPlace(String),
@@ -77,6 +81,15 @@ pub enum SessionError {
 impl From<FrameError> for SessionError {
     fn from(error: FrameError) -> Self {
         Self::Transfer(error.into())
+    }
+}
+
+impl From<CollectError> for SessionError {
+    fn from(error: CollectError) -> Self {
+        match error {
+            CollectError::Transfer(error) => Self::Transfer(error),
+            other => Self::Collect(other),
+        }
     }
 }
 
@@ -115,7 +128,7 @@ impl<R: Read, W: Write> Session<R, W> {
     /// Follows the job to its end marker; the guest then waits to be ended.
     pub fn follow(&mut self, task: &Task, sink: &mut dyn Sink) -> Result<Answer, SessionError> {
         let mut complaints = Vec::new();
-        let mut files = Vec::new();
+        let mut collected = collected(task)?;
         let mut exit = None;
         loop {
             // The end marker carries the checksum of everything before it.
@@ -129,13 +142,8 @@ impl<R: Read, W: Write> Session<R, W> {
                 }
                 Message::Complaint(text) => complaints.push(text),
                 Message::File(header) => {
-                    let directory = task.results.as_ref();
-                    let directory =
-                        directory.ok_or_else(|| SessionError::NoPlace(header.path.clone()))?;
-                    // A guest is not trusted: its paths must stay below the directory.
-                    let place = safe_relative(directory, &header.path)?;
-                    receive_file(&mut self.input, &header, &place)?;
-                    files.push(place);
+                    let nowhere = || SessionError::NoPlace(header.path.clone());
+                    collected.as_mut().ok_or_else(nowhere)?.receive(&mut self.input, &header)?;
                 }
                 Message::Exit(how) => exit = Some(how),
                 Message::End(sum) if sum != before => return Err(SessionError::Checksum),
@@ -147,17 +155,21 @@ impl<R: Read, W: Write> Session<R, W> {
             found: "the end marker".to_owned(),
             expected: "how the command ended",
         })?;
+        let files = collected.map(|collected| collected.files).unwrap_or_default();
         Ok(Answer { exit, complaints, files })
     }
 }
 
 /// Creates the directory for results.
 pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
-    let Some(directory) = &task.results else {
-        return Ok(());
-    };
-    fs::create_dir_all(directory)
-        .map_err(|source| SessionError::Send { path: directory.clone(), source })
+    collected(task).map(drop)
+}
+
+/// Opens the directory for results.
+fn collected(task: &Task) -> Result<Option<Collected<'_>>, SessionError> {
+    let Some(directory) = &task.results else { return Ok(None) };
+    let opened = Collected::open(directory, &task.job.collect);
+    Ok(Some(opened.map_err(|source| SessionError::Send { path: directory.clone(), source })?))
 }
 
 fn unexpected(found: &Message, expected: &'static str) -> SessionError {

@@ -61,6 +61,8 @@ pub struct QmpClient {
     input: BufReader<Input>,
     output: Box<dyn Write + Send>,
     limit: Duration,
+    /// True if this QEMU may run on this machine: threads of any other have numbers of strangers here.
+    pub(super) is_here: bool,
     shutdown_reason: Option<String>,
 }
 
@@ -73,6 +75,16 @@ struct Input {
 enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Returns true if the other end is on this machine, as far as the connection shows: a tunnel
+    /// from another one ends here, too.
+    fn is_here(&self) -> bool {
+        let Self::Tcp(stream) = self else { return true };
+        let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return false };
+        own.ip() == peer.ip() || peer.ip().is_loopback()
+    }
 }
 
 impl Read for Input {
@@ -235,7 +247,8 @@ impl QmpClient {
         limit: Duration,
     ) -> Result<Self, QmpError> {
         let input = BufReader::new(Input { socket, deadline: Instant::now() + limit });
-        let mut client = Self { input, output, limit, shutdown_reason: None };
+        let is_here = input.get_ref().socket.is_here();
+        let mut client = Self { input, output, limit, is_here, shutdown_reason: None };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));

@@ -66,8 +66,14 @@ pub enum PinError {
     /// The plan does not fit the guest or the host.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The thread does not exist here: the QEMU is on another machine or in another pid namespace.
-    #[error("vcpu {vcpu}: no thread {thread} on this machine; run this on QEMU's host")]
+    /// The QMP server is on another machine.
+    #[error(
+        "QEMU runs on another machine, whose threads have other numbers; run this on QEMU's host"
+    )]
+    Elsewhere,
+    /// The thread does not exist here, or is not one of a QEMU: the QEMU is on another machine or in
+    /// another pid namespace.
+    #[error("vcpu {vcpu}: no thread {thread} of a QEMU on this machine; run this on QEMU's host")]
     NotHere {
         vcpu: u32,
         /// The thread that QEMU named.
@@ -101,6 +107,9 @@ pub fn apply(
     helpers: Option<&CpuSet>,
     host: &Machine,
 ) -> Result<PinReport, PinError> {
+    if !qemu.is_here {
+        return Err(PinError::Elsewhere);
+    }
     let all = vcpus(qemu)?;
     let placement = plan.placement(&all, host)?;
     let process = process_of(&all)?;
@@ -137,11 +146,23 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
     // QMP gives only thread ids; the other threads are found through their process.
-    let status =
-        Root::live().document(&format!("proc/{}/status", first.thread)).unwrap_or_default();
-    field(&status, "Tgid")
-        .and_then(|process| process.parse().ok())
-        .ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })
+    let process = |vcpu: &Vcpu| -> Option<u32> {
+        let status = Root::live().document(&format!("proc/{}/status", vcpu.thread)).ok()?;
+        field(&status, "Tgid")?.parse().ok()
+    };
+    let found = process(first).filter(|process| is_qemu(*process));
+    // Root may pin any thread, and another machine's numbers, or another program's answer, may be
+    // those of any.
+    match vcpus.iter().find(|vcpu| found.is_none() || process(vcpu) != found) {
+        None => Ok(found.unwrap_or_default()),
+        Some(vcpu) => Err(PinError::NotHere { vcpu: vcpu.index, thread: vcpu.thread }),
+    }
+}
+
+/// Returns true if a process runs a QEMU, by the name of its program.
+fn is_qemu(process: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+    program.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"qemu"))
 }
 
 fn pin_helpers(
@@ -231,5 +252,12 @@ mod tests {
         let vcpu = Vcpu { index: 3, thread: 4_000_000_000, node: None };
         let error = process_of(&[vcpu]).unwrap_err();
         assert!(error.to_string().starts_with("vcpu 3: no thread 4000000000"), "{error}");
+    }
+
+    #[test]
+    fn no_thread_of_another_program_than_a_qemu_is_pinned() {
+        let own = |index| Vcpu { index, thread: std::process::id(), node: None };
+        let error = process_of(&[own(0), own(1)]).unwrap_err();
+        assert!(matches!(error, PinError::NotHere { vcpu: 0, .. }), "{error}");
     }
 }

@@ -35,6 +35,9 @@ use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, S
 
 const CPUS: &str = "sys/devices/system/cpu";
 
+/// The knob for transparent huge pages everywhere, which an emulated machine has too.
+pub const HUGE_PAGES: &str = "thp_enabled";
+
 /// Prefix of the knobs that set nodes' interleave weights.
 const WEIGHT: &str = "interleave_weight_node";
 /// The knob that lets the kernel compute these weights (Linux 6.16).
@@ -78,7 +81,7 @@ const ROWS: [Row; 39] = [
         "reclaim on the local node before going to another",
     ),
     (
-        "thp_enabled",
+        HUGE_PAGES,
         Memory("transparent_hugepage/enabled"),
         "transparent huge pages: always, madvise, never",
     ),

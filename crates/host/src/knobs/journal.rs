@@ -9,6 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::error::KnobError;
+use crate::files::whole_lines;
 use crate::root::Root;
 
 /// Path of the journal below the root; `/var/lib` survives a crash.
@@ -90,7 +91,7 @@ impl Journal {
     /// Records that a file has been restored.
     pub(super) fn restored(&mut self, path: &str) -> Result<(), KnobError> {
         if self.file.is_none() {
-            self.file = Some(self.open()?);
+            self.file = Some(self.reopen()?);
         }
         self.append(&Line::Restored(path.to_owned()))
     }
@@ -115,9 +116,16 @@ impl Journal {
         self.sync_directory()
     }
 
-    fn open(&self) -> Result<File, KnobError> {
-        let file = OpenOptions::new().create(true).append(true).open(&self.path);
-        file.map_err(|error| no_journal(&self.path, &error))
+    /// Opens the journal of an earlier process, without the line that it did not finish: the next
+    /// one would be glued to it.
+    fn reopen(&self) -> Result<File, KnobError> {
+        let reopened = || {
+            let whole = whole_lines(&fs::read_to_string(&self.path)?).len();
+            let file = OpenOptions::new().append(true).open(&self.path)?;
+            file.set_len(whole as u64)?;
+            Ok(file)
+        };
+        reopened().map_err(|error| no_journal(&self.path, &error))
     }
 
     fn append(&mut self, line: &Line) -> Result<(), KnobError> {
@@ -152,8 +160,7 @@ fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
         let reason = "it holds NUL bytes".to_owned();
         return Err(KnobError::Damaged { journal: path.to_owned(), line, reason });
     }
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    for (index, line) in whole.lines().enumerate() {
+    for (index, line) in whole_lines(text).lines().enumerate() {
         let parsed: Line = serde_json::from_str(line).map_err(|error| KnobError::Damaged {
             journal: path.to_owned(),
             line: index + 1,
@@ -192,6 +199,24 @@ mod tests {
             let paths: Vec<&str> = content.saved.iter().map(|(path, _)| path.as_str()).collect();
             assert_eq!(paths, expected, "{end}");
         }
+    }
+
+    /// A process was killed while it wrote; so is the one that restores, after its first file.
+    #[test]
+    fn a_journal_whose_last_line_was_cut_off_can_be_continued() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        let path = root.path(JOURNAL);
+        let whole = "{\"begin\":{\"boot\":\"b\",\"pid\":7}}\n{\"save\":{\"proc/a\":\"1\",\"proc/b\":\"2\"}}\n";
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("{whole}{{\"save\":{{\"proc/c\"")).unwrap();
+        Journal::hold(&root).unwrap().restored("proc/a").unwrap();
+        let left = Journal::hold(&root).unwrap().left().unwrap();
+        assert_eq!(left.saved, [("proc/b".to_owned(), "2".to_owned())]);
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            format!("{whole}{{\"restored\":\"proc/a\"}}\n")
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use numalab_host::files::write_atomically;
 use numalab_host::{output_of, tool};
 
 use super::archive::Archive;
@@ -86,7 +87,7 @@ fn ensure(
         list.push(entry);
     }
     let list_path = trees[0].join(LIST_NAME);
-    fs::write(&list_path, list.join("\n"))
+    write_atomically(&list_path, &list.join("\n"))
         .map_err(|source| PackageError::Io { path: list_path, source })?;
     let own = trees.remove(0);
     Ok(Unpacked { own, dependencies: trees })
@@ -106,10 +107,11 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let own = own.path();
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
     let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
-    let dependencies: Vec<PathBuf> = trees.skip(1).collect();
-    let mut names = list.lines();
-    let whole = names.all(|entry| cache.holds(EntryKind::Package, entry));
-    whole.then_some(Unpacked { own, dependencies })
+    let (mut names, mut trees) = (list.lines(), trees);
+    // The package itself is the first: an empty list is what a power cut left.
+    let begins = trees.next().as_ref() == Some(&own);
+    let whole = begins && names.all(|entry| cache.holds(EntryKind::Package, entry));
+    whole.then(|| Unpacked { own, dependencies: trees.collect() })
 }
 
 fn unpack(
@@ -198,4 +200,31 @@ fn installed() -> Result<BTreeSet<String>, PackageError> {
         names.extend(bare.filter(|name| !name.is_empty()).map(ToOwned::to_owned));
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cache::CacheError;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_a_power_cut_emptied_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        for name in ["tool_1", "libtool_1"] {
+            cache.make(EntryKind::Package, name, |_| Ok::<_, CacheError>(())).unwrap();
+        }
+        let own = cache.path(EntryKind::Package, "tool_1");
+        let known = |list: &str| {
+            fs::write(own.join(LIST_NAME), list).unwrap();
+            recall(&cache, "tool").map(|known| known.dependencies)
+        };
+        assert_eq!(
+            known("tool_1\nlibtool_1"),
+            Some(vec![cache.path(EntryKind::Package, "libtool_1")])
+        );
+        assert_eq!(known(""), None);
+        assert_eq!(known("tool_1\nlibgone_1"), None);
+    }
 }

@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use x86_64::registers::model_specific::Msr;
 
 use super::address::pointer;
-use super::interrupts::WAKE;
 
+/// The interrupt that wakes a cpu.
+pub const WAKE: u8 = 0x40;
 const APIC_BASE: u32 = 0x1b;
 const ENABLED: u64 = 1 << 11;
 const X2APIC: u64 = 1 << 10;

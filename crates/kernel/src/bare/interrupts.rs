@@ -9,12 +9,9 @@ use x86_64::instructions::tables::lidt;
 use x86_64::registers::control::Cr2;
 use x86_64::structures::DescriptorTablePointer;
 
-use super::apic;
+use super::apic::{self, WAKE};
 use super::exit::{Verdict, exit};
 use super::serial::Serial;
-
-/// The interrupt that wakes a cpu.
-pub const WAKE: u8 = 0x40;
 
 /// A gate of the interrupt descriptor table (AMD APM volume 2, 8.6.1).
 #[derive(Clone, Copy)]

@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use x86_64::instructions::tlb;
-use x86_64::registers::control::Cr3;
 
 use numalab_frames::{AllocError, CpuIndex, FreeError, Policy};
 use numalab_kernel::arena_size::WINDOW_BYTES;
@@ -12,6 +11,7 @@ use numalab_kernel::memory_map::MOST_BYTES;
 
 use super::address::{index, pointer};
 use super::memory::{Memory, Run};
+use super::paging::root;
 
 /// The first of the root's entries that belong to the cpus, one each; everything else is below.
 const FIRST_ROOT_ENTRY: usize = 128;
@@ -183,10 +183,6 @@ unsafe fn free_tables(
     }
     // SAFETY: `Window::entry` made each table from a run of one frame, and kept only its address.
     unsafe { Run::from_address(table, 1) }.free(memory, cpu)
-}
-
-fn root() -> u64 {
-    Cr3::read().0.start_address().as_u64()
 }
 
 /// Returns a pointer to the entry of an address in a table of a level, 0 being the last.

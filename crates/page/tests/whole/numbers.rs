@@ -2,7 +2,7 @@
 
 use numalab_page::number::{
     approximate_size, count, duration, figure, interval_text, percent, ratio, ratio_of,
-    seconds_words, share, share_words, size, size_words, trimmed, utc,
+    seconds_words, share, share_words, size, size_words, trimmed,
 };
 use numalab_stats::Interval;
 
@@ -129,24 +129,6 @@ fn times_have_the_unit_that_suits_them() {
             (120.0, "2 min"),
             (7_199.0, "120 min"),
             (7_200.0, "2.0 h"),
-        ],
-    );
-}
-
-#[test]
-fn dates_are_those_of_the_calendar() {
-    let day = 86_400_000;
-    texts(
-        utc,
-        &[
-            (0, "1970-01-01 00:00 UTC"),
-            (59_999, "1970-01-01 00:00 UTC"),
-            (day * 59 - 1, "1970-02-28 23:59 UTC"),
-            (day * 789, "1972-02-29 00:00 UTC"),
-            (day * 11_016, "2000-02-29 00:00 UTC"),
-            (day * 47_540, "2100-02-28 00:00 UTC"),
-            (day * 47_541, "2100-03-01 00:00 UTC"),
-            (1_795_833_600_000, "2026-11-28 02:40 UTC"),
         ],
     );
 }

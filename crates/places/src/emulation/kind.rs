@@ -7,6 +7,7 @@ use std::iter::repeat_n;
 use numalab_formats::memory_emulator::{EmulatedMachine, MemoryCosts, PagePlacement, Policy};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ThreadPlacement};
+use numalab_host::knobs::HUGE_PAGES;
 use numalab_record::study::Setting;
 use numalab_study::{
     BackendError, BackendKind, BackendSpec, SampleRequest, SettingKind, SettingSpec,
@@ -25,8 +26,6 @@ use crate::{exec, placement};
 
 /// Prefix of the settings for nodes' weights, which are knobs in other backends.
 const WEIGHT: &str = "interleave_weight_node";
-/// Name of the setting for huge pages, which is a knob in other backends.
-const HUGE_PAGES: &str = "thp_enabled";
 /// The policy that only emulation has: pages move at no cost to the threads that use them.
 const USERS: &str = "users";
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use numalab_guest::{
     AcceleratorChoice, Boot, Guest, GuestError, HostMemory, HostPages, Limits, PinPlan, Pins,
     Runtime, Task,
 };
 use numalab_guest_agent::{Job, Stream};
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, read_machine, unix_ns};
 use numalab_image::{Contents, Image, KernelChoice};
 use numalab_record::study::{AcceleratorReason, Evidence};
 use numalab_study::BackendError;
@@ -100,7 +100,7 @@ impl BootContext<'_> {
         workload: &Workload,
         outcome: &mut Outcome,
     ) -> Result<(), BackendError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = unix_ns() / 1_000_000_000;
         let start_s = now + BOOT_S + BOOT_EACH_S * outcome.guests.len() as u64;
         let task = self.task(workload, start_s);
         let limit = Duration::from_secs(start_s - now + workload.timeout_s) + BOOT_LIMIT;
@@ -151,7 +151,7 @@ impl BootContext<'_> {
         let wanted = || (self.ended)();
         let outcome = launch.run(&shared.runtime, task, &mut sink, &wanted)?;
         ran.job.exit = outcome.exit.code();
-        ran.job.end_ns = now_ns();
+        ran.job.end_ns = unix_ns();
         for proof in outcome.memory.unwrap_or_default() {
             for (node, bytes) in proof.bytes_by_node {
                 *ran.memory.entry(node.0).or_default() += bytes;
@@ -201,7 +201,7 @@ impl Ran {
         if self.job.begin_ns == 0
             && let Some(rest) = self.job.output.strip_prefix(BEGUN)
         {
-            self.job.begin_ns = now_ns();
+            self.job.begin_ns = unix_ns();
             self.job.output = rest.to_owned();
         }
     }
@@ -240,11 +240,6 @@ fn one_node(vcpus: u32, memory_mib: u64) -> Machine {
         distances: numalab_topology::Distances::uniform(1, 20),
         ..Machine::default()
     }
-}
-
-fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -9,10 +9,10 @@ use numalab_guest_agent::Stream;
 use numalab_host::Interrupt;
 use numalab_image::Medium;
 use numalab_record::study::Treatment;
+use numalab_record::{MemoryReport, MemoryReportError};
 use numalab_study::{BackendError, SampleRequest, StudyPlace};
 use numalab_workload::Workload;
 use regex::Regex;
-use serde_json::Value;
 
 use super::place::lacking;
 use super::shape::{BACKENDS, FILE, KIND, Shape};
@@ -105,8 +105,9 @@ impl KernelFile {
             }
         }
         let text = String::from_utf8_lossy(&console).replace('\r', "");
-        let counters = outcome.memory_report.map(|report| counted(&report)).unwrap_or_default();
-        Ok(Heard { text, counters })
+        let counters = outcome.memory_report.map(|report| counted(&report)).transpose();
+        let unread = |error| BackendError::failed("the memory emulator's report", error);
+        Ok(Heard { text, counters: counters.map_err(unread)?.unwrap_or_default() })
     }
 }
 
@@ -120,23 +121,22 @@ fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError
 }
 
 /// Returns the accesses of all cpus to memory of their own nodes, and of others.
-fn counted(report: &str) -> BTreeMap<String, f64> {
-    let report: Value = serde_json::from_str(report).unwrap_or_default();
-    let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+fn counted(report: &str) -> Result<BTreeMap<String, f64>, MemoryReportError> {
+    let report = MemoryReport::read(report)?;
     let mut sums = [0.0, 0.0];
-    for vcpu in list(&report, "phases").iter().flat_map(|phase| list(phase, "vcpus")) {
-        for node in list(&vcpu, "nodes") {
-            let accesses = ["loads", "stores"].map(|kind| node[kind].as_f64().unwrap_or_default());
-            sums[usize::from(node["node"] != vcpu["node"])] += accesses.iter().sum::<f64>();
+    for vcpu in report.phases.iter().flat_map(|phase| &phase.vcpus) {
+        for of in &vcpu.nodes {
+            sums[usize::from(of.node != vcpu.node)] += (of.loads + of.stores) as f64;
         }
     }
     let names = ["local accesses", "remote accesses"].map(str::to_owned);
-    names.into_iter().zip(sums).collect()
+    Ok(names.into_iter().zip(sums).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use numalab_record::study::Setting;
+    use serde_json::json;
 
     use super::*;
 
@@ -163,11 +163,24 @@ mod tests {
 
     #[test]
     fn accesses_are_summed_by_local_and_remote_memory() {
-        let report = r#"{"phases": [{"vcpus": [
-            {"node": 0, "nodes": [{"node": 0, "loads": 5, "stores": 1},
-                                  {"node": 1, "loads": 2, "stores": 0}]},
-            {"node": 1, "nodes": [{"node": 0, "loads": 3, "stores": 0}]}]}]}"#;
-        let counted = counted(report);
+        let cpu = |cpu: u64, accesses: &[[u64; 3]]| {
+            let nodes: Vec<_> = accesses
+                .iter()
+                .map(|[node, loads, stores]| {
+                    json!({ "node": node, "loads": loads, "stores": stores, "load_misses": 0,
+                        "store_misses": 0, "cost_ns": 0, "queue_ns": 0 })
+                })
+                .collect();
+            json!({ "vcpu": cpu, "node": cpu, "instructions": 1, "time_ns": 1, "cost_ns": 0,
+                "nodes": nodes })
+        };
+        let cpus = [cpu(0, &[[0, 5, 1], [1, 2, 0]]), cpu(1, &[[0, 3, 0]])];
+        let report = json!({ "schema": "numalab-emulator/1", "mode": "count",
+            "qemu": { "vcpus": 2 }, "self_test": [],
+            "machine": { "nodes": [], "latency_ns": [] },
+            "phases": [{ "phase": 0, "vcpus": cpus }] });
+        let counted = counted(&report.to_string()).unwrap();
         assert_eq!((counted["local accesses"], counted["remote accesses"]), (6.0, 5.0));
+        assert!(super::counted("{}").is_err(), "it would count as no accesses");
     }
 }

@@ -1,14 +1,14 @@
 //! Remarks on the figures of a captured machine file, in words.
 
-use numalab_page::number::{figure, size, utc};
-use numalab_record::Run;
+use numalab_page::number::{figure, size};
+use numalab_record::{Civil, Run};
 
 use crate::capture::{Captured, NoLoad, Remark};
 
 /// Returns the comments at the start of a machine file by this version: its origin and remarks.
 pub fn head(run: &Run, remarks: &[String], version: &str) -> String {
     let title = run.environment.fact("cpu_model").unwrap_or("A machine");
-    let (nodes, day) = (run.machine.nodes.len(), utc(run.started_unix_ms));
+    let (nodes, day) = (run.machine.nodes.len(), Civil::of(run.started_unix_ms).minute());
     let mut text = format!(
         "# {title}, {nodes} {}, as measured\n#\n# Measured by numalab {} on {day}, written by \
          numalab {version}.\n",

@@ -16,9 +16,10 @@ mod tlb;
 pub(crate) use charts::matrix_panel;
 pub(crate) use oddity::sentence;
 
-use numalab_page::number::{count, size, utc};
+use numalab_page::number::{count, size};
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page, Part};
+use numalab_record::Civil;
 
 use super::document::RunDocument;
 use crate::report::Report;
@@ -62,7 +63,7 @@ fn meta(summary: &Summary<'_>) -> String {
             progress.precise + progress.budget_spent,
             count(progress.planned, "cell")
         )),
-        Some(utc(run.started_unix_ms)),
+        Some(Civil::of(run.started_unix_ms).minute()),
         run.label.clone(),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

@@ -21,9 +21,10 @@ pub(in crate::study) mod words;
 pub use command_times::command_times;
 pub use notices::{accelerator_reason, notice as notice_words};
 
-use numalab_page::number::{count, utc};
+use numalab_page::number::count;
 use numalab_page::rows::Rows;
 use numalab_page::{Chart, Page, Panel, Part, Private, Table};
+use numalab_record::Civil;
 use numalab_record::shell::command_line;
 use numalab_record::study::{StudyRun, Workload};
 
@@ -47,7 +48,7 @@ impl Report for StudySummary<'_> {
             run.backend.clone(),
             count(run.treatments.len(), "treatment"),
             count(blocks, "block"),
-            utc(run.started_unix_ms),
+            Civil::of(run.started_unix_ms).minute(),
         ];
         Page {
             brand: format!("numalab {} study {}", run.version, run.name),
@@ -144,7 +145,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     let run = &summary.document.run;
     let began = format!(
         "Begun {}, seed {}, plan {}, numalab {}.",
-        utc(run.started_unix_ms),
+        Civil::of(run.started_unix_ms).minute(),
         run.seed,
         run.plan,
         run.version

@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use numalab_host::unix_ns;
+
 use super::{Agent, AgentError, Made};
 use crate::digest::sha256;
-use crate::xen::domain::{
-    BEGIN, JOB, OUTPUT, PostedJob, PostedResult, RESULT, done, execute, now_ns,
-};
+use crate::xen::domain::{BEGIN, JOB, OUTPUT, PostedJob, PostedResult, RESULT, done, execute};
 use crate::xen::event::{DomainAnswer, FIRST_DOMAIN, LostPhase, XenEvent};
 use crate::xen::plan::DomainJob;
 use crate::xen::xenstore::XenstoreError;
@@ -32,7 +32,7 @@ impl Agent<'_> {
 
     /// Runs a job in this domain and reports the result.
     pub(super) fn do_own_job(&mut self, index: usize, job: &DomainJob) -> Result<(), AgentError> {
-        let begin_ns = now_ns();
+        let begin_ns = unix_ns();
         let (exit, output) = execute(&job.command, job.limit_s, None);
         self.tell(XenEvent::Answered(DomainAnswer {
             domain: FIRST_DOMAIN.to_owned(),
@@ -40,14 +40,14 @@ impl Agent<'_> {
             exit,
             output: String::from_utf8_lossy(&output).into_owned(),
             begin_ns,
-            end_ns: now_ns(),
+            end_ns: unix_ns(),
         }))
     }
 
     /// Posts the job with this number (from 1) and reports every domain's result.
     pub(super) fn do_job(&mut self, number: usize) -> Result<(), AgentError> {
         let job = &self.plan.jobs[number - 1];
-        let start_ns = now_ns() + START_NS + START_EACH_NS * self.made.len() as u64;
+        let start_ns = unix_ns() + START_NS + START_EACH_NS * self.made.len() as u64;
         let mark_ns = match self.plan.charged && job.marks_itself {
             true => Some(self.give_turns(start_ns)?),
             false => None,

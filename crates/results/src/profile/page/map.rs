@@ -105,7 +105,7 @@ fn joined((node, columns): (u32, Vec<Column>)) -> (u32, Vec<Column>) {
 }
 
 /// Returns a thread's number, with its name if names differ.
-fn label(profile: &Profile, thread: u32) -> String {
+pub(super) fn label(profile: &Profile, thread: u32) -> String {
     match profile.thread_names.get(&thread) {
         Some(name) if *name != profile.name => format!("{thread} {name}"),
         _ => thread.to_string(),

@@ -6,7 +6,7 @@ use numalab_record::profile::{OtherProcess, Profile, ProfileSource};
 use numalab_record::{ProgramThread, Sharing};
 
 use super::PAGE_BYTES;
-use super::map::map;
+use super::map::{label, map};
 use super::over_time::{over_time, phases};
 use super::words::{
     cannot_words, counted, hindrance_words, percent, short_count, source_sentence, time,
@@ -200,7 +200,7 @@ fn touches(profile: &Profile) -> Table {
             short(&region.name),
             of.pages.to_string(),
             place(&of.at).unwrap_or_default(),
-            format!("{} on node {}", named(profile, of.thread), of.cpu_node),
+            format!("{} on node {}", label(profile, of.thread), of.cpu_node),
         ]
     };
     table.rows(touches.iter().take(MOST_PLACES).map(row))
@@ -230,13 +230,6 @@ fn users(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     table.rows(users.iter().filter_map(row).take(MOST_PLACES)).without_empty_columns()
 }
 
-fn named(profile: &Profile, thread: u32) -> String {
-    match profile.thread_names.get(&thread) {
-        Some(name) if *name != profile.name => format!("{thread} {name}"),
-        _ => thread.to_string(),
-    }
-}
-
 fn threads(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let table = Table::new("Threads: their main node, and what they use")
         .words("thread")
@@ -259,7 +252,7 @@ fn threads(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     table
         .rows(rows.into_iter().map(|(thread, sum)| {
             vec![
-                named(profile, thread.thread),
+                label(profile, thread.thread),
                 thread.cpu_node.to_string(),
                 time(thread.busy_ns),
                 if sum.all() > 0 { short_count(sum.all()) } else { "–".to_owned() },

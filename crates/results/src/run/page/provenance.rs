@@ -1,7 +1,8 @@
 //! Placement, environment and method of a run, and the cells it did not finish.
 
-use numalab_page::number::{count, duration, share, size, trimmed, utc};
+use numalab_page::number::{count, duration, share, size, trimmed};
 use numalab_page::{Panel, Part, Table, Weight};
+use numalab_record::Civil;
 
 use super::oddity::sentence;
 use crate::run::{CellSummary, State, Summary};
@@ -105,7 +106,7 @@ pub(super) fn environment(summary: &Summary<'_>) -> Option<Part> {
     let run = summary.run;
     let fact = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![
-        fact("started", utc(run.started_unix_ms)),
+        fact("started", Civil::of(run.started_unix_ms).minute()),
         fact("command", run.command.join(" ")),
         fact("numalab", run.version.clone()),
         fact("nodes", run.machine.nodes.len().to_string()),

@@ -3,7 +3,7 @@
 use numalab_page::number::{approximate_size, figure, ratio, size};
 
 use super::oddity;
-use crate::label;
+use crate::label::{self, listed};
 use crate::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
 
 /// Maximum number of anomalies named in the sentence; the rest are counted.
@@ -200,15 +200,6 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
 /// Returns nanoseconds as core cycles, if the clock is known.
 pub(super) fn cycles(ns: f64, clock_ghz: Option<f64>) -> String {
     clock_ghz.map_or_else(|| "–".to_owned(), |ghz| figure(ns * ghz))
-}
-
-/// Joins items as `a`, `a and b`, or `a, b and c`.
-fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// Returns ratio and latency of the farthest node, for a tile.

@@ -6,7 +6,7 @@ use numalab_page::number::percent;
 use numalab_record::study::{Factor, FactorKind};
 
 use super::words;
-use crate::label;
+use crate::label::{self, listed};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
 /// Returns the factor that is a number, if there is one.
@@ -83,15 +83,6 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
 fn signed(effect: &Effect) -> String {
     let change = effect.found.percent().map_or_else(|| words::change(&effect.found), percent);
     change.trim_end_matches(" %").to_owned()
-}
-
-/// Joins items: `4, 8 and 16`.
-fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// Returns the growth of the answer with the number, one sentence per change of another factor.
