@@ -19,7 +19,7 @@ pub use process::{
     HugePageMode, MappingKind, MappingView, PageSizes, ProcessView, Sampled, ThreadView,
 };
 pub use ranks::{RankView, RanksView};
-pub use room::{FULL, NodeRoom, RoomByNode};
+pub use room::{FULL, HugeRoom, NodeRoom, RoomByNode};
 pub use spread::BytesByNode;
 
 /// The location of memory now: `{"explore": "nodes", ...}` in JSON.

@@ -110,7 +110,8 @@ fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String 
 
 /// Interleaves a segment alone: where numactl(8) can open it, which is a file that still has its
 /// name or a segment of System V with a key, else by a call of libnuma in the program.
-fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
+/// Returns the command or call that interleaves a segment over nodes.
+pub(crate) fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
     let policy = Placement::from(MemoryPolicy::Interleave(nodes.clone())).numactl();
     let key = |name: &str| u32::from_str_radix(name.strip_prefix("/SYSV")?.get(..8)?, 16).ok();
     let each = size_words(bytes.div_ceil(nodes.len().max(1) as u64));
