@@ -107,10 +107,19 @@ fn what_a_cut_text_may_have_lost_is_reported() {
     assert_eq!(codes(&reading.findings), ["distances-missing"]);
     assert!(reading.value.distances.is_empty());
     // `less -S` and narrow windows cut every line at the same column.
-    let cut = each_line(TWO_NODES, |_, line| line.chars().take(24).collect());
+    let list =
+        |cpus: std::ops::Range<u32>| cpus.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(" ");
+    let large = TWO_NODES
+        .replace("0 1 2 3 8 9 10 11", &list(0..40))
+        .replace("4 5 6 7 12 13 14 15", &list(40..80));
+    numactl_of(&large);
+    let cut = each_line(&large, |_, line| line.chars().take(72).collect());
     let said = refused(&cut);
-    assert!(said.contains("no node lists cpus 10,11") && said.contains("column 24"), "{said}");
+    assert!(said.contains("no node lists cpus 23-39") && said.contains("column 72"), "{said}");
     assert!(said.contains("`numactl -H > FILE`"), "{said}");
+    // No window is so narrow.
+    let narrow = each_line(TWO_NODES, |_, line| line.chars().take(24).collect());
+    assert_eq!(codes(&numactl_of(&narrow).findings), ["cpus-missing"]);
     let offline = TWO_NODES.replace(" 10 11\n", "\n");
     assert_eq!(codes(&numactl_of(&offline).findings), [""; 0], "lines of different lengths");
     // With every second thread offline, lines can have the same length.

@@ -8,6 +8,9 @@ use super::words::{malformed, place};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 
+/// The fewest columns at which mails, terminals and pagers cut lines.
+const NARROWEST: usize = 60;
+
 /// The lists of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Lists(BTreeMap<NodeId, List>);
@@ -76,7 +79,7 @@ impl Lists {
         let first_lost = missing.first()?;
         // A cut takes the end of a list, so all that it took are above the cpus that are left.
         let lists_left = at_end.iter().filter_map(|list| read(list).iter().last());
-        let is_sure = lists_left.min().is_some_and(|left| left < first_lost);
+        let is_sure = column >= NARROWEST && lists_left.min().is_some_and(|left| left < first_lost);
         Some(Cut { missing, column, is_sure })
     }
 
