@@ -171,21 +171,21 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Places cpus that no node lists on the node of their own sets of nodes, or on the only node if it
-    /// lists none; returns the others.
+    /// If no node lists a cpu, places each on the node of its own set of nodes, or else on the only node;
+    /// returns the others.
     fn by_nodeset(
         &mut self,
         homeless: CpuSet,
         nodes: &BTreeSet<NodeId>,
     ) -> Result<CpuSet, ReadError> {
-        let lists_none = homeless.len() == self.objects.cpus.len();
-        let only = nodes.first().filter(|_| nodes.len() == 1 && lists_none).copied();
+        let is_meant = self.objects.nodes.iter().any(|node| is_marked(*node, CPU_LESS));
+        if is_meant || homeless.len() < self.objects.cpus.len() {
+            return Ok(homeless);
+        }
+        let only = nodes.first().filter(|_| nodes.len() == 1).copied();
         let mut left = CpuSet::new();
         for element in self.objects.cpus.clone() {
             let cpu = CpuId(os_index(element)?);
-            if !homeless.contains(cpu) {
-                continue;
-            }
             let listed: NodeSet = set_or_empty(element, "nodeset")?;
             let own = listed.first().filter(|node| listed.len() == 1 && nodes.contains(node));
             match own.or(only) {
