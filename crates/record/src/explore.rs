@@ -26,6 +26,7 @@ pub use spread::BytesByNode;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "one view exists at a time")]
 pub enum View {
     /// The memory of each node.
     Nodes(NodesView),
