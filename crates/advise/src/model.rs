@@ -28,6 +28,9 @@ impl Target {
         let balancing = guest.is_some().then_some(1);
         let mut costs = costs(&machine, CostsKnown::Described, places(&machine));
         costs.kernel = KernelNow { balancing, huge_always: false };
+        let ranges = machine.nodes.iter().map(|node| node.ranges.iter());
+        costs.left_bytes =
+            ranges.map(|ranges| ranges.map(|(start, end)| end - start).sum()).collect();
         Self { machine, costs, place, guest }
     }
 }

@@ -47,6 +47,15 @@ pub enum ExploreError {
         /// The error of `move_pages`.
         source: PageNodesError,
     },
+    /// A copied tree says nothing about the process's pages.
+    #[error(
+        "process {process}: this copy has no proc/{process}/numa_maps, so it is unknown where its \
+         memory is; copy it while the process runs"
+    )]
+    NotCopied {
+        /// Number of the process.
+        process: u32,
+    },
     /// A file is not a valid dump.
     #[error("{}: {source}", path.display())]
     Dump {
@@ -74,9 +83,10 @@ pub enum ExploreError {
 impl Classed for ExploreError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NoProcess { .. } | Self::Dump { .. } | Self::NoHeap { .. } => {
-                ErrorClass::BadInput
-            }
+            Self::NoProcess { .. }
+            | Self::NotCopied { .. }
+            | Self::Dump { .. }
+            | Self::NoHeap { .. } => ErrorClass::BadInput,
             Self::Foreign { .. } | Self::NoPlacement { .. } => ErrorClass::Lacking,
             Self::Machine(error) => error.class(),
             Self::Unreadable { source, .. } => match source.kind() {

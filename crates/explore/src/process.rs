@@ -11,9 +11,10 @@ use std::io::ErrorKind;
 use numalab_host::proc::{address_range, smaps};
 use numalab_host::{Root, base_page_bytes, node_rooms, read_machine_and_devices};
 use numalab_record::explore::{
-    BytesByNode, HugePageMode, MappingView, PageSizes, ProcessView, Sampled, Unseen, spread,
+    BytesByNode, HugePageMode, HugeRoom, MappingView, PageSizes, ProcessView, Sampled, Unseen,
+    spread,
 };
-use numalab_topology::{CpuSet, Machine, NodeId};
+use numalab_topology::{CpuSet, HugePagePool, Machine, Node, NodeId};
 
 use crate::error::ExploreError;
 
@@ -48,6 +49,9 @@ pub fn read_process_on(
         false => Ok(Sampled { pages: 0, pages_by_node: BytesByNode::new() }),
     };
     let placed = mappings.iter().any(|mapping| !mapping.bytes_by_node.is_empty());
+    if !placed && !mappings.is_empty() && !root.is_live() {
+        return Err(ExploreError::NotCopied { process });
+    }
     let sampled = match sampled {
         Ok(sampled) if sampled.pages == 0 => None,
         Ok(sampled) => Some(sampled),
@@ -74,6 +78,7 @@ pub fn read_process_on(
         devices,
         cpus_by_node: cpus_by_node(machine),
         room_by_node: node_rooms(root),
+        huge_rooms: huge_rooms(machine),
         numa_balancing: root.value("proc/sys/kernel/numa_balancing").ok().map(|mode| mode != "0"),
         transparent_huge_pages: huge_page_mode(root),
         unseen,
@@ -82,6 +87,20 @@ pub fn read_process_on(
     leave_out_partial_samples(&mut view);
     weigh_threads(&mut view);
     Ok(view)
+}
+
+/// Returns the free huge pages of each node that keeps pools.
+fn huge_rooms(machine: &Machine) -> Vec<HugeRoom> {
+    let of_node = |node: &Node| {
+        let id = node.id;
+        let room = move |pool: &HugePagePool| HugeRoom {
+            node: id,
+            page_bytes: pool.page_bytes,
+            free: pool.free,
+        };
+        node.huge_pages.iter().map(room).collect::<Vec<_>>()
+    };
+    machine.nodes.iter().flat_map(of_node).collect()
 }
 
 /// Returns the cpus of each node.

@@ -122,6 +122,16 @@ const ON_NODE_0: &str = "\
 ";
 
 #[test]
+fn a_copy_without_the_pages_of_a_process_is_refused() {
+    let tree = Tree::new();
+    tree.process(7, &["./solver"], ON_NODE_0, &[]);
+    fs::remove_file(tree.path().join("proc/7/numa_maps")).unwrap();
+    let error = read_process(&tree.root(), 7).unwrap_err();
+    assert!(error.to_string().contains("no proc/7/numa_maps, so it is unknown where"), "{error}");
+    assert_eq!(error.class(), ErrorClass::BadInput);
+}
+
+#[test]
 fn a_thread_pinned_away_from_its_memory_is_reported_with_a_command() {
     let tree = Tree::new();
     let tied = Thread { number: 12, name: "solver", cpu: 6, allowed: "6-7", faults: "" };

@@ -11,11 +11,15 @@ pub(crate) fn record(
     distance: u8,
     findings: &mut Findings,
 ) {
+    let place = format!("distance from node {from} to {to} of the text");
     if distance >= LOCAL_DISTANCE {
         distances.set(from, to, distance);
+        if from == to && distance != LOCAL_DISTANCE {
+            let message = format!("is {distance}, expected {LOCAL_DISTANCE}, the local distance");
+            findings.warning("distance-local", place, message);
+        }
         return;
     }
-    let place = format!("distance from node {from} to {to} of the text");
     let message = format!("is {distance}, which is not a distance: taken as unknown");
     findings.warning("distance-value", place, message);
 }

@@ -45,6 +45,20 @@ pub enum ReadError {
         /// The described items.
         described: String,
     },
+    /// All long lines end at the same column, before cpus that no line lists.
+    #[error(
+        "{format}: no node lists cpus {missing}, which would follow the lines that end at column \
+         {column}: they were cut there; expected whole lines, as `numactl -H > FILE` writes them, or \
+         `numactl -H --cpu-compress` if these cpus are offline"
+    )]
+    Narrow {
+        /// The format.
+        format: &'static str,
+        /// The missing cpus.
+        missing: String,
+        /// The column.
+        column: usize,
+    },
     /// A row of the distance table does not fit its columns.
     #[error(
         "{format}: node {node} has {distances} distances under {columns} nodes; expected one for each"

@@ -15,6 +15,7 @@ mod read;
 mod synthetic;
 mod synthetic_items;
 mod synthetic_read;
+mod text;
 mod tree;
 mod write;
 

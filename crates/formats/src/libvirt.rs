@@ -29,6 +29,7 @@ pub const CARRIED: Carried = Carried {
     ],
     but: &[
         Feature::Bytes,
+        Feature::SharedCpus,
         Feature::CpulessInitiators,
         Feature::AccessClasses,
         Feature::Picoseconds,

@@ -117,7 +117,13 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
 /// Numbers the cores in order of node, and returns the cpus of each.
 fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
     let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
-        let message = "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)";
+        let message = match lines.threads_per_core {
+            Some(_) => {
+                "is 0, as where a container hides cpus: cores and caches are unknown, and cpus shown \
+                 as offline may be online"
+            }
+            None => "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)",
+        };
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message.to_owned());
         return Vec::new();
     };

@@ -4,6 +4,7 @@
 //! distances, but no packages, cores or caches.
 
 mod cpus;
+mod words;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +18,11 @@ use crate::feature::{Carried, Feature};
 use crate::pasted;
 use crate::reading::Reading;
 
-use cpus::Lists;
+use cpus::{Cut, Lists};
+use words::{are_numbers, is_list, is_row, lines, malformed, mebibytes, node_id, place};
 pub use write::write;
 
 const FORMAT: &str = "numactl --hardware";
-const MIB: u64 = 1 << 20;
 
 /// The features that the text represents.
 pub const CARRIED: Carried = Carried {
@@ -36,12 +37,12 @@ pub const CARRIED: Carried = Carried {
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
 /// [`ReadError::Cut`] if fewer nodes, cpus, sizes or rows of distances are described than announced;
-/// [`ReadError::Row`] if a row has more or fewer distances than there are columns;
+/// [`ReadError::Narrow`] if lines were cut at a column; [`ReadError::Row`] if a row has more or fewer distances than there are columns;
 /// [`ReadError::Denied`] if the text states that there is no NUMA; [`ReadError::Absent`] if there
 /// is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
-    for (number, line) in pasted::lines(text, &mut reader.findings) {
+    for (number, line) in lines(text, &mut reader.findings) {
         reader.line(number, &line)?;
     }
     reader.finish()
@@ -276,7 +277,10 @@ impl Reader {
 
     /// Reports what may be lost without a trace: distances after the end of the text, and cpus to
     /// the right of the last column.
-    fn note_losses(&mut self, ids: &NodeSet) {
+    ///
+    /// # Errors
+    /// [`ReadError::Narrow`] if the missing cpus are those that a cut would take.
+    fn note_losses(&mut self, ids: &NodeSet) -> Result<(), ReadError> {
         if self.rows.is_empty() && ids.len() > 1 && !self.has_no_distances {
             let message = "the text has none: distances are unknown".to_owned();
             self.findings.note("distances-missing", "node distances".to_owned(), message);
@@ -285,12 +289,20 @@ impl Reader {
             let message = "no node lists a cpu: cpus are unknown".to_owned();
             self.findings.warning("cpus-missing", "lists of cpus".to_owned(), message);
         }
-        if let Some((missing, column)) = self.cpus.cut() {
-            let message = format!(
-                "no node lists cpus {missing}: they are offline, or lines were cut at column {column}"
-            );
-            self.findings.warning("cpus-missing", "lists of cpus".to_owned(), message);
+        match self.cpus.cut() {
+            Some(Cut { missing, column, is_sure: true }) => {
+                let missing = missing.to_string();
+                return Err(ReadError::Narrow { format: FORMAT, missing, column });
+            }
+            Some(Cut { missing, column, is_sure: false }) => {
+                let message = format!(
+                    "no node lists cpus {missing}: they are offline, or lines were cut at column {column}"
+                );
+                self.findings.warning("cpus-missing", "lists of cpus".to_owned(), message);
+            }
+            None => {}
         }
+        Ok(())
     }
 
     /// Checks that each row of the distance table has a distance for each column.
@@ -318,7 +330,7 @@ impl Reader {
         }
         self.check_whole(&ids)?;
         self.check_rows()?;
-        self.note_losses(&ids);
+        self.note_losses(&ids)?;
         self.cpus.place(&mut self.assembly)?;
         let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;
@@ -333,7 +345,7 @@ impl Reader {
                 }
             }
         }
-        machine.note_unreachable(&mut self.findings);
+        machine.note_odd_distances(&mut self.findings);
         machine.note_free_memory(&mut self.findings);
         claims.settle(&mut machine, &mut self.findings);
         let findings = self.findings.into_list();
@@ -352,45 +364,4 @@ fn check_all(
     }
     let (announced, described) = (announced.to_string(), described.to_string());
     Err(ReadError::Cut { format: FORMAT, what, announced, described })
-}
-
-fn place(line: usize) -> String {
-    format!("line {line}")
-}
-
-fn are_numbers(words: &[&str]) -> bool {
-    words.iter().all(|word| word.parse::<u32>().is_ok())
-}
-
-/// Returns true if a word can be part of a list of numbers: `12`, `0-7,`, `(8)`.
-fn is_list(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_digit() || ",-()".contains(c))
-        && word.contains(|c: char| c.is_ascii_digit())
-}
-
-fn is_row(word: &str) -> bool {
-    word.strip_suffix(':').is_some_and(|id| id.parse::<u32>().is_ok())
-}
-
-fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
-    ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: found.trim().to_owned(),
-        expected: expected.to_owned(),
-    }
-}
-
-fn small_number(line: usize, found: &str, word: &str, expected: &str) -> Result<u32, ReadError> {
-    let number = word.parse().ok().filter(|&number| number <= numalab_topology::MAX_ID);
-    number.ok_or_else(|| malformed(line, found, expected))
-}
-
-fn node_id(line: usize, found: &str, word: &str) -> Result<NodeId, ReadError> {
-    small_number(line, found, word, "a node number").map(NodeId)
-}
-
-fn mebibytes(line: usize, found: &str, word: &str) -> Result<u64, ReadError> {
-    let bytes = word.parse::<u64>().ok().and_then(|size| size.checked_mul(MIB));
-    bytes.ok_or_else(|| malformed(line, found, "a size in MB"))
 }

@@ -25,6 +25,10 @@ pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)>
 /// `\`.
 fn whole(text: &str) -> Vec<(usize, String)> {
     let mut whole: Vec<(usize, String)> = Vec::new();
+    // A string of JSON or of a log has the whole text in one line.
+    let is_escaped = text.contains("\\n") && text.trim().lines().count() == 1;
+    let unescaped = is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
+    let text = unescaped.as_deref().unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         let line = terminal::plain(line);
         match whole.last_mut() {
@@ -61,10 +65,11 @@ fn unquote(lines: &mut [(usize, String)], findings: &mut Findings) {
     }
 }
 
-/// Returns a line without its quote marks and the space after each.
+/// Returns a line without its quote marks, or those of a patch's added lines, and the space after
+/// each.
 fn unquoted(line: &str) -> &str {
     let mut text = line;
-    while let Some(rest) = text.trim_start().strip_prefix(['>', '|']) {
+    while let Some(rest) = text.trim_start().strip_prefix(['>', '|', '+']) {
         text = rest.strip_prefix(' ').unwrap_or(rest);
     }
     text
@@ -93,6 +98,7 @@ mod tests {
             (vec!["a".into(), "".into(), "b c".into(), "".into()], 1)
         );
         assert_eq!(read(">> a\n> > b"), (vec!["a".into(), "b".into()], 1));
+        assert_eq!(read("+a\n+  b"), (vec!["a".into(), "  b".into()], 1));
         assert_eq!(read("| a\n|   b"), (vec!["a".into(), "  b".into()], 1));
         assert_eq!(read("X wrote:\n> a\nb"), (vec!["X wrote:".into(), "a".into(), "b".into()], 1));
         assert_eq!(read(""), (Vec::new(), 0));
@@ -104,6 +110,12 @@ mod tests {
         let lines = lines("cpus: 1=\n6 17 \\\n18\n== b ==\nc", &mut findings);
         let lines: Vec<(usize, &str)> = lines.iter().map(|(n, line)| (*n, line.as_str())).collect();
         assert_eq!(lines, [(1, "cpus: 16 17 18"), (4, "== b =="), (5, "c")]);
+    }
+
+    #[test]
+    fn a_text_with_escaped_line_breaks_is_read_by_its_lines() {
+        assert_eq!(read("a\\nb c\\r\\nd\n"), (vec!["a".into(), "b c".into(), "d".into()], 0));
+        assert_eq!(read("a\\nb\nc\n"), (vec!["a\\nb".into(), "c".into()], 0));
     }
 
     #[test]

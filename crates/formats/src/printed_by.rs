@@ -12,7 +12,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 11] = [
+const TOOLS: [Tool; 12] = [
     Tool {
         marks: &["<topology", "hwloc.dtd"],
         source: Some("lstopo"),
@@ -43,6 +43,12 @@ const TOOLS: [Tool; 11] = [
         marks: &["depth 0:"],
         source: None,
         advice: "hwloc-info only counts: give `lstopo --of xml` as lstopo:FILE",
+    },
+    Tool {
+        marks: &["cpu_topology", "numa_info", "xen_version"],
+        source: None,
+        advice: "this is the output of `xl info`: give a copy of dom0's /sys/firmware/acpi/tables as \
+                 acpi:DIR",
     },
     Tool {
         marks: &["physcpubind:", "nodebind:", "membind:"],
@@ -102,6 +108,7 @@ mod tests {
         let texts = [
             ("$ lscpu -e\nCPU NODE SOCKET\n  0    0\n", "lscpu:FILE"),
             ("Machine (11GB total)\n  Package L#0\n", "`lstopo --of xml` as lstopo:FILE"),
+            ("host      : box\nnuma_info              :\n", "`xl info`"),
             ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
             ("                           node0\nnuma_hit         7\n", "`numactl -H`"),
             ("policy: preferred-many\nphyscpubind: 0 1\nmembind: 0\n", "`numactl -s` shows"),

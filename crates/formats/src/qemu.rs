@@ -47,6 +47,7 @@ pub const CARRIED: Carried = Carried {
         Feature::DeviceIds,
         Feature::DeviceNames,
         Feature::Bytes,
+        Feature::SharedCpus,
         Feature::CpulessInitiators,
         Feature::AccessClasses,
         Feature::Picoseconds,

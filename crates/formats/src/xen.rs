@@ -16,7 +16,7 @@ const FORMAT: &str = "an xl configuration";
 pub const CARRIED: Carried = Carried {
     format: "xl.cfg",
     features: &[Feature::UnplacedCpus, Feature::Nodes, Feature::Memory, Feature::Distances],
-    but: &[Feature::Bytes],
+    but: &[Feature::Bytes, Feature::SharedCpus],
 };
 
 /// Writes `vcpus`, `memory` and `vnuma`.

@@ -66,7 +66,14 @@ fn mails_logs_and_terminals_do_not_change_the_machine_that_numactl_shows() {
         format!("{TWO_NODES}(END)\n"),
         each_line(TWO_NODES, |index, l| format!("2026-05-01T12:00:{index:02}.5Z {l}")),
         each_line(TWO_NODES, |_, l| format!("\u{1b}[32m{l}\u{1b}(B\u{1b}[m\r")),
+        each_line(TWO_NODES, |_, l| format!("2026-05-01 12:00:01,123 INFO {l}")),
+        each_line(TWO_NODES, |_, l| format!("2026-05-01T12:00:01Z stdout F {l}")),
+        each_line(TWO_NODES, |_, l| format!("# {l}")),
         format!("```\n{TWO_NODES}```\n"),
+        // A string of JSON, and a chat that folds lines.
+        TWO_NODES.replace('\n', "\\n"),
+        TWO_NODES.replace('\n', " "),
+        format!("Here: {}", TWO_NODES.replace('\n', " ")),
     ] {
         assert_eq!(numactl_of(&text).value, whole, "{text}");
     }
@@ -100,17 +107,59 @@ fn what_a_cut_text_may_have_lost_is_reported() {
     assert_eq!(codes(&reading.findings), ["distances-missing"]);
     assert!(reading.value.distances.is_empty());
     // `less -S` and narrow windows cut every line at the same column.
-    let cut = each_line(TWO_NODES, |_, line| line.chars().take(24).collect());
-    let reading = numactl_of(&cut);
-    assert_eq!(codes(&reading.findings), ["cpus-missing"]);
-    assert!(
-        reading.findings[0].message.contains("no node lists cpus 10,11"),
-        "{:?}",
-        reading.findings
-    );
-    assert!(reading.findings[0].message.contains("column 24"), "{:?}", reading.findings);
+    let list =
+        |cpus: std::ops::Range<u32>| cpus.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(" ");
+    let large = TWO_NODES
+        .replace("0 1 2 3 8 9 10 11", &list(0..40))
+        .replace("4 5 6 7 12 13 14 15", &list(40..80));
+    numactl_of(&large);
+    let cut = each_line(&large, |_, line| line.chars().take(72).collect());
+    let said = refused(&cut);
+    assert!(said.contains("no node lists cpus 23-39") && said.contains("column 72"), "{said}");
+    assert!(said.contains("`numactl -H > FILE`"), "{said}");
+    // No window is so narrow.
+    let narrow = each_line(TWO_NODES, |_, line| line.chars().take(24).collect());
+    assert_eq!(codes(&numactl_of(&narrow).findings), ["cpus-missing"]);
     let offline = TWO_NODES.replace(" 10 11\n", "\n");
     assert_eq!(codes(&numactl_of(&offline).findings), [""; 0], "lines of different lengths");
+    // With every second thread offline, lines can have the same length.
+    let threads = TWO_NODES
+        .replace("0 1 2 3 8 9 10 11", "10 12 14 16 18 20")
+        .replace("4 5 6 7 12 13 14 15", "30 32 34 36 38 40");
+    let reading = numactl_of(&threads);
+    assert_eq!(codes(&reading.findings), ["cpus-missing"]);
+    let message = &reading.findings[0].message;
+    assert!(message.contains("they are offline, or lines were cut at column 30"), "{message}");
+    // Lists with their number of cpus are whole.
+    let counted = TWO_NODES
+        .replace("0 1 2 3 8 9 10 11", "0-3, 8-9 (6)")
+        .replace("4 5 6 7 12 13 14 15", "4-7, 12-13 (6)");
+    assert_eq!(codes(&numactl_of(&counted).findings), [""; 0]);
+}
+
+#[test]
+fn local_distances_other_than_10_and_those_that_differ_by_direction_are_reported_once() {
+    let of = |rows: &str| {
+        let (head, _) = TWO_NODES.split_once("  0:  10").unwrap();
+        let findings = numactl_of(&format!("{head}{rows}")).findings;
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(of("  0:  10  21\n  1:  21  10\n"), "");
+    let found = of("  0:  10  21\n  1:  21  20\n");
+    assert!(found.contains("node 1 to 1") && found.contains("is 20, expected 10"), "{found}");
+    let found = of("  0:  10  21\n  1:  31  10\n");
+    assert!(found.contains("node 0 to 1: is 21, but 31 in the opposite direction"), "{found}");
+}
+
+#[test]
+fn masks_of_lscpu_are_read_like_lists() {
+    let masks = LSCPU
+        .replace("On-line CPU(s) list: 0-7", "On-line CPU(s) mask: 0xff")
+        .replace("0,1,4,5", "0x33")
+        .replace("2,3,6,7", "0xcc");
+    assert_eq!(lscpu::read(&masks).unwrap().value, lscpu::read(LSCPU).unwrap().value);
+    let said = lscpu::read(&masks.replace("0x33", "0x3g")).unwrap_err().to_string();
+    assert!(said.contains("found `0x3g`, expected a list of cpus"), "{said}");
 }
 
 #[test]
@@ -121,6 +170,10 @@ fn what_lscpu_does_not_say_is_unknown() {
     assert_eq!(codes(&reading.findings), ["cores-unknown"]);
     let core = reading.value.cpu(CpuId(0)).unwrap().core;
     assert_eq!((core, reading.value.caches.len()), (None, 0));
+    // lxcfs lists other cpus as online than the directories of cpus have.
+    let hidden = LSCPU.replace("Thread(s) per core:  2", "Thread(s) per core:  0");
+    let reading = lscpu::read(&hidden).unwrap();
+    assert!(reading.findings[0].message.starts_with("is 0, as where a container hides cpus"));
     let (head, _) = LSCPU.split_once("NUMA node0").unwrap();
     let said = lscpu::read(head).unwrap_err().to_string();
     assert!(said.contains("nodes: 2 announced, only 0 described"), "{said}");
@@ -314,4 +367,39 @@ fn quoted_xml_is_read_and_sizes_that_it_lacks_are_unknown() {
     assert_eq!(hwloc::read_xml(&prompt).unwrap().value, whole);
     let unsaid = hwloc::read_xml(&xml("")).unwrap().value;
     assert!(unsaid.nodes[0].memory_unknown);
+}
+
+#[test]
+fn cpus_without_a_listing_node_are_on_the_only_one_or_on_that_of_their_own_sets() {
+    let topology = |nodes: &str, cpus: [&str; 2]| {
+        let [first, second] = cpus;
+        format!(
+            "$ lstopo --of xml\nhere it is:\n<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n\
+             <object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\">\n{nodes}\n<object type=\"PU\" \
+             os_index=\"0\" cpuset=\"0x1\" nodeset=\"{first}\"/>\n<object type=\"PU\" \
+             os_index=\"1\" cpuset=\"0x2\" nodeset=\"{second}\"/>\n</object>\n</topology>\n"
+        )
+    };
+    let node = |id: u32| {
+        format!(
+            "<object type=\"NUMANode\" os_index=\"{id}\" cpuset=\"0x0\" local_memory=\"4096\"/>"
+        )
+    };
+    let places = |text: &str| {
+        let reading = hwloc::read_xml(text).unwrap();
+        let cpus = reading.value.nodes.iter().map(|node| node.cpus.to_string()).collect();
+        (cpus, codes(&reading.findings).into_iter().map(str::to_owned).collect())
+    };
+    let expected = |cpus: &[&str], codes: &[&str]| -> (Vec<String>, Vec<String>) {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        (owned(cpus), owned(codes))
+    };
+    assert_eq!(places(&topology(&node(0), ["0x0"; 2])), expected(&["0,1"], &["line-unread"]));
+    let two = node(0) + &node(1);
+    let found = places(&topology(&two, ["0x1", "0x2"]));
+    assert_eq!(found, expected(&["0", "1"], &["line-unread"]));
+    let found = places(&topology(&two, ["0x1", "0x0"]));
+    assert_eq!(found, expected(&["0", ""], &["line-unread", "cpu-without-node"]));
+    let found = places(&topology("", ["0x0"; 2]));
+    assert_eq!(found, expected(&[], &["line-unread", "nodes-missing"]));
 }

@@ -395,7 +395,7 @@ fn xml(change: impl Fn(&str) -> String) -> Result<Machine, ReadError> {
 #[test]
 fn lstopo_xml_is_read() {
     let reading = hwloc::read_xml(XML).unwrap();
-    assert_eq!(codes(&reading.findings), ["cpus-hidden"]);
+    assert_eq!(codes(&reading.findings), ["distance-asymmetric", "cpus-hidden"]);
     let machine = reading.value;
     let nodes: Vec<(u32, String, u64)> = machine
         .nodes

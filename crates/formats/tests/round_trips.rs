@@ -3,7 +3,7 @@
 mod own_machines;
 
 use numalab_formats::hwloc::{self, XmlVersion, read_xml, write_xml};
-use numalab_formats::{Feature, machine_toml, numactl};
+use numalab_formats::{Feature, libvirt, machine_toml, numactl, qemu, xen};
 use numalab_topology::{
     AccessAttributes, AccessClass, Allowed, CpuSet, Distances, EmulatedNodes, EmulationSpec,
     HugePagePool, Machine, MemoryKind, MemorySideCache, MemoryTier, NodeId, ProximityDomain,
@@ -58,6 +58,18 @@ fn a_note_lists_the_features_that_a_format_loses() {
          that the process may use [not-carried]"
     );
     assert_eq!(hwloc::CARRIED.loss(&Machine::default()), None);
+}
+
+#[test]
+fn guests_do_not_share_cpus_between_nodes_and_say_so() {
+    let text = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 9 MB\nnode 1 cpus: 0 1\n\
+                node 1 size: 9 MB\nnode distances:\nnode 0 1\n  0:  10  10\n  1:  10  10\n";
+    let machine = numactl::read(text).unwrap().value;
+    for format in [qemu::CARRIED, libvirt::CARRIED, xen::CARRIED] {
+        let said = format.loss(&machine).map(|loss| loss.to_string()).unwrap_or_default();
+        assert!(said.contains("cpus that nodes share"), "{said}");
+    }
+    assert_eq!(numactl::CARRIED.loss(&machine), None);
 }
 
 #[test]

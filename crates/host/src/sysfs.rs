@@ -135,18 +135,38 @@ fn read(
     };
     machine.access = access::attributes(&mut reader, &machine);
     if let Some(allowed) = machine.allowed.take_if(|_| !root.is_live()) {
-        let is_less = !machine.online_cpus().is_subset(&allowed.cpus)
-            || !machine.memory_nodes().is_subset(&allowed.memory_nodes);
-        machine.allowed = is_less.then_some(allowed);
+        machine.allowed = restriction(&mut reader, &machine, allowed);
     }
     note_guest(&mut reader, &machine);
-    machine.note_unreachable(&mut reader.findings);
+    machine.note_odd_distances(&mut reader.findings);
     let mut findings = reader.findings.into_list();
     // Contradictions between files have been reported above; spanning groups are how virtual
     // machines are built.
     let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
+}
+
+/// Returns the restrictions of a copied tree if they allow less than the tree has. A set of nodes that
+/// is empty is unknown, and one of other nodes is of another machine.
+fn restriction(
+    reader: &mut Reader<'_>,
+    machine: &Machine,
+    mut allowed: Allowed,
+) -> Option<Allowed> {
+    let nodes = machine.memory_nodes();
+    let is_known = !allowed.memory_nodes.is_empty() && !nodes.is_empty();
+    if is_known && allowed.memory_nodes.intersection(&nodes).is_empty() {
+        let message = format!(
+            "memory of nodes {} is allowed, but only nodes {nodes} have memory: the list is ignored",
+            allowed.memory_nodes
+        );
+        reader.warn("mems-of-other-nodes", "proc/self/status", message);
+        allowed.memory_nodes = NodeSet::new();
+    }
+    let has_all = allowed.memory_nodes.is_empty() || nodes.is_subset(&allowed.memory_nodes);
+    let is_less = !machine.online_cpus().is_subset(&allowed.cpus) || !has_all;
+    is_less.then_some(allowed)
 }
 
 /// Returns the restrictions of a copied tree, unless they name cpus that the tree does not have.

@@ -66,6 +66,24 @@ fn a_mask_of_other_cpus_than_the_tree_has_is_ignored_with_a_warning() {
 }
 
 #[test]
+fn a_list_of_other_nodes_than_the_tree_has_is_ignored_with_a_warning_and_an_empty_one_is_unknown() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    let with = |nodes: &str| {
+        let status = format!("Cpus_allowed_list:\t0-3\nMems_allowed_list:\t{nodes}\n");
+        write(top.path(), "proc/self/status", &status);
+        read(top.path())
+    };
+    let reading = with("5");
+    assert_eq!(reading.machine.allowed, None);
+    let expected = "warning: proc/self/status: memory of nodes 5 is allowed, but only nodes 0,1 have \
+                    memory: the list is ignored [mems-of-other-nodes]";
+    assert_eq!(said(&reading), [expected]);
+    let reading = with("");
+    assert_eq!((reading.machine.allowed.clone(), said(&reading)), (None, Vec::new()));
+    assert_eq!(with("1").machine.usable_memory_nodes().to_string(), "1");
+}
+
+#[test]
 fn packages_that_share_cores_are_taken_as_one() {
     let top = machine(&[("0-1,4-5", "10 20"), ("2-3,6-7", "20 10")], 8);
     for cpu in 0..8_u32 {

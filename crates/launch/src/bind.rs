@@ -116,8 +116,15 @@ pub enum BindError {
         /// Nodes with memory that the process may use.
         allowed: NodeSet,
     },
-    /// The node does not exist or has no memory.
-    #[error("--numa: node {node} does not exist here or has no memory; there are {present}")]
+    /// The node has no memory.
+    #[error("--numa: node {node} has no memory; there are {present}")]
+    NoMemory {
+        node: NodeId,
+        /// Nodes with memory.
+        present: NodeSet,
+    },
+    /// The node does not exist.
+    #[error("--numa: node {node} does not exist here; there are {present}")]
     NoNode {
         node: NodeId,
         /// Nodes with memory.
@@ -210,9 +217,12 @@ impl Binding {
             return Err(BindError::NoneLeft { present });
         }
         if let Some(&node) = named.iter().find(|node| !present.contains(**node)) {
-            return Err(match machine.memory_nodes().contains(node) {
-                true => BindError::NotAllowed { node, allowed: present },
-                false => BindError::NoNode { node, present },
+            return Err(match machine.node(node) {
+                Some(_) if machine.memory_nodes().contains(node) => {
+                    BindError::NotAllowed { node, allowed: present }
+                }
+                Some(_) => BindError::NoMemory { node, present },
+                None => BindError::NoNode { node, present },
             });
         }
         let takes_all = match kind {

@@ -19,13 +19,14 @@ pub use process::{
     HugePageMode, MappingKind, MappingView, PageSizes, ProcessView, Sampled, ThreadView,
 };
 pub use ranks::{RankView, RanksView};
-pub use room::{FULL, NodeRoom, RoomByNode};
+pub use room::{FULL, HugeRoom, NodeRoom, RoomByNode};
 pub use spread::BytesByNode;
 
 /// The location of memory now: `{"explore": "nodes", ...}` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "one view exists at a time")]
 pub enum View {
     /// The memory of each node.
     Nodes(NodesView),

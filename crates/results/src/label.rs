@@ -29,7 +29,8 @@ pub(crate) fn tail(of: &Tail) -> &'static str {
     match (of.is_shown, of.is_worse) {
         (true, true) => "tails worse",
         (true, false) => "tails better",
-        (false, _) => "tails undecided",
+        (false, true) => "tails may be worse",
+        (false, false) => "tails may be better",
     }
 }
 

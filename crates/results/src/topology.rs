@@ -103,7 +103,12 @@ fn shared(machine: &Machine) -> Table {
 fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     let allowed = machine.allowed.as_ref()?;
     let every_cpu = machine.online_cpus().is_subset(&allowed.cpus);
-    let every_node = machine.memory_nodes().is_subset(&allowed.memory_nodes);
+    // A kernel without cpusets does not say which.
+    let memory_nodes = match allowed.memory_nodes.is_empty() {
+        true => machine.memory_nodes(),
+        false => allowed.memory_nodes.clone(),
+    };
+    let every_node = machine.memory_nodes().is_subset(&memory_nodes);
     let isolated = match allowed.isolated.is_empty() {
         true => String::new(),
         false => format!("; isolated cpus {} on request", cpus::list(&allowed.isolated)),
@@ -113,7 +118,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
         false => format!(
             "cpus {}, memory of nodes {}",
             cpus::list(&allowed.cpus),
-            cpus::list(&allowed.memory_nodes)
+            cpus::list(&memory_nodes)
         ),
     };
     Some(("Allowed", text + &notes::forbidden_local(machine) + &isolated))

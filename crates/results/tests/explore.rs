@@ -46,6 +46,7 @@ fn process(sizes: PageSizes, mode: HugePageMode) -> ProcessView {
         remote_share: None,
         cpus_by_node: [(NodeId(0), CpuSet::from_iter([CpuId(0)]))].into(),
         room_by_node: Default::default(),
+        huge_rooms: Vec::new(),
         numa_balancing: None,
         transparent_huge_pages: Some(mode),
         unseen: vec![Unseen::SumsByMapping { pages: 12 }],

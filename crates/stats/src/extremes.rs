@@ -12,8 +12,10 @@ use crate::{Confidence, Direction, Interval, Sample};
 /// The percentiles examined, if the samples are large enough.
 const PERCENTILES: [f64; 2] = [99.0, 99.9];
 /// The multiples of a percentile's share of values beyond it at which the shares are tested. Values
-/// that one sample has a few of and the other many may reach further in than the percentile itself.
-const WIDTHS: [f64; 2] = [1.0, 2.0];
+/// that one sample has a few of and the other many may reach further in than the percentile itself;
+/// stalls of one sample alone may be half of the values beyond it, and ordinary ones of the other the
+/// other half.
+const WIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
 /// The least number of values beyond a percentile; with fewer it is practically the largest value.
 const FEWEST_BEYOND: f64 = 3.0;
 
@@ -28,7 +30,7 @@ pub struct Extreme {
     /// extend beyond the last value.
     pub intervals: [Option<Interval>; 2],
     /// The two-sided p-value of the hypothesis that both have their share of the values beyond the
-    /// combined percentile, and of the double number; adjusted for the number of tests.
+    /// combined percentile, of half and of double their number; adjusted for the number of tests.
     pub p: f64,
 }
 
@@ -261,6 +263,24 @@ mod tests {
         let found = last(&six, &forty);
         assert!(found.is_shown() && found.percent() > 800.0, "{found:?}");
         assert!(!last(&six, &also_six).is_shown());
+    }
+
+    #[test]
+    fn stalls_of_one_sample_are_found_among_ordinary_far_values_of_the_other() {
+        let mut rng = Rng::new(11);
+        let mut with = |stalls: usize, far: usize| {
+            let value = |n: usize| match n {
+                n if n < stalls => 210.0 + 10.0 * rng.uniform(),
+                n if n < stalls + far => 106.0 + 6.0 * rng.uniform(),
+                _ => 100.0 + rng.uniform(),
+            };
+            Sample::new((0..10_000).map(value).collect::<Vec<_>>()).unwrap()
+        };
+        let (ordinary, stalled, also_ordinary) = (with(0, 26), with(11, 15), with(0, 26));
+        let last = |a, b| *extremes(a, b, Direction::LowerIsBetter, 1.0).last().unwrap();
+        let found = last(&ordinary, &stalled);
+        assert!(found.is_shown() && found.percent() > 80.0, "{found:?}");
+        assert!(!last(&ordinary, &also_ordinary).is_shown());
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
             }
         }
     }
-    machine.note_unreachable(findings);
+    machine.note_odd_distances(findings);
 }
 
 /// Returns the numbers of all child elements with this name.

@@ -11,10 +11,10 @@ use super::element::{
     is_infinite, malformed, number, os_index, place, positive, set, set_or_empty,
 };
 use super::node_memory::{huge_pages, is_memory_side, memory_side_caches};
+use super::text::xml_of;
 use super::{CPU_LESS, FORMAT, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
-use crate::pasted;
 use crate::reading::Reading;
 
 /// A limit above the number of elements of any machine, which bounds the cost of reading any input.
@@ -40,32 +40,6 @@ pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
     let objects = Objects::collect(root);
     let mut reader = Reader { objects, assembly: Assembly::default(), findings };
     reader.read(root)
-}
-
-/// Returns the XML in a text, which may be quoted and have prompts around it.
-fn xml_of(text: &str, findings: &mut Findings) -> Result<String, ReadError> {
-    let lines = pasted::lines(text, findings).into_iter().map(|(_, line)| line);
-    let is_other = |line: &String| line.trim().is_empty() || pasted::is_prompt(line);
-    let is_whole = |line: &String| line.trim().ends_with("</topology>");
-    let mut xml = String::with_capacity(text.len());
-    let mut has_ended = false;
-    for line in lines.skip_while(is_other) {
-        // A second topology is an error in the XML; a shell prompt after the first is not part of
-        // it.
-        if has_ended && is_other(&line) {
-            continue;
-        }
-        has_ended |= is_whole(&line);
-        xml += &line;
-        xml.push('\n');
-    }
-    match xml.trim_start().starts_with('<') {
-        true => Ok(xml),
-        false => {
-            let what = "XML in the text, as `lstopo --of xml FILE` writes it";
-            Err(ReadError::Absent { format: FORMAT, what })
-        }
-    }
 }
 
 /// The objects of the tree by type, in order of the document.
@@ -190,7 +164,7 @@ impl<'a> Reader<'a> {
             }
         }
         let all: CpuSet = self.assembly.cpu_ids().collect();
-        let homeless = all.difference(&placed);
+        let homeless = self.by_nodeset(all.difference(&placed), &seen)?;
         if !homeless.is_empty() {
             let message = format!("cpus {homeless} are not in any node");
             self.findings.warning("cpu-without-node", "NUMANode objects".to_owned(), message);
@@ -198,12 +172,41 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// If no node lists a cpu, places each on the node of its own set of nodes, or else on the only node;
+    /// returns the others.
+    fn by_nodeset(
+        &mut self,
+        homeless: CpuSet,
+        nodes: &BTreeSet<NodeId>,
+    ) -> Result<CpuSet, ReadError> {
+        let is_meant = self.objects.nodes.iter().any(|node| is_marked(*node, CPU_LESS));
+        if is_meant || homeless.len() < self.objects.cpus.len() {
+            return Ok(homeless);
+        }
+        let only = nodes.first().filter(|_| nodes.len() == 1).copied();
+        let mut left = CpuSet::new();
+        for element in self.objects.cpus.clone() {
+            let cpu = CpuId(os_index(element)?);
+            let listed: NodeSet = set_or_empty(element, "nodeset")?;
+            let own = listed.first().filter(|node| listed.len() == 1 && nodes.contains(node));
+            match own.or(only) {
+                Some(node) => self.assembly.cpu(cpu).node = Some(node),
+                None => _ = left.insert(cpu),
+            }
+        }
+        Ok(left)
+    }
+
     /// Adds the node that hwloc 1 leaves out of a machine without NUMA: it gives the memory to the
     /// machine.
     fn only_node(&mut self) -> Result<(), ReadError> {
         let with_memory =
             self.objects.machine.and_then(|of| Some((of, of.attribute("local_memory")?)));
-        let Some((element, bytes)) = with_memory else { return Ok(()) };
+        let Some((element, bytes)) = with_memory else {
+            let message = "there is none: nodes are unknown".to_owned();
+            self.findings.warning("nodes-missing", "NUMANode objects".to_owned(), message);
+            return Ok(());
+        };
         let bytes = number(element, "local_memory", bytes)?;
         self.assembly.node(NodeId(0)).memory_bytes = bytes;
         for element in &self.objects.cpus {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_topology::{CpuSet, Findings, MAX_ID, NodeId};
+use numalab_topology::{CpuId, CpuSet, Findings, MAX_ID, NodeId};
 
 use super::cache_line::CacheLine;
 use crate::error::ReadError;
@@ -78,10 +78,10 @@ impl Lines {
     fn line(&mut self, number: usize, key: &str, value: &str) -> Result<(), ReadError> {
         let count = || value.parse::<usize>().ok();
         match key {
-            "On-line CPU(s) list" => {
+            "On-line CPU(s) list" | "On-line CPU(s) mask" => {
                 self.online = once(number, value, &self.online)?;
             }
-            "Off-line CPU(s) list" => {
+            "Off-line CPU(s) list" | "Off-line CPU(s) mask" => {
                 self.offline = once(number, value, &self.offline)?;
             }
             "CPU(s)" => self.cpu_count = self.cpu_count.or(count()),
@@ -200,11 +200,29 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
     })
 }
 
+/// Parses a list, or a mask as `lscpu -x` prints it.
 fn list(line: usize, value: &str) -> Result<CpuSet, ReadError> {
-    value.parse().map_err(|_| ReadError::Syntax {
+    let cpus = match value.strip_prefix("0x") {
+        Some(digits) => mask(digits),
+        None => value.parse().ok(),
+    };
+    cpus.ok_or_else(|| ReadError::Syntax {
         format: FORMAT,
         line,
         found: value.to_owned(),
         expected: "a list of cpus such as 0-15,128-143".to_owned(),
     })
+}
+
+/// Parses hexadecimal digits, the lowest four cpus last.
+fn mask(digits: &str) -> Option<CpuSet> {
+    let mut cpus = CpuSet::new();
+    for (at, digit) in (0u32..).zip(digits.chars().rev()) {
+        let bits = digit.to_digit(16)?;
+        let id = |bit| at.checked_mul(4)?.checked_add(bit).filter(|&id| id <= MAX_ID).map(CpuId);
+        for bit in (0..4).filter(|bit| bits >> bit & 1 == 1) {
+            cpus.insert(id(bit)?);
+        }
+    }
+    Some(cpus)
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 
-use super::{malformed, place};
+use super::words::{malformed, place};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+
+/// The fewest columns at which mails, terminals and pagers cut lines.
+const NARROWEST: usize = 60;
 
 /// The lists of all nodes.
 #[derive(Debug, Default)]
@@ -20,6 +23,18 @@ struct List {
     words: Vec<String>,
     /// The words that begin a line, but not the first line.
     wraps: Vec<usize>,
+}
+
+/// Lists that seem to lack cpus at the ends of their lines.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The cpus that no list has.
+    pub missing: CpuSet,
+    /// The length of the longest lines.
+    pub column: usize,
+    /// True if every missing cpu follows the end of a list: cpus that are offline are usually between
+    /// others.
+    pub is_sure: bool,
 }
 
 impl Lists {
@@ -46,24 +61,26 @@ impl Lists {
         self.0.values().all(|list| list.words.is_empty())
     }
 
-    /// Returns the cpus below the largest one that are on no list, and the length of the longest
-    /// line, if several lines have that length or one less (for a space): a pager or a window may
-    /// have cut them.
-    pub(super) fn cut(&self) -> Option<(CpuSet, usize)> {
-        let ends = || self.0.values().map(|list| list.begin.1.trim_end().chars().count());
-        let column = ends().max()?;
-        let is_cut = ends().filter(|&end| end + 1 >= column).count() > 1;
-        if !is_cut || self.0.values().any(|list| !list.wraps.is_empty()) {
+    /// Returns the cpus below the largest one that no list has, if lines of equal length suggest that a
+    /// pager or a window cut them. Wrapped lists and those with their number of cpus are whole.
+    pub(super) fn cut(&self) -> Option<Cut> {
+        let end = |list: &List| list.begin.1.trim_end().chars().count();
+        let column = self.0.values().map(end).max()?;
+        // A space at the end of a line is lost with it.
+        let at_end: Vec<&List> = self.0.values().filter(|list| end(list) + 1 >= column).collect();
+        if at_end.len() < 2 || self.0.values().any(|list| list.is_whole()) {
             return None;
         }
         let mut listed = CpuSet::new();
-        self.0
-            .values()
-            .filter_map(|list| list.read().ok())
-            .for_each(|cpus| listed.extend_from(&cpus));
+        let read = |list: &List| list.read().unwrap_or_default();
+        self.0.values().for_each(|list| listed.extend_from(&read(list)));
         let last = listed.iter().last()?;
         let missing = (0..last.0).map(CpuId).collect::<CpuSet>().difference(&listed);
-        (!missing.is_empty()).then_some((missing, column))
+        let first_lost = missing.first()?;
+        // A cut takes the end of a list, so all that it took are above the cpus that are left.
+        let lists_left = at_end.iter().filter_map(|list| read(list).iter().last());
+        let is_sure = column >= NARROWEST && lists_left.min().is_some_and(|left| left < first_lost);
+        Some(Cut { missing, column, is_sure })
     }
 
     /// Places the cpus of all nodes.
@@ -91,6 +108,11 @@ impl Lists {
 }
 
 impl List {
+    /// Returns true if nothing can be missing at the end of the first line.
+    fn is_whole(&self) -> bool {
+        !self.wraps.is_empty() || self.words.iter().any(|word| word.starts_with('('))
+    }
+
     fn read(&self) -> Result<CpuSet, ReadError> {
         let (number, line) = &self.begin;
         let (mut all, mut last) = (CpuSet::new(), None);

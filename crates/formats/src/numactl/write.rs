@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use numalab_topology::{Machine, NodeSet};
 
-use super::MIB;
+use super::words::MIB;
 
 /// Writes a machine as `numactl --hardware` prints it.
 #[must_use]

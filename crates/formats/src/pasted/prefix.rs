@@ -3,6 +3,12 @@
 /// Minimum number of lines for a common beginning to count as that of a log.
 const FEWEST_LINES: usize = 3;
 
+/// The words of loggers that follow a time.
+const LEVELS: [&str; 9] =
+    ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "stdout", "stderr", "F"];
+/// The words that a bar or a comment is made of.
+const BARS: [&str; 4] = ["|", "#", "//", ";"];
+
 /// Removes the beginning that all lines have, apart from digits that differ, if it looks like that
 /// of a log, or a host or task that a parallel shell puts before each line; returns that of the first
 /// line.
@@ -54,7 +60,8 @@ fn end_of_mark(shared: &str) -> Option<usize> {
         place += word.len();
         // A last word without a space after it differs between the lines, so it is part of their
         // text.
-        if word.ends_with(char::is_whitespace) && is_mark(word.trim_end()) {
+        let is_level = end.is_some() && LEVELS.contains(&word.trim_end());
+        if word.ends_with(char::is_whitespace) && (is_level || is_mark(word.trim_end())) {
             end = Some(place);
         }
     }
@@ -70,7 +77,7 @@ fn is_mark(word: &str) -> bool {
             && is_digit(bytes.get(place - 1))
             && is_digit(bytes.get(place + 1))
     };
-    word == "|" || word.contains(']') || (0..bytes.len()).any(is_time)
+    BARS.contains(&word) || word.contains(']') || (0..bytes.len()).any(is_time)
 }
 
 #[cfg(test)]
@@ -88,6 +95,10 @@ mod tests {
             ("2026-05-01T12:00:00.10Z ", "2026-05-01T12:00:00.97Z "),
             ("May  1 12:00:00 box numa[12]: ", "May  1 12:00:01 box numa[12]: "),
             ("web-1  | ", "web-1  | "),
+            ("12:00:00,123 INFO ", "12:00:01,007 INFO "),
+            ("2026-05-01T12:00:00Z stdout F ", "2026-05-01T12:00:00Z stdout F "),
+            ("# ", "# "),
+            ("// ", "// "),
             ("[1,0]<stdout>: ", "[1,1]<stdout>: "),
             ("node17: ", "node17: "),
             ("0: ", "0: "),
@@ -106,6 +117,7 @@ mod tests {
             "NUMA node0 CPU(s):   0-3\nNUMA node1 CPU(s):   4-7\nNUMA node2 CPU(s):   8\n",
             "12:00:00 a\n12:00:00 b\n",
             "  0:  10  21\n  1:  21  10\n  2:  21  10\n",
+            "INFO a\nINFO b\nINFO c\n",
             "0:0 a\nx\ny\n",
             "node17: a\nnode18: b\nnode17: c\n",
             "a:1\na:2\na:3\n",

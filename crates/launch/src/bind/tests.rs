@@ -217,6 +217,23 @@ fn the_default_is_node_0_with_the_lines_of_the_suite() {
 }
 
 #[test]
+fn a_node_that_cannot_be_bound_to_is_refused_with_the_reason() {
+    let mut machine = with_memory("0-2");
+    machine.nodes[0].memory_bytes = 0;
+    let cpus = "0".parse().unwrap();
+    machine.allowed =
+        Some(Allowed { cpus, memory_nodes: NodeSet::from_iter([NodeId(1)]), ..Allowed::default() });
+    let said = |choice: &str| {
+        let choice = choice.parse().unwrap();
+        let bound = Binding::of(&choice, PolicyKind::Bind, None, &machine, &NodeSet::new());
+        bound.unwrap_err().to_string()
+    };
+    assert_eq!(said("0"), "--numa: node 0 has no memory; there are 1");
+    assert!(said("2").contains("may not use memory of node 2: its cpuset.mems allows 1"));
+    assert_eq!(said("7"), "--numa: node 7 does not exist here; there are 1");
+}
+
+#[test]
 fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
     let (choice, machine) = ("0,2".parse().unwrap(), with_memory("0-3"));
     let of = |kind| {

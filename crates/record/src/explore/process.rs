@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::{BytesByNode, DeviceUse, RoomByNode, Unseen};
+use super::{BytesByNode, DeviceUse, HugeRoom, RoomByNode, Unseen};
 
 /// A process: where its memory is and where its threads run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct ProcessView {
     /// The memory of each node of the machine; empty if it is unknown.
     #[serde(default)]
     pub room_by_node: RoomByNode,
+    /// The pools of reserved huge pages on each node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub huge_rooms: Vec<HugeRoom>,
     /// True if the kernel balances memory between nodes; `None` if it cannot.
     pub numa_balancing: Option<bool>,
     /// The kernel's mode for transparent huge pages; `None` on a kernel without them.

@@ -23,6 +23,18 @@ pub struct NodeRoom {
     pub available_bytes: u64,
 }
 
+/// Room in a node's pool of reserved huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HugeRoom {
+    /// The node.
+    pub node: NodeId,
+    /// The size of a page in bytes.
+    pub page_bytes: u64,
+    /// The number of free pages.
+    pub free: u64,
+}
+
 impl NodeRoom {
     /// Returns the share that is free or can be reclaimed, from 0 to 1; `None` for a node without
     /// memory.

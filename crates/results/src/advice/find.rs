@@ -9,6 +9,7 @@ mod bound;
 mod candidate;
 mod candidates;
 mod commands;
+mod crowded;
 mod demand;
 mod load;
 mod machine;
@@ -23,6 +24,7 @@ pub use candidate::Candidate;
 pub use candidates::{candidates, candidates_unprofiled};
 pub(crate) use commands::place_file;
 pub use commands::{ToolCommand, commands};
+pub use crowded::CrowdedSegment;
 pub use machine::{CostsKnown, CpuPlace, KernelNow, MachineCosts, cpu_list, node_list};
 pub use predict::{Prediction, predict};
 pub use spread::Spread;
@@ -60,6 +62,9 @@ pub struct Advice {
     /// The outcome of the trials, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials: Option<Trials>,
+    /// Shared memory that fills the nodes on which it was first touched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<CrowdedSegment>,
     /// One entry per candidate.
     pub options: Vec<AdvisedOption>,
 }
@@ -153,6 +158,7 @@ impl Advice {
         };
         Self {
             command: command.to_vec(),
+            crowded: crowded::crowded(program, &machine),
             machine,
             place,
             profile: Some(profile),
@@ -171,7 +177,8 @@ impl Advice {
     ) -> Self {
         let options = candidates.into_iter().map(|of| AdvisedOption::new(of, None)).collect();
         let (command, profile, metric, trials) = (command.to_vec(), None, None, None);
-        Self { command, machine, place, profile, metric, trials, options }
+        let crowded = None;
+        Self { command, machine, place, profile, metric, trials, crowded, options }
     }
 
     /// Returns the options predicted to be worthwhile, best first, of those whose memory fits.

@@ -5,17 +5,20 @@ mod words;
 
 pub use words::what;
 
-use numalab_page::number::{count, figure, trimmed};
+use numalab_page::number::{count, figure, size_words, trimmed};
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page};
 use numalab_record::shell::command_line;
+use numalab_topology::{NodeId, NodeSet};
 use words::{change_to_make, judged, signed};
 
 use crate::VerdictWord;
 use crate::advice::{
-    Advice, AdvisedOption, Candidate, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
+    Advice, AdvisedOption, Candidate, CostsKnown, CrowdedSegment, TrialPlace, TrialsEnd,
+    WORTH_SHARE, node_list,
 };
 use crate::document::document_of;
+use crate::explore::page::interleave_segment;
 use crate::report::Report;
 
 impl Report for Advice {
@@ -23,7 +26,8 @@ impl Report for Advice {
         let best = self.best();
         let mood = if best.is_some() { Mood::Good } else { Mood::Plain };
         let use_it = best.and_then(|option| to_use(option, mood));
-        let leads = [use_it, cannot_act(self), by_what(self), noise(self), ended(self)];
+        let leads =
+            [use_it, crowded(self), cannot_act(self), by_what(self), noise(self), ended(self)];
         let options = (!self.options.is_empty()).then(|| tables::options(self));
         Page {
             brand: "numalab advise".to_owned(),
@@ -142,6 +146,23 @@ fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
         return Some(Lead { command, ..lead });
     }
     Some(Lead::new("Use", change_to_make(&option.candidate)?, mood))
+}
+
+/// Names shared memory that fills its nodes, whatever its speed.
+fn crowded(advice: &Advice) -> Option<Lead> {
+    let CrowdedSegment { name, bytes, nodes, over } = advice.crowded.as_ref()?;
+    let sentence = format!(
+        "{name} of {} is placed by its first touch, and fills {}, so that memory requested there \
+         goes elsewhere or ends the program; interleaved alone, it leaves room on each node:",
+        size_words(*bytes),
+        match nodes.as_slice() {
+            [node] => format!("node {node}"),
+            _ => format!("nodes {}", node_list(nodes)),
+        }
+    );
+    let over: NodeSet = over.iter().copied().map(NodeId).collect();
+    let command = Some(interleave_segment(&over, name, *bytes));
+    Some(Lead { command, ..Lead::new("Shared memory", sentence, Mood::Odd) })
 }
 
 /// Names the options that cannot be tried on this machine, whatever the program.

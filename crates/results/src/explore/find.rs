@@ -99,6 +99,17 @@ pub enum Obstacle {
         /// The memory that the nodes can take, in bytes.
         left_bytes: u64,
     },
+    /// Huge pages too large to be made from other memory need free ones where they should be.
+    FewHugePages {
+        /// The node where it should be.
+        node: NodeId,
+        /// The size of a page in bytes.
+        page_bytes: u64,
+        /// The pages needed.
+        needed: u64,
+        /// The node's free pages.
+        free: u64,
+    },
     /// The nodes on which the memory should be have none.
     NoMemory {
         /// The nodes.

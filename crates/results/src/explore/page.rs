@@ -9,6 +9,7 @@ mod ranks;
 mod unmet;
 mod words;
 
+pub(crate) use commands::interleave_segment;
 pub use unmet::unmet_words;
 
 use numalab_page::number::share_words;

@@ -96,13 +96,25 @@ impl SampleComparison {
     /// too few for any percentile.
     pub fn stalls(&self) -> [usize; 2] {
         [&self.baseline, &self.candidate].map(|sample| {
-            let median = sample.median();
-            let is_stall = |value: &&f64| match self.direction {
-                Direction::LowerIsBetter => **value > STALL * median,
-                Direction::HigherIsBetter => **value < median / STALL,
-            };
+            let is_stall = |value: &&f64| self.times_median(sample, **value) > STALL;
             sample.values().iter().filter(is_stall).count()
         })
+    }
+
+    /// Returns by how many times its sample's median the worst value is worse.
+    pub fn worst(&self) -> f64 {
+        let worst_of = |sample: &Sample| {
+            let times = sample.values().iter().map(|value| self.times_median(sample, *value));
+            times.filter(|times| times.is_finite()).fold(1.0, f64::max)
+        };
+        worst_of(&self.baseline).max(worst_of(&self.candidate))
+    }
+
+    fn times_median(&self, sample: &Sample, value: f64) -> f64 {
+        match self.direction {
+            Direction::LowerIsBetter => value / sample.median(),
+            Direction::HigherIsBetter => sample.median() / value,
+        }
     }
 
     /// Reports whether the candidate's tail is shown to be worse.

@@ -107,9 +107,11 @@ fn with_tail(lead: Lead, of: &SampleComparison, tail: &Tail) -> Lead {
         let [baseline, candidate] = of.stalls();
         let _ = write!(
             sentence,
-            "; {baseline} of {} values and {candidate} of {} are worse than {STALL} times the median",
+            "; {baseline} of {} values and {candidate} of {} are worse than {STALL} times the median, \
+             the worst {:.1} times",
             of.baseline.len(),
-            of.candidate.len()
+            of.candidate.len(),
+            of.worst()
         );
     }
     Lead::new(name, sentence, mood)
@@ -314,8 +316,9 @@ mod tests {
         assert_eq!(name, "Equivalent within 2 % by medians, tails worse");
         assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
         let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, tails undecided", "{sentence}");
-        let counts = "; 0 of 4000 values and 3 of 4000 are worse than 1.5 times the median";
+        assert_eq!(name, "Equivalent within 2 % by medians, tails may be worse", "{sentence}");
+        let counts = "; 0 of 4000 values and 3 of 4000 are worse than 1.5 times the median, \
+                      the worst 9.0 times";
         assert!(sentence.ends_with(counts), "{sentence}");
     }
 

@@ -5,8 +5,8 @@ use numalab_results::Report;
 use numalab_results::VerdictWord;
 use numalab_results::advice::page::what;
 use numalab_results::advice::{
-    Advice, AdvisedOption, Candidate, CostsKnown, CpuPlace, MachineCosts, Measured, Prediction,
-    Profile, RaceEnd, Spread, ToolCommand, TrialPlace, Trials, TrialsEnd, Untried,
+    Advice, AdvisedOption, Candidate, CostsKnown, CpuPlace, CrowdedSegment, MachineCosts, Measured,
+    Prediction, Profile, RaceEnd, Spread, ToolCommand, TrialPlace, Trials, TrialsEnd, Untried,
 };
 
 use crate::whole;
@@ -43,6 +43,7 @@ fn line(tool: &str, command: &str) -> ToolCommand {
 fn advice(place: TrialPlace, options: Vec<AdvisedOption>) -> Advice {
     let profile = Profile { elapsed_ns: 1_234_000_000, memory_share: 0.375, threads: 4 };
     Advice {
+        crowded: None,
         command: ["./solver", "-n", "two words"].map(str::to_owned).to_vec(),
         machine: machine(),
         place,
@@ -177,6 +178,25 @@ fn the_answer_without_a_gain_says_why() {
 fn said(of: &Advice, name: &str) -> Vec<String> {
     let leads = of.page().lead;
     leads.into_iter().filter(|lead| lead.name == name).map(|lead| lead.sentence).collect()
+}
+
+#[test]
+fn shared_memory_that_fills_its_nodes_is_named_with_the_call_that_spreads_it_alone() {
+    let segment = |name: &str, nodes: &[u32]| {
+        let (name, nodes) = (name.to_owned(), nodes.to_vec());
+        let crowded = CrowdedSegment { name, bytes: 192 << 30, nodes, over: vec![0, 1, 2, 3] };
+        let advice = Advice { crowded: Some(crowded), ..advice(TrialPlace::Host, Vec::new()) };
+        advice.page().lead.into_iter().find(|lead| lead.name == "Shared memory").unwrap()
+    };
+    let lead = segment("[anonymous]", &[0, 1]);
+    assert!(lead.sentence.starts_with("[anonymous] of 192 GiB is placed by its first touch"));
+    assert!(lead.sentence.contains("and fills nodes 0,1,"), "{}", lead.sentence);
+    let command = lead.command.unwrap();
+    assert!(command.contains("numa_interleave_memory(p, bytes, numa_parse_nodestring(\"0-3\"))"));
+    let lead = segment("/dev/shm/pool", &[0]);
+    assert!(lead.sentence.contains("and fills node 0,"), "{}", lead.sentence);
+    let command = lead.command.unwrap();
+    assert!(command.contains("--file=/dev/shm/pool --interleave=0-3"), "{command}");
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn process() -> ProcessView {
         }],
         cpus_by_node: cpus_by_node(),
         room_by_node: [(NodeId(0), room(1 << 30, 512 * MIB))].into(),
+        huge_rooms: Vec::new(),
         numa_balancing: Some(false),
         transparent_huge_pages: Some(HugePageMode::Madvise),
         unseen: vec![

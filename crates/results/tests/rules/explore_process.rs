@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::explore::{
-    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, NodeRoom, PageSizes,
+    BytesByNode, DeviceUse, HugePageMode, HugeRoom, MappingKind, MappingView, NodeRoom, PageSizes,
     ProcessView, RoomByNode, ThreadView, View,
 };
 use numalab_results::explore::{
@@ -57,6 +57,7 @@ fn process(threads: Vec<ThreadView>) -> ProcessView {
         devices: Vec::new(),
         cpus_by_node: BTreeMap::from([(NodeId(0), cpus("0-1")), (NodeId(1), cpus("2-3"))]),
         room_by_node: RoomByNode::new(),
+        huge_rooms: Vec::new(),
         numa_balancing: Some(false),
         transparent_huge_pages: None,
         unseen: Vec::new(),
@@ -153,6 +154,40 @@ fn memory_is_moved_only_to_where_it_fits() {
     let threads = vec![thread(1, 0, "0-3", 0.0), thread(2, 1, "0-3", 1.0)];
     let spread = ProcessView { room_by_node: room(&[40, 40]), ..process(threads) };
     assert_eq!(obstacle(spread), no_room("0-1", 8, 8), "node 1 has no room for a half");
+}
+
+#[test]
+fn huge_pages_are_moved_into_free_ones_or_ordinary_memory_and_gigantic_ones_only_into_free_ones() {
+    let moved = |page_bytes: u64, pages: u64, free: u64, left_mib: u64| {
+        let held = bytes(&[(0, pages * page_bytes)]);
+        let mapping = MappingView {
+            start: 0x7f00,
+            size_bytes: None,
+            policy: "default".to_owned(),
+            kind: MappingKind::HugePool,
+            file: Some("/anon_hugepage (deleted)".to_owned()),
+            bytes_by_node: held.clone(),
+            own: true,
+            page_bytes,
+            transparent_huge_bytes: None,
+        };
+        let pool = HugeRoom { node: NodeId(1), page_bytes, free };
+        let view = ProcessView {
+            mappings: vec![mapping],
+            bytes_by_node: held.clone(),
+            own_bytes_by_node: held,
+            huge_rooms: vec![pool],
+            room_by_node: room(&[900, left_mib]),
+            ..process(vec![thread(42, 1, "2-3", 1.0)])
+        };
+        found(view).remove(0).what.obstacle
+    };
+    assert_eq!(moved(2 * MIB, 40, 40, 40), None, "the pool has room");
+    assert_eq!(moved(2 * MIB, 40, 0, 400), None, "pages are made from ordinary memory");
+    assert!(matches!(moved(2 * MIB, 40, 10, 90), Some(Obstacle::NoRoom { .. })));
+    assert_eq!(moved(1 << 30, 2, 2, 40), None);
+    let few = Obstacle::FewHugePages { node: NodeId(1), page_bytes: 1 << 30, needed: 2, free: 1 };
+    assert_eq!(moved(1 << 30, 2, 1, 900), Some(few));
 }
 
 #[test]

@@ -29,26 +29,45 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 impl Machine {
-    /// Adds one note if there are nodes that cannot reach each other, also for readers that check
-    /// nothing else.
-    pub fn note_unreachable(&self, findings: &mut Findings) {
-        let pairs = || {
-            let rows = 0..self.nodes.len();
-            let is_cut = |&(from, to): &(usize, usize)| {
-                self.distances.get(from, to) == Some(UNREACHABLE_DISTANCE)
-            };
-            rows.clone().flat_map(move |from| rows.clone().map(move |to| (from, to))).filter(is_cut)
-        };
-        let Some((from, to)) = pairs().next() else { return };
-        let others = match pairs().count() - 1 {
+    /// Adds one finding if there are nodes that cannot reach each other, and one if the distances of
+    /// two directions differ, for readers, which check nothing else.
+    pub fn note_odd_distances(&self, findings: &mut Findings) {
+        self.note_unreachable(findings);
+        let get = |from, to| self.distances.get(from, to);
+        let is_odd = |from, to| from < to && get(from, to).zip(get(to, from)).is_some_and(differ);
+        if let Some(((from, to), others)) = self.first_pair(is_odd)
+            && let Some((there, back)) = get(from, to).zip(get(to, from))
+        {
+            asymmetric(self, (from, to), (there, back), &others, findings);
+        }
+    }
+
+    fn note_unreachable(&self, findings: &mut Findings) {
+        let is_cut = |from, to| self.distances.get(from, to) == Some(UNREACHABLE_DISTANCE);
+        if let Some(((from, to), others)) = self.first_pair(is_cut) {
+            let message = format!(
+                "is {UNREACHABLE_DISTANCE}{others}, which means unreachable memory, not a distance"
+            );
+            findings.note("distance-unreachable", place(self, from, to), message);
+        }
+    }
+
+    /// Returns the first pair of nodes for which this holds, and words for the number of others.
+    fn first_pair(&self, holds: impl Fn(usize, usize) -> bool) -> Option<((usize, usize), String)> {
+        let rows = 0..self.nodes.len();
+        let pairs = rows.clone().flat_map(|from| rows.clone().map(move |to| (from, to)));
+        let mut pairs = pairs.filter(|&(from, to)| holds(from, to));
+        let first = pairs.next()?;
+        let others = match pairs.count() {
             0 => String::new(),
             more => format!(", like {more} more"),
         };
-        let message = format!(
-            "is {UNREACHABLE_DISTANCE}{others}, which means unreachable memory, not a distance"
-        );
-        findings.note("distance-unreachable", place(self, from, to), message);
+        Some((first, others))
     }
+}
+
+fn differ((there, back): (u8, u8)) -> bool {
+    there != back
 }
 
 fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usize) {
@@ -70,12 +89,21 @@ fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usiz
         let message = "is 10, the local distance, although these are two nodes";
         findings.warning("distance-local-remote", place(), message);
     }
-    let back = machine.distances.get(to, from);
-    if from < to && back.is_some_and(|back| back != distance) {
-        let back = back.unwrap_or_default();
-        let message = format!("is {distance}, but {back} in the opposite direction");
-        findings.warning("distance-asymmetric", place(), message);
+    let back = machine.distances.get(to, from).filter(|back| from < to && *back != distance);
+    if let Some(back) = back {
+        asymmetric(machine, (from, to), (distance, back), "", findings);
     }
+}
+
+fn asymmetric(
+    machine: &Machine,
+    (from, to): (usize, usize),
+    (there, back): (u8, u8),
+    others: &str,
+    findings: &mut Findings,
+) {
+    let message = format!("is {there}, but {back} in the opposite direction{others}");
+    findings.warning("distance-asymmetric", place(machine, from, to), message);
 }
 
 fn place(machine: &Machine, from: usize, to: usize) -> String {

@@ -8,7 +8,7 @@ use super::machine::MachineCosts;
 use super::{Candidate, Untried};
 
 /// The size of a page that a profile counts.
-const PAGE_BYTES: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Returns the reason why memory that a candidate moves does not fit on its nodes; a node with an
 /// unknown amount of free memory is never a reason.

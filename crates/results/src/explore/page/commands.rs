@@ -110,7 +110,7 @@ fn interleave(nodes: &NodeSet, command: &str, balancing_is_off: bool) -> String 
 
 /// Interleaves only the segment: by numactl(8) if that can open it (a file that still has its name,
 /// or a System V segment with a key), else by a call of libnuma in the program.
-fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
+pub(crate) fn interleave_segment(nodes: &NodeSet, segment: &str, bytes: u64) -> String {
     let policy = Placement::from(MemoryPolicy::Interleave(nodes.clone())).numactl();
     let key = |name: &str| u32::from_str_radix(name.strip_prefix("/SYSV")?.get(..8)?, 16).ok();
     let each = size_words(bytes.div_ceil(nodes.len().max(1) as u64));

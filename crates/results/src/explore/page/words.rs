@@ -31,6 +31,10 @@ fn obstacle(found: &Obstacle) -> String {
             size_words(*left_bytes),
             size_words(*needed_bytes)
         ),
+        Obstacle::FewHugePages { node, page_bytes, needed, free } => format!(
+            "node {node} has {free} free huge pages of {}, and {needed} would move there",
+            size_words(*page_bytes)
+        ),
         Obstacle::NoMemory { nodes } => format!("{} no memory", nodes_of(nodes)),
         Obstacle::OfSegment { segment } => {
             format!("most of it is shared memory {segment}, which other processes may use too")

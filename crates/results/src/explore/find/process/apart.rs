@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::explore::{BytesByNode, ProcessView, ThreadView, spread};
+use numalab_record::explore::{
+    BytesByNode, HugeRoom, MappingKind, MappingView, ProcessView, ThreadView, spread,
+};
 use numalab_topology::{CpuSet, NodeId, NodeSet};
 
 use super::shared::{self, is_shared};
@@ -14,6 +16,10 @@ use crate::explore::find::{Advice, ExploreFinding, Obstacle, Place, Problem, Rem
 /// Minimum excess of the other node's share of the memory over that of the threads' own node: where
 /// memory is spread evenly, no node is a better place for the threads.
 pub(in crate::explore::find) const GAIN: f64 = 0.1;
+
+/// Size from which no kernel makes huge pages of ordinary memory while it runs: its largest blocks
+/// have 4 MiB on x86, and 512 MiB on arm64 with pages of 64 KiB.
+const GIGANTIC_BYTES: u64 = 1 << 30;
 
 /// Threads that run on one node and touch mostly one other.
 #[derive(Default)]
@@ -111,7 +117,8 @@ fn of_private(
     let (room, own) = (&view.room_by_node, &view.own_bytes_by_node);
     if runs_on.len() == 1 && tied {
         let here = own.get(&node).copied().unwrap_or(0);
-        has_room(room, node, spread::total(own).saturating_sub(here))?;
+        let pooled = into_pools(view, node)?;
+        has_room(room, node, spread::total(own).saturating_sub(here).saturating_sub(pooled))?;
         let from = spread::others(own, node);
         return Ok(Remedy::MovePages { process, from, to: Some(node) });
     }
@@ -123,4 +130,33 @@ fn of_private(
         command: view.command.clone(),
         balancing_is_off: view.numa_balancing == Some(false),
     })
+}
+
+/// Returns the bytes of the process's own reserved huge pages on other nodes that the pools of a node
+/// can take, when pages are moved. The kernel takes free pages of the pool first, and then makes more
+/// from ordinary memory (`alloc_hugetlb_folio_nodemask` of its `mm/hugetlb.c`), but not the largest.
+///
+/// # Errors
+/// [`Obstacle::FewHugePages`] for those; pools that are unknown refuse nothing.
+fn into_pools(view: &ProcessView, node: NodeId) -> Result<u64, Obstacle> {
+    let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
+    let is_own =
+        |of: &&MappingView| of.own && of.kind == MappingKind::HugePool && of.page_bytes > 0;
+    for of in view.mappings.iter().filter(is_own) {
+        let others = of.bytes_by_node.iter().filter(|(on, _)| **on != node);
+        let bytes = others.map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
+        let sum = moved.entry(of.page_bytes).or_default();
+        *sum = sum.saturating_add(bytes);
+    }
+    let mut taken: u64 = 0;
+    for (page_bytes, bytes) in moved {
+        let needed = bytes.div_ceil(page_bytes);
+        let is_pool = |of: &&HugeRoom| (of.node, of.page_bytes) == (node, page_bytes);
+        let Some(&HugeRoom { free, .. }) = view.huge_rooms.iter().find(is_pool) else { continue };
+        if free < needed && page_bytes >= GIGANTIC_BYTES {
+            return Err(Obstacle::FewHugePages { node, page_bytes, needed, free });
+        }
+        taken = taken.saturating_add(free.min(needed).saturating_mul(page_bytes));
+    }
+    Ok(taken)
 }
