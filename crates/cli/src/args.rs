@@ -99,7 +99,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100), conflicts_with = "resume")]
     pub repeat: u8,
     /// Compare with earlier result directories, or with those of `--repeat` in one directory; judged
-    /// only with runs begun at three times or more, half an hour apart
+    /// only with runs begun at four times or more, half an hour apart
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
     /// With --baseline: exit 4 if anything is worse by more than the margin, 7 if nothing is decided

@@ -10,6 +10,11 @@ use numalab_stats::median;
 
 use crate::report::Report;
 
+/// The condition of the error rate.
+const BUILDS_ALIKE: &str = "The chance of a wrong commit assumes that builds of one commit are alike. Code that a \
+                            build places elsewhere can change figures by 1 %: build the good commit twice, and \
+                            use a margin above the difference.";
+
 impl Report for BisectDocument {
     fn page(&self) -> Page {
         let unit = &self.quantity.unit;
@@ -24,7 +29,8 @@ impl Report for BisectDocument {
             .words("verdict")
             .rows(all.map(row));
         let parts = [
-            Part::of("Commits", vec![Panel::table(table)]),
+            Part::of("Commits", vec![Panel::table(table)])
+                .map(|part| part.noted(vec![BUILDS_ALIKE.to_owned()])),
             mail(self).map(|text| Part {
                 title: "Mail".to_owned(),
                 listing: Some(text),

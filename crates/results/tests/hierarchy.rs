@@ -182,8 +182,8 @@ struct Counts {
 impl Counts {
     fn add(&mut self, shape: &Shape, levels: &[Level]) {
         self.curves += 1.0;
-        for (at, &(ns, _)) in shape.caches.iter().enumerate() {
-            let name = LevelName::Cache(at as u8 + 1);
+        for (number, (at, &(ns, _))) in (1_u8..).zip(shape.caches.iter().enumerate()) {
+            let name = LevelName::Cache(number);
             let Some(level) = levels.iter().find(|level| level.name == name) else { continue };
             let ratio = level.latency_ns / ns;
             // A level that is another one is below 70 % or above twice the latency.

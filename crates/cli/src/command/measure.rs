@@ -63,7 +63,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
     if args.repeat > 1 && args.given.output.format == Format::Text && !output::quiet() {
         let place = parent.display();
         output::print(&format!(
-            "\n{} runs, a part of a baseline: --baseline {place}\nA verdict needs runs begun at three \
+            "\n{} runs, a part of a baseline: --baseline {place}\nA verdict needs runs begun at four \
              times or more, half an hour apart: what these runs share is not in their differences.\n",
             runs.len()
         ))?;

@@ -213,7 +213,7 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     assert_eq!(first_page, second_page, "the same samples give the same page");
     let same = run(&["compare", results, results, "--fail-if", "worse"]);
     assert_eq!(same.status.code(), Some(7), "{}", stderr(&same));
-    assert!(stderr(&same).contains("runs begun at three or more times"), "{}", stderr(&same));
+    assert!(stderr(&same).contains("runs begun at four or more times"), "{}", stderr(&same));
     schemas::document(&prints(&["report", results, "--format", "json"]));
     refuses(&["report", parent], 2, &["run.json"]);
 }

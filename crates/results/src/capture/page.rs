@@ -29,6 +29,14 @@ pub fn sentences(captured: &Captured) -> Vec<String> {
     chase.into_iter().chain(captured.remarks.iter().map(sentence)).collect()
 }
 
+/// Describes a cache with a latency that is only bounded.
+fn hidden(level: u8, at_most_ns: f64) -> String {
+    let latency = figure(at_most_ns);
+    format!(
+        "L{level} shows no plateau, because others use most of it; its latency is at most {latency} ns."
+    )
+}
+
 fn sentence(remark: &Remark) -> String {
     match remark {
         Remark::NoLatency { from, to } => {
@@ -42,10 +50,7 @@ fn sentence(remark: &Remark) -> String {
             size(*found_bytes),
             size(*reported_bytes)
         ),
-        Remark::CacheHidden { level, at_most_ns } => format!(
-            "L{level} shows no plateau, because others use most of it; its latency is at most {} ns.",
-            figure(*at_most_ns)
-        ),
+        Remark::CacheHidden { level, at_most_ns } => hidden(*level, *at_most_ns),
         Remark::NoCache { level } => {
             format!("Omitted: L{level}, which the sweep over sizes did not find.")
         }

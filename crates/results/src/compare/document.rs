@@ -21,7 +21,7 @@ pub struct RunComparison {
     /// The numbers of units of baseline and candidate: runs begun within half an hour are one.
     #[serde(default)]
     pub units: [usize; 2],
-    /// True if there are verdicts, which need three units.
+    /// True if there are verdicts, which need four units.
     pub judged: bool,
     /// True if anything is worse beyond the tolerance.
     pub any_worse: bool,

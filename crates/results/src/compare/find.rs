@@ -18,6 +18,10 @@ pub use tolerance::Tolerance;
 
 use crate::shape::Tail;
 
+/// The least number of units on both sides together for a verdict. Two of the baseline may be alike by
+/// chance: with three units, 10 of 81 real comparisons without a difference exited with 4.
+const FEWEST_UNITS: usize = 4;
+
 /// A run with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedRun {
@@ -54,7 +58,7 @@ impl Compared {
 /// The judgement of a change between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Not judged: with fewer than three units the variation between them is unknown. Round trips
+    /// Not judged: with fewer than four units the variation between them is unknown. Round trips
     /// from cpu to cpu are never judged.
     NotJudged,
     /// A cell differs from its kind by more than the tolerance, but a side has only one run. Cells
@@ -131,9 +135,9 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns `true` if there are verdicts, which need three units.
+    /// Returns `true` if there are verdicts, which need four units.
     pub fn is_judged(&self) -> bool {
-        self.units.iter().sum::<usize>() > 2
+        self.units.iter().sum::<usize>() >= FEWEST_UNITS
     }
 
     /// Returns `true` if anything is shown: a change, or that there is none beyond the tolerance.

@@ -11,6 +11,10 @@ use crate::document::document;
 use crate::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
 use crate::report::Report;
 
+/// Peers from which on the stated rate of false discoveries holds for hosts that keep their character,
+/// by simulation.
+const MANY_PEERS: usize = 30;
+
 /// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]
 pub struct FleetReport {
@@ -125,8 +129,16 @@ fn outliers(analysis: &Analysis) -> String {
         (_, 0) => "; not confirmed by a second run: measure again".to_owned(),
         (open, _) => format!("; {open} of them not confirmed by a second run: measure again"),
     };
+    let few = match analysis.claims.iter().map(|claim| claim.peers).min() {
+        Some(peers) if peers < MANY_PEERS => {
+            format!(
+                "; {peers} peers do not show how far healthy hosts lie apart, so look before you drain"
+            )
+        }
+        _ => String::new(),
+    };
     format!(
-        "{} of {} differ from their peers; the farthest is {}{doubt}",
+        "{} of {} differ from their peers; the farthest is {}{doubt}{few}",
         hosts(None),
         count(analysis.hosts, "host"),
         sentence(worst)

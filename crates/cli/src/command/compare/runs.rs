@@ -8,7 +8,7 @@ use numalab_results::compare::NamedRun;
 use super::{Compared, tolerance};
 use crate::failure::Failure;
 
-const TOO_FEW: &str = "expected runs begun at three or more times, half an hour apart, on both sides \
+const TOO_FEW: &str = "expected runs begun at four or more times, half an hour apart, on both sides \
                        together";
 
 /// Compares runs with a margin in percent.

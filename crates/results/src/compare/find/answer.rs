@@ -18,7 +18,7 @@ pub enum AnswerWord {
     Equivalent,
     /// Neither a difference nor equivalence is shown.
     Inconclusive,
-    /// There are fewer than three units, which do not show how the machine varies, or the figure is
+    /// There are fewer than four units, which do not show how the machine varies, or the figure is
     /// a round trip from cpu to cpu.
     #[serde(rename = "not judged")]
     NotJudged,

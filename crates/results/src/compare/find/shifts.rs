@@ -9,7 +9,7 @@ use numalab_stats::{
 
 use super::cells::MatchedCell;
 use super::tails::tail;
-use super::{Answer, Compared, ComparedCell, Tolerance};
+use super::{Answer, Compared, ComparedCell, FEWEST_UNITS, Tolerance};
 
 /// The kind that is shown and not judged: a run's round trips depend on the lines that it happens to
 /// use, and on the cores on which a hypervisor happens to run it, by more than half.
@@ -39,11 +39,11 @@ pub(super) fn rows(
     let mut is_repeated = true;
     for ((kind, metric), cells) in by_kind {
         let Some(group) = Group::of(&cells) else { continue };
-        let (kinds, rows) = match kind {
-            NOT_JUDGED => (&mut shown.0, &mut shown.1),
-            _ => (&mut kinds, &mut rows),
-        };
-        is_repeated &= kind == NOT_JUDGED || group.units.iter().all(|units| units.len() > 1);
+        let units: usize = cells[0].logs.iter().map(Vec::len).sum();
+        let is_shown = kind == NOT_JUDGED || units < FEWEST_UNITS;
+        let (kinds, rows) =
+            if is_shown { (&mut shown.0, &mut shown.1) } else { (&mut kinds, &mut rows) };
+        is_repeated &= is_shown || group.units.iter().all(|units| units.len() > 1);
         if group.cells.len() > 1 {
             let of = Compared::Kind { kind, cells: group.cells.len() };
             let tail = tail(&group.cells, metric.better(), tolerance);
