@@ -282,7 +282,7 @@ mod tests {
             distances: Distances::from_rows(&[vec![20, 10], vec![21, 10]]).unwrap(),
             ..Machine::default()
         };
-        let mut given = |machine: &Machine| {
+        let given = |machine: &Machine| {
             let mut findings = Findings::default();
             let guest = Guest::of("a test", machine, &mut findings).unwrap();
             let rows: Vec<_> = guest.nodes.into_iter().map(|node| node.distances).collect();
