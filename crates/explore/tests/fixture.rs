@@ -274,7 +274,7 @@ fn full_and_fragmented_nodes_are_reported() {
     let tree = Tree::new();
     let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
     assert_eq!(view.nodes.len(), 4);
-    assert_eq!((view.huge_order, view.nodes[0].free_bytes), (9, 64 << 20));
+    assert_eq!((view.huge_order, view.nodes[0].free_bytes), (9, Some(64 << 20)));
     let explored = Explored::of(View::Nodes(view));
     let text = explored.terminal(Style::Plain);
     let found = found(explored.view);

@@ -71,15 +71,17 @@ fn fragmentation_is_the_share_of_all_zones_that_serves_no_block_of_the_order() {
 #[test]
 fn available_memory_is_free_or_can_be_freed_at_once() {
     let mut node = NodeView {
-        free_bytes: 1,
-        page_cache_bytes: 20,
-        slab_bytes: 5000,
-        slab_reclaimable_bytes: 300,
+        free_bytes: Some(1),
+        page_cache_bytes: Some(20),
+        slab_bytes: Some(5000),
+        slab_reclaimable_bytes: Some(300),
         ..NodeView::default()
     };
-    assert_eq!(node.available_bytes(), 321);
-    node.page_cache_bytes = u64::MAX;
-    assert_eq!(node.available_bytes(), u64::MAX);
+    assert_eq!(node.available_bytes(), Some(321));
+    node.page_cache_bytes = Some(u64::MAX);
+    assert_eq!(node.available_bytes(), Some(u64::MAX));
+    node.page_cache_bytes = None;
+    assert_eq!(node.available_bytes(), None);
 }
 
 #[test]
