@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Root, base_page_bytes, read_machine};
+use numalab_host::{Root, base_page_bytes_of, read_machine};
 use numalab_record::explore::{
     Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
 };
@@ -55,9 +55,9 @@ pub fn read_nodes_since(
 
 fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     let machine = read_machine(root)?.machine;
-    let page_bytes = base_page_bytes();
+    let page_bytes = base_page_bytes_of(root);
     let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);
-    let huge_order = (huge_bytes / page_bytes).max(1).ilog2();
+    let huge_order = page_bytes.map(|bytes| (huge_bytes / bytes).max(1).ilog2());
     let buddyinfo = root.document("proc/buddyinfo").unwrap_or_default();
     let mut zones = read_buddyinfo(&buddyinfo);
     zones::take_zoneinfo(&mut zones, &root.document("proc/zoneinfo").unwrap_or_default());
@@ -88,7 +88,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
             slab_bytes: meminfo.bytes("Slab"),
             slab_reclaimable_bytes: meminfo.bytes("SReclaimable"),
             huge_pages: node.huge_pages.clone(),
-            fragmentation: fragmentation(&zones, huge_order),
+            fragmentation: huge_order.and_then(|order| fragmentation(&zones, order)),
             zones,
             since_boot: counters.remove(&node.id),
             rates: None,

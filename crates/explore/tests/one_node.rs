@@ -49,3 +49,23 @@ fn memory_that_no_file_reports_has_no_gauge() {
     let json: serde_json::Value = serde_json::from_str(&explored.json().unwrap()).unwrap();
     assert!(json["nodes"][0]["free_bytes"].is_null(), "{json}");
 }
+
+#[test]
+fn fragmentation_of_a_copied_tree_is_that_of_its_own_pages_or_unknown() {
+    let meminfo = "MemTotal: 16777216 kB\nMemFree: 8388608 kB\n";
+    let files = [
+        CPUS,
+        ("proc/meminfo", meminfo),
+        ("proc/buddyinfo", "Node 0, zone   Normal 0 0 0 0 0 0 0 0 0 0 0 0 0 16\n"),
+        ("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "536870912\n"),
+    ];
+    let smaps = ("proc/self/smaps", "Size: 64 kB\nKernelPageSize: 64 kB\n");
+    let of_64k = nodes(&[&files[..], &[smaps]].concat());
+    assert_eq!((of_64k.base_page_bytes, of_64k.huge_order), (Some(64 << 10), Some(13)));
+    assert_eq!(of_64k.nodes[0].fragmentation, Some(0.0), "16 pages of 512 MiB are free");
+    let unknown = nodes(&files);
+    assert_eq!((unknown.base_page_bytes, unknown.huge_order), (None, None));
+    assert_eq!(unknown.nodes[0].fragmentation, None);
+    let text = Explored::of(View::Nodes(unknown)).terminal(Style::Plain);
+    assert!(text.contains("lost: unknown, as is the size of a page"), "{text}");
+}

@@ -27,8 +27,8 @@ fn of_nodes(nodes: Vec<NodeView>) -> Explored {
         nodes,
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: Vec::new(),
     }))
 }

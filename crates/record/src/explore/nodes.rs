@@ -17,10 +17,10 @@ pub struct NodesView {
     pub migrations_since_boot: Option<Migrations>,
     /// Pages that the kernel moves per second.
     pub migrations_rates: Option<Migrations>,
-    /// The size of a base page in bytes.
-    pub base_page_bytes: u64,
-    /// The order of a huge page.
-    pub huge_order: u32,
+    /// The size of a base page in bytes; `None` if a copied tree does not show it.
+    pub base_page_bytes: Option<u64>,
+    /// The order of a huge page, if the size of a base page is known.
+    pub huge_order: Option<u32>,
     /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }

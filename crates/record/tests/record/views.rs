@@ -120,8 +120,8 @@ fn a_view_names_itself_and_the_parts_it_could_not_read() {
         nodes: Vec::new(),
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: unseen.clone(),
     });
     assert_eq!(view.unseen(), unseen);

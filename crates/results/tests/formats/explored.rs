@@ -63,8 +63,8 @@ fn nodes(nodes: Vec<NodeView>) -> Explored {
         nodes,
         migrations_since_boot: Some(Migrations { balanced: 5.0, moved: 12.0, failed: 1.0 }),
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 1,
+        base_page_bytes: Some(4096),
+        huge_order: Some(1),
         unseen: vec![Unseen::Pageblocks],
     }))
 }

@@ -28,8 +28,8 @@ fn view(nodes: Vec<NodeView>) -> NodesView {
         nodes,
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: Vec::new(),
     }
 }

@@ -186,6 +186,7 @@ fn reclaim(node: &NodeView) -> Result<Remedy, Obstacle> {
 
 fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
     let (share, free_bytes) = (node.fragmentation?, node.free_bytes?);
+    let huge_page_bytes = view.base_page_bytes? << view.huge_order?;
     if share <= SCATTERED || free_bytes < LEAST_FREE_BYTES {
         return None;
     }
@@ -193,7 +194,7 @@ fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
         node: node.node,
         free_bytes,
         share,
-        huge_page_bytes: view.base_page_bytes << view.huge_order,
+        huge_page_bytes,
         movable_share: movable(node),
     };
     let advice = Advice::note(Problem::Nodes(problem), Remedy::Compact { node: node.node });

@@ -159,16 +159,19 @@ fn orders(view: &NodesView) -> Table {
     let zones =
         || view.nodes.iter().flat_map(|node| node.zones.iter().map(move |zone| (node, zone)));
     let most = zones().map(|(_, zone)| zone.free_blocks.len()).max().unwrap_or(0);
-    let caption = format!(
-        "free blocks by n; lost: the share of free memory in pieces too small for a huge page \
-         (order {})",
-        view.huge_order
+    let lost = view.huge_order.map_or_else(
+        || "unknown, as is the size of a page".to_owned(),
+        |order| {
+            format!("the share of free memory in pieces too small for a huge page (order {order})")
+        },
     );
+    let caption = format!("free blocks by n; lost: {lost}");
     let heading = (0..most)
         .fold(Table::new(caption).words("zone"), |table, order| table.figures(order.to_string()))
         .figures("lost");
     let rows = zones().map(|(node, zone)| {
-        let unusable = fragmentation(std::slice::from_ref(zone), view.huge_order);
+        let zone_alone = std::slice::from_ref(zone);
+        let unusable = view.huge_order.and_then(|order| fragmentation(zone_alone, order));
         let mut row = vec![format!("{} {}", node.node, zone.name)];
         row.extend(zone.free_blocks.iter().map(|&blocks| rounded(blocks)));
         row.resize(most + 1, String::new());
