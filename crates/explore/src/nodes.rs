@@ -1,6 +1,7 @@
 //! The use of each node's memory, and the fragmentation of its free memory.
 
 mod counters;
+mod meminfo;
 mod moves;
 mod zones;
 
@@ -9,7 +10,7 @@ use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Root, base_page_bytes, proc, read_machine};
+use numalab_host::{Root, base_page_bytes_of, read_machine};
 use numalab_record::explore::{
     Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
 };
@@ -18,6 +19,7 @@ use numalab_topology::NodeId;
 pub use zones::read_buddyinfo;
 
 use crate::error::ExploreError;
+use meminfo::Meminfo;
 
 /// Reads the nodes; on the running system twice, `interval` apart, so that the counters have rates.
 /// With an interval of zero there are no rates.
@@ -53,9 +55,9 @@ pub fn read_nodes_since(
 
 fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     let machine = read_machine(root)?.machine;
-    let page_bytes = base_page_bytes();
+    let page_bytes = base_page_bytes_of(root);
     let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);
-    let huge_order = (huge_bytes / page_bytes).max(1).ilog2();
+    let huge_order = page_bytes.map(|bytes| (huge_bytes / bytes).max(1).ilog2());
     let buddyinfo = root.document("proc/buddyinfo").unwrap_or_default();
     let mut zones = read_buddyinfo(&buddyinfo);
     zones::take_zoneinfo(&mut zones, &root.document("proc/zoneinfo").unwrap_or_default());
@@ -68,25 +70,25 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         Err(_) => {}
     }
     let Before { mut counters, mut moves, migrations } = Before::now(root);
+    let is_only = machine.nodes.len() == 1;
     let nodes = machine.nodes.iter().map(|node| {
         let zones = zones.remove(&node.id).unwrap_or_default();
-        let meminfo = format!("sys/devices/system/node/node{}/meminfo", node.id);
-        let meminfo = root.document(&meminfo).unwrap_or_default();
-        let bytes = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
+        let meminfo = Meminfo::read(root, node.id, is_only);
+        let known_bytes = (!node.memory_unknown).then_some(node.memory_bytes);
         NodeView {
             node: node.id,
             tier: machine.tier_of(node.id),
             cpus: node.cpus.clone(),
-            total_bytes: bytes("MemTotal").unwrap_or(node.memory_bytes),
-            free_bytes: bytes("MemFree").unwrap_or_default(),
-            page_cache_bytes: bytes("FilePages").unwrap_or_default(),
-            shared_bytes: bytes("Shmem").unwrap_or_default(),
-            anonymous_bytes: bytes("AnonPages").unwrap_or_default(),
-            transparent_huge_bytes: bytes("AnonHugePages").unwrap_or_default(),
-            slab_bytes: bytes("Slab").unwrap_or_default(),
-            slab_reclaimable_bytes: bytes("SReclaimable").unwrap_or_default(),
+            total_bytes: meminfo.bytes("MemTotal").or(known_bytes),
+            free_bytes: meminfo.bytes("MemFree").or(node.free_bytes),
+            page_cache_bytes: meminfo.page_cache_bytes(),
+            shared_bytes: meminfo.bytes("Shmem"),
+            anonymous_bytes: meminfo.bytes("AnonPages"),
+            transparent_huge_bytes: meminfo.bytes("AnonHugePages"),
+            slab_bytes: meminfo.bytes("Slab"),
+            slab_reclaimable_bytes: meminfo.bytes("SReclaimable"),
             huge_pages: node.huge_pages.clone(),
-            fragmentation: fragmentation(&zones, huge_order),
+            fragmentation: huge_order.and_then(|order| fragmentation(&zones, order)),
             zones,
             since_boot: counters.remove(&node.id),
             rates: None,

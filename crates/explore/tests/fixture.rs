@@ -50,6 +50,7 @@ impl Tree {
         }
         tree.write("proc/buddyinfo", "Node 0, zone Normal 100 100 0 0 0 0 0 0 0 0 1\nNode 3, zone Normal 200000 0 0 0 0 0 0 0 0 1 0\n");
         tree.write("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+        tree.write("proc/self/smaps", "KernelPageSize: 4 kB\n");
         tree
     }
 
@@ -284,7 +285,7 @@ fn full_and_fragmented_nodes_are_reported() {
     let tree = Tree::new();
     let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
     assert_eq!(view.nodes.len(), 4);
-    assert_eq!((view.huge_order, view.nodes[0].free_bytes), (9, 64 << 20));
+    assert_eq!((view.huge_order, view.nodes[0].free_bytes), (Some(9), Some(64 << 20)));
     let explored = Explored::of(View::Nodes(view));
     let text = explored.terminal(Style::Plain);
     let found = found(explored.view);

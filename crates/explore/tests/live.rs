@@ -36,7 +36,7 @@ fn memory_of_this_process_is_found_where_it_was_bound() {
 fn nodes_of_this_machine_have_zones_counters_and_rates() {
     let view = read_nodes(&Root::live(), Duration::from_millis(50)).unwrap();
     let node = &view.nodes[0];
-    assert!(node.total_bytes > 0 && !node.zones.is_empty(), "{node:?}");
+    assert!(node.total_bytes > Some(0) && !node.zones.is_empty(), "{node:?}");
     let json: serde_json::Value =
         serde_json::from_str(&Explored::of(View::Nodes(view.clone())).json().unwrap()).unwrap();
     assert_eq!((&json["schema"], &json["explore"]), (&"numalab/explore-2".into(), &"nodes".into()));

@@ -78,9 +78,12 @@ pub use shared_words::{SharedWords, remove_abandoned};
 pub use signals::{Interrupt, SignalError, end_gently, wait_passing_signals};
 pub use source_lines::SourceLines;
 pub use stderr::{note, print_error, visible};
-pub use sysfs::{Reading, SysfsError, generic_initiators, read_machine, read_machine_and_devices};
+pub use sysfs::{
+    Reading, SysfsError, generic_initiators, has_interface_or_disk, read_machine,
+    read_machine_and_devices,
+};
 pub use system_page::{
-    base_page_bytes, base_pages, huge_page_sizes, page_size_bytes, pages_here,
+    base_page_bytes, base_page_bytes_of, base_pages, huge_page_sizes, page_size_bytes, pages_here,
     transparent_huge_page_bytes, transparent_huge_page_mode,
 };
 pub use temporary::TemporaryDirectory;

@@ -20,6 +20,7 @@ use crate::allowed::{allowed_now, allowed_then, isolated_now};
 use crate::error_class::{Classed, ErrorClass};
 use crate::root::Root;
 use crate::virtual_machine::is_guest;
+pub use devices::has_interface_or_disk;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
 use reader::Reader;
 

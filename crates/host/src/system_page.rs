@@ -2,14 +2,56 @@
 
 use numalab_record::Pages;
 
+use crate::proc;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
+
+/// Sizes in KiB of base pages under Linux.
+const BASE_KILOBYTES: [u64; 3] = [4, 16, 64];
 
 const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
 
 /// Returns the size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// Returns the size in bytes of a base page of the machine below `root`; `None` if a copied tree
+/// does not show it.
+pub fn base_page_bytes_of(root: &Root) -> Option<u64> {
+    if root.is_live() {
+        return Some(base_page_bytes());
+    }
+    mapped_page_bytes(root).or_else(|| counted_page_bytes(root))
+}
+
+/// Returns the page size of the first mapping in a copied `smaps`, unless it is on huge pages.
+fn mapped_page_bytes(root: &Root) -> Option<u64> {
+    let texts = ["self", "1"].map(|process| root.document(&format!("proc/{process}/smaps")).ok());
+    let bytes = |text: &String| proc::bytes(text, "KernelPageSize")?.ok();
+    texts.iter().flatten().find_map(bytes).filter(|bytes| BASE_KILOBYTES.contains(&(bytes >> 10)))
+}
+
+/// Returns the page size at which free memory and free pages agree, for the machine or a node. The
+/// two files are read one after the other, so that they agree approximately.
+fn counted_page_bytes(root: &Root) -> Option<u64> {
+    let directory = "sys/devices/system/node";
+    let nodes = root.numbered(directory, "node").into_iter();
+    let mut places = nodes.map(|node| format!("{directory}/node{node}"));
+    places.find_map(|place| pages_fit(root, &place)).or_else(|| pages_fit(root, "proc"))
+}
+
+fn pages_fit(root: &Root, place: &str) -> Option<u64> {
+    let meminfo = root.document(&format!("{place}/meminfo")).ok()?;
+    let vmstat = root.document(&format!("{place}/vmstat")).ok()?;
+    let pages = vmstat.lines().find_map(|line| line.strip_prefix("nr_free_pages "))?;
+    let pages: u64 = pages.trim().parse().ok()?;
+    let kilobytes = proc::bytes(&meminfo, "MemFree")?.ok()? >> 10;
+    let fits = |size: &u64| {
+        let by_pages = size.saturating_mul(pages);
+        kilobytes > by_pages / 2 && kilobytes / 2 < by_pages
+    };
+    BASE_KILOBYTES.into_iter().find(fits).map(|size| size << 10)
 }
 
 /// Returns the base pages of this kernel.
@@ -102,6 +144,37 @@ mod tests {
     fn a_base_page_is_a_power_of_two_of_at_least_4_kib() {
         assert!(base_page_bytes().is_power_of_two());
         assert!(base_page_bytes() >= 4096);
+    }
+
+    #[test]
+    fn the_base_page_of_a_copied_tree_is_that_of_its_machine() {
+        let of = |files: &[(&str, &str)]| {
+            let top = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = top.path().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            base_page_bytes_of(&Root::at(top.path()))
+        };
+        let smaps = "00400000-00410000 r-xp 00000000 00:00 0\nSize: 64 kB\nKernelPageSize: 64 kB\n";
+        assert_eq!(of(&[("proc/self/smaps", smaps)]), Some(64 << 10));
+        assert_eq!(of(&[("proc/1/smaps", smaps)]), Some(64 << 10));
+        let huge = ("proc/self/smaps", "KernelPageSize: 2048 kB\n");
+        let node = "sys/devices/system/node/node0";
+        let (meminfo, vmstat) = (format!("{node}/meminfo"), format!("{node}/vmstat"));
+        let counted = |free: &str, pages: &str| {
+            let free = format!("Node 0 MemFree: {free} kB\n");
+            let pages = format!("nr_free_pages {pages}\n");
+            of(&[huge, (&meminfo, &free), (&vmstat, &pages)])
+        };
+        assert_eq!(counted("8388608", "131072"), Some(64 << 10));
+        assert_eq!(counted("8388608", "524000"), Some(16 << 10));
+        assert_eq!(counted("8000000", "2097152"), Some(4 << 10));
+        assert_eq!(counted("8000000", "1000000"), None, "8 KiB is no size of a page");
+        assert_eq!(counted("0", "0"), None);
+        assert_eq!(of(&[]), None);
+        assert_eq!(base_page_bytes_of(&Root::live()), Some(base_page_bytes()));
     }
 
     #[test]

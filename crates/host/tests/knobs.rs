@@ -227,6 +227,37 @@ fn a_pool_keeps_the_share_of_each_node() {
 }
 
 #[test]
+fn every_size_of_huge_pages_that_the_kernel_has_is_a_knob() {
+    let lab = Lab::new();
+    for kib in [2048, 524_288, 16_777_216] {
+        let pool = format!("hugepages/hugepages-{kib}kB/nr_hugepages");
+        lab.write(&format!("sys/kernel/mm/{pool}"), "8\n");
+        lab.write(&format!("sys/devices/system/node/node1/{pool}"), "8\n");
+    }
+    let listed = list(&lab.root);
+    let said = |name: &str| {
+        let knob = listed.iter().find(|knob| knob.name == name).expect(name);
+        (knob.value.clone(), knob.summary.clone())
+    };
+    let now = Some("8".to_owned());
+    assert_eq!(said("huge_2m_pages"), (now.clone(), "pages in the pool of 2 MiB pages".to_owned()));
+    let expected = (now.clone(), "512 MiB pages in the pool on node 1".to_owned());
+    assert_eq!(said("huge_512m_pages_node1"), expected);
+    assert_eq!(said("huge_16g_pages"), (now, "pages in the pool of 16 GiB pages".to_owned()));
+    assert!(listed.iter().all(|knob| !knob.name.starts_with("huge_1g")), "it has none");
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    lab.set(&mut tuning, "huge_512m_pages", "4").unwrap();
+    let pool = "sys/kernel/mm/hugepages/hugepages-524288kB/nr_hugepages";
+    assert_eq!(lab.text(pool).trim(), "4");
+    let absent = Knob::find(&lab.root, "huge_1g_pages").unwrap();
+    assert_eq!(absent.state(&lab.root), FileState::Absent);
+    for name in ["huge_3m_pages", "huge_2048k_pages", "huge_thp_pages", "huge_2m_pages_nodeX"] {
+        let unknown = Knob::find(&lab.root, name).unwrap_err();
+        assert!(matches!(unknown, KnobError::Unknown { .. }), "{name}");
+    }
+}
+
+#[test]
 fn a_knob_of_every_cpu_keeps_each_value() {
     let lab = Lab::new();
     let file = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");

@@ -1,6 +1,6 @@
 //! Binds to the node of a device.
 
-use numalab_host::{Classed, ErrorClass};
+use numalab_host::{Classed, ErrorClass, Root, has_interface_or_disk};
 use numalab_topology::{CpuSet, Device, DeviceKind, Machine, NodeId, NodeSet};
 
 /// Upper bound of names in a message.
@@ -29,6 +29,16 @@ pub enum NearError {
     /// No device has this name.
     #[error("--near {name}: no such device; {}", there_are(known))]
     NoDevice {
+        name: String,
+        /// Names of devices, the most similar first.
+        known: Vec<String>,
+    },
+    /// The name is that of an interface or disk that is not on PCI, such as `lo`.
+    #[error(
+        "--near {name}: not on PCI but virtual or on another bus, and so near no node; {}",
+        there_are(known)
+    )]
+    NotOnPci {
         name: String,
         /// Names of devices, the most similar first.
         known: Vec<String>,
@@ -63,8 +73,21 @@ fn there_are(known: &[String]) -> String {
 impl Classed for NearError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NoDevice { .. } => ErrorClass::BadInput,
+            Self::NoDevice { .. } | Self::NotOnPci { .. } => ErrorClass::BadInput,
             Self::NoNode { .. } | Self::NoMemory { .. } => ErrorClass::Lacking,
+        }
+    }
+}
+
+impl NearError {
+    /// Tells an interface or disk of this system that is not on PCI from a name that is nothing's.
+    #[must_use]
+    pub fn seen_on(self, root: &Root) -> Self {
+        match self {
+            Self::NoDevice { name, known } if has_interface_or_disk(root, &name) => {
+                Self::NotOnPci { name, known }
+            }
+            other => other,
         }
     }
 }
@@ -231,6 +254,25 @@ mod tests {
         assert!(said.contains("there are 0000:02:00.0, 0000:0"), "{said}");
         let said = Near::of(&Machine::default(), "eth0").unwrap_err().to_string();
         assert!(said.ends_with("this machine has no PCI device near a node"), "{said}");
+    }
+
+    #[test]
+    fn a_virtual_device_is_not_called_missing() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["sys/class/net/lo", "sys/block/zram0"] {
+            std::fs::create_dir_all(top.path().join(name)).unwrap();
+        }
+        let said = |name: &str| {
+            let error = Near::of(&machine(), name).unwrap_err().seen_on(&Root::at(top.path()));
+            assert_eq!(error.class(), ErrorClass::BadInput);
+            error.to_string()
+        };
+        for name in ["lo", "zram0"] {
+            assert!(said(name).contains("virtual or on another bus, and so near no node; there are"));
+        }
+        for name in ["..", "eth7"] {
+            assert!(said(name).contains("no such device"), "{name}");
+        }
     }
 
     #[test]

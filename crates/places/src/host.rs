@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use numalab_host::{
     Interrupt, Root, SystemWatch, adopt_orphans, on_path, read_environment, run_command,
 };
-use numalab_record::Environment;
 use numalab_record::study::{
     Disturbance, Evidence, LoadedMachine, Observation, Setting, Treatment,
 };
+use numalab_record::{Environment, Pages};
 use numalab_study::{
     Backend, BackendError, BackendKind, BackendSpec, Inspection, Preparation, PrepareError,
     Prepared, SampleRequest, Scope,
@@ -237,7 +237,8 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), Backend
         let (have, remedy) = match &need {
             KernelNeed::HugePages { page_kib, pages } => {
                 let free = pool_pages(treatment, *page_kib);
-                let remedy = format!("give the level huge_2m_pages = {pages}, or reserve them");
+                let name = pool_knob(*page_kib);
+                let remedy = format!("give the level {name} = {pages}, or reserve them");
                 (free >= *pages, remedy)
             }
             KernelNeed::Nodes(count) => {
@@ -253,10 +254,14 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), Backend
     Ok(())
 }
 
+/// Returns the knob of a pool: `huge_2m_pages`.
+fn pool_knob(page_kib: u64) -> String {
+    format!("huge_{}_pages", Pages::Sized(page_kib << 10).name())
+}
+
 /// Returns the pages that a treatment puts into a pool, or else those that are free in it now.
 fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
-    let name = if page_kib == 2048 { "huge_2m_pages" } else { "huge_1g_pages" };
-    match treatment.settings.get(name) {
+    match treatment.settings.get(&pool_knob(page_kib)) {
         Some(Setting::Integer(pages)) => u64::try_from(*pages).unwrap_or(0),
         _ => {
             let file = format!("sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");

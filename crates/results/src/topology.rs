@@ -54,14 +54,21 @@ impl Report for Described {
                 node.online.to_string(),
                 optional((!node.memory_unknown).then_some(node.memory_bytes)),
                 optional(node.free_bytes),
+                optional(side_cache_bytes(node)),
             ]
         };
         let rows = Rows::new("topology node")
             .labels(["node"])
             .texts(["cpus", "online"])
-            .values("bytes", ["memory_bytes", "free_bytes"]);
+            .values("bytes", ["memory_bytes", "free_bytes", "side_cache_bytes"]);
         Some(rows.rows(self.machine.nodes.iter().map(row)))
     }
+}
+
+/// Returns the capacity of the caches in front of a node's memory, if it has any.
+fn side_cache_bytes(node: &Node) -> Option<u64> {
+    let sizes = node.memory_side_caches.iter().map(|cache| cache.size_bytes);
+    sizes.reduce(u64::saturating_add)
 }
 
 fn headline(machine: &Machine) -> String {
@@ -92,7 +99,8 @@ fn headline(machine: &Machine) -> String {
 
 /// Tabulates what cpus and nodes share.
 fn shared(machine: &Machine) -> Table {
-    let rows = cpus::rows(machine).into_iter().chain(allowed(machine));
+    let side_caches = ("Memory-side cache", memory::side_caches(machine));
+    let rows = cpus::rows(machine).into_iter().chain([side_caches]).chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
     Table::new("what cpus share, and what this process may use")
         .words("part")

@@ -15,8 +15,9 @@ fn node(number: u32, free_bytes: u64) -> NodeView {
     NodeView {
         node: NodeId(number),
         cpus: CpuSet::from_iter([CpuId(number)]),
-        total_bytes: 10 * GIB,
-        free_bytes,
+        total_bytes: Some(10 * GIB),
+        free_bytes: Some(free_bytes),
+        page_cache_bytes: Some(0),
         ..NodeView::default()
     }
 }
@@ -26,8 +27,8 @@ fn of_nodes(nodes: Vec<NodeView>) -> Explored {
         nodes,
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: Vec::new(),
     }))
 }
@@ -81,7 +82,7 @@ fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not
 
 #[test]
 fn allocations_that_go_elsewhere_now_are_wrong() {
-    let mut busy = NodeView { page_cache_bytes: GIB, ..node(1, 5 * GIB) };
+    let mut busy = NodeView { page_cache_bytes: Some(GIB), ..node(1, 5 * GIB) };
     busy.rates = Some(Counters { hit: 9000.0, foreign: 1000.0, ..Counters::default() });
     let found = lead(&of_nodes(vec![busy.clone()]));
     assert!(found[0].contains("| sysctl vm.zone_reclaim_mode=1"), "{found:?}");

@@ -83,7 +83,8 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let root = Root::live();
     let machine = read(&root)?.machine;
     let of_devices = device_memory(&machine, &generic_initiators(&root));
-    let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
+    let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose();
+    let near = near.map_err(|error| error.seen_on(&root))?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.memory_node]),
         None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),

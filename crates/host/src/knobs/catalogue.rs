@@ -1,5 +1,7 @@
 //! The catalogue of named knobs.
 
+mod pools;
+
 use numalab_record::system::KnobNow;
 
 use super::companions::{WEIGHTS, automatic_weights, with_companions};
@@ -22,8 +24,6 @@ enum Place {
     EachCpu(&'static str),
     /// The cpus of every interrupt.
     Interrupts,
-    /// The pool of huge pages of this size in KiB; the share of each node is saved.
-    Pool(u64),
     /// The memory limit of the control group that numalab runs in.
     MemoryLimit,
     /// Another file of that group, if it is of version 2.
@@ -31,7 +31,7 @@ enum Place {
     /// DAMON's threads and schemes.
     Damon,
 }
-use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
+use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Sysctl};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -46,7 +46,7 @@ const AUTOMATIC: &str = "interleave_weights_auto";
 /// Name, files, description.
 type Row = (&'static str, Place, &'static str);
 
-const ROWS: [Row; 39] = [
+const ROWS: [Row; 36] = [
     (
         "numa_balancing",
         Sysctl("kernel/numa_balancing"),
@@ -110,13 +110,6 @@ const ROWS: [Row; 39] = [
         "khugepaged_scan_sleep_ms",
         Memory("transparent_hugepage/khugepaged/scan_sleep_millisecs"),
         "pause between scans",
-    ),
-    ("huge_2m_pages", Pool(2048), "pages in the pool of 2 MiB pages"),
-    ("huge_1g_pages", Pool(1_048_576), "pages in the pool of 1 GiB pages"),
-    (
-        "huge_2m_overcommit",
-        Memory("hugepages/hugepages-2048kB/nr_overcommit_hugepages"),
-        "2 MiB pages beyond the pool",
     ),
     ("compact_memory", Sysctl("vm/compact_memory"), "write 1 to compact all memory now"),
     (
@@ -184,7 +177,7 @@ fn file_of(place: Place) -> Option<String> {
         Sysctl(file) => Some(format!("proc/sys/{file}")),
         Memory(file) => Some(format!("sys/kernel/mm/{file}")),
         Cpu(file) => Some(format!("{CPUS}/{file}")),
-        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit | Group(_) | Damon => None,
+        EachCpu(_) | Interrupts | MemoryLimit | Group(_) | Damon => None,
     }
 }
 
@@ -233,9 +226,7 @@ pub fn list(root: &Root) -> Vec<KnobNow> {
         let knob = find(root, &format!("thp_{size}k_enabled"));
         (knob, format!("transparent pages of {size} KiB: always, inherit, madvise, never"))
     });
-    let per_node = node_pools(root)
-        .into_iter()
-        .map(|(name, node)| (find(root, &name), format!("2 MiB pages in the pool on node {node}")));
+    let pools = pools::list(root).into_iter().map(|(name, summary)| (find(root, &name), summary));
     let weights = root.numbered(WEIGHTS, "node").into_iter().map(|node| {
         let knob = find(root, &format!("{WEIGHT}{node}"));
         (knob, format!("pages from node {node} in each turn of weighted interleaving, 1 to 255"))
@@ -247,7 +238,7 @@ pub fn list(root: &Root) -> Vec<KnobNow> {
         )
     });
     let fixed = fixed.map(|(knob, summary)| (Some(knob), summary));
-    let found = fixed.chain(per_size).chain(per_node).chain(weights).chain(automatic);
+    let found = fixed.chain(pools).chain(per_size).chain(weights).chain(automatic);
     found.filter_map(|(knob, summary)| Some(knob?.now(root, summary))).collect()
 }
 
@@ -269,12 +260,7 @@ fn find(root: &Root, name: &str) -> Option<Knob> {
     if let Some(node) = name.strip_prefix(WEIGHT).and_then(|node| node.parse::<u32>().ok()) {
         return Some(Knob::new(name, vec![format!("{WEIGHTS}/node{node}")], Nature::Value));
     }
-    for (prefix, kib) in [("huge_2m_pages_node", 2048), ("huge_1g_pages_node", 1_048_576)] {
-        if let Some(node) = name.strip_prefix(prefix).and_then(|node| node.parse().ok()) {
-            return Some(Knob::new(name, vec![node_pool(node, kib)], Nature::Value));
-        }
-    }
-    None
+    pools::find(root, name)
 }
 
 /// Returns the kind of setting that a file named by its path is.
@@ -298,18 +284,6 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
         }
         EachCpu(file) => each(CPUS, "cpu", file),
         Interrupts => each("proc/irq", "", "smp_affinity_list"),
-        Pool(kib) => {
-            let all = format!("sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages");
-            let mut knob = Knob::new(name, vec![all], nature);
-            let nodes = root.numbered("sys/devices/system/node", "node");
-            let shares: Vec<String> = nodes.into_iter().map(|node| node_pool(node, kib)).collect();
-            // Writing the sum redistributes the pages over the nodes, so each node's share is
-            // saved.
-            if !shares.is_empty() && shares.iter().all(|path| root.path(path).exists()) {
-                knob.saves = shares;
-            }
-            knob
-        }
         MemoryLimit => {
             Knob::new(name, cgroup::memory_limit_file(root).into_iter().collect(), nature)
         }
@@ -318,10 +292,6 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
             Knob::new(name, cgroup::group_file(root, file).into_iter().collect(), nature)
         }
     }
-}
-
-fn node_pool(node: u32, kib: u64) -> String {
-    format!("sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages")
 }
 
 /// Returns the sizes in KiB of transparent huge pages that have their own setting (Linux 6.8).
@@ -334,9 +304,4 @@ fn sizes(root: &Root) -> Vec<u64> {
     let mut sizes: Vec<u64> = names.iter().filter(has_own).filter_map(size).collect();
     sizes.sort_unstable();
     sizes
-}
-
-fn node_pools(root: &Root) -> Vec<(String, u32)> {
-    let nodes = root.numbered("sys/devices/system/node", "node");
-    nodes.into_iter().map(|node| (format!("huge_2m_pages_node{node}"), node)).collect()
 }

@@ -80,11 +80,12 @@ fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet
         }
         cpu.online = listed.or(own).unwrap_or(true);
     }
-    for missing in online.iter().flat_map(CpuSet::iter) {
-        if cpus.binary_search_by_key(&missing, |cpu| cpu.id).is_err() {
-            let message = format!("cpu {missing} is listed, but has no directory: ignored");
-            reader.warn("cpu-without-directory", &path, message);
-        }
+    let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let missing = online.unwrap_or_default().difference(&known);
+    // Without any directory, the cpus are those of `/proc/cpuinfo`.
+    if !missing.is_empty() && !known.is_empty() {
+        let message = format!("cpus `{missing}` are listed, but have no directory: ignored");
+        reader.warn("cpu-without-directory", &path, message);
     }
 }
 
@@ -252,6 +253,26 @@ fn groups(reader: &mut Reader<'_>, cpus: &[Cpu], files: &[&str], what: &str) -> 
 mod tests {
     use super::*;
     use crate::root::Root;
+
+    #[test]
+    fn listed_cpus_without_a_directory_are_one_finding_and_none_if_no_cpu_has_one() {
+        let said = |directories: u32| {
+            let top = tempfile::tempdir().unwrap();
+            let cpus = top.path().join(CPU_DIRECTORY);
+            for cpu in 0..directories {
+                std::fs::create_dir_all(cpus.join(format!("cpu{cpu}"))).unwrap();
+            }
+            std::fs::create_dir_all(&cpus).unwrap();
+            std::fs::write(cpus.join("online"), "0-7\n").unwrap();
+            let root = Root::at(top.path());
+            let mut reader = Reader::new(&root);
+            let _ = read(&mut reader, None);
+            let findings = reader.findings.into_list();
+            findings.into_iter().map(|finding| finding.message).collect::<Vec<String>>()
+        };
+        assert_eq!(said(2), ["cpus `2-7` are listed, but have no directory: ignored"]);
+        assert_eq!(said(0), [""; 0]);
+    }
 
     #[test]
     fn cpus_that_this_process_may_run_on_exist_if_the_directories_are_of_others() {

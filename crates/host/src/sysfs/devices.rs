@@ -7,8 +7,16 @@ use std::fs;
 use numalab_topology::{Device, DeviceKind, Node, NodeId};
 
 use super::reader::{Reader, shortened};
+use crate::root::Root;
 
 const DIRECTORY: &str = "sys/bus/pci/devices";
+
+/// Returns true if the system has an interface or a disk of this name, on whatever bus.
+pub fn has_interface_or_disk(root: &Root, name: &str) -> bool {
+    let directories = ["sys/class/net", "sys/block"].into_iter();
+    let mut names = directories.flat_map(|directory| root.names(directory));
+    names.any(|known| known == name)
+}
 
 /// Reads the devices for which locality matters ([`DeviceKind::of_class`]), by address. A device
 /// for which the firmware gives no node (-1) has none.

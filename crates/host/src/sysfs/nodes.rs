@@ -184,15 +184,46 @@ fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
 }
 
 /// Gives the only node the cpus that no node lists: all if it lists none itself, and offline ones
-/// without a link, unless they can belong to a node that is absent now.
+/// without a link, unless they can belong to a node that is absent now. That is so if the node is
+/// not the first of several possible ones, or if its row of distances has values for others: kernels
+/// of virtual machines have many possible nodes that never appear.
 fn adopt(reader: &mut Reader<'_>, node: &mut Node, cpus: &mut [Cpu]) {
     let possible: Option<NodeSet> = reader.list(&format!("{NODE_DIRECTORY}/possible"));
-    let alone = node.id == NodeId(0) || possible.is_none_or(|possible| possible.len() <= 1);
+    let row = reader.text(&format!("{}/distance", directory(node.id))).unwrap_or_default();
+    let is_first = node.id == NodeId(0) && row.split_ascii_whitespace().count() <= 1;
+    let alone = is_first || possible.is_none_or(|possible| possible.len() <= 1);
     let lists_none = node.cpus.is_empty();
     for cpu in cpus.iter_mut().filter(|cpu| cpu.node.is_none()) {
         if alone && (lists_none || !cpu.online) {
             cpu.node = Some(node.id);
             node.cpus.insert(cpu.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    #[test]
+    fn offline_cpus_are_of_no_node_where_distances_show_that_one_is_absent() {
+        let cpus_of_node = |distance: &str| {
+            let top = tempfile::tempdir().unwrap();
+            let node = top.path().join(directory(NodeId(0)));
+            std::fs::create_dir_all(&node).unwrap();
+            std::fs::write(node.join("cpulist"), "0-7\n").unwrap();
+            std::fs::write(node.join("distance"), distance).unwrap();
+            std::fs::write(top.path().join(NODE_DIRECTORY).join("possible"), "0-1\n").unwrap();
+            let cpu = |id| Cpu { id: CpuId(id), online: id < 8, ..Cpu::default() };
+            let mut cpus: Vec<Cpu> = (0..16).map(cpu).collect();
+            let root = Root::at(top.path());
+            let mut reader = Reader::new(&root);
+            let mut nodes = read(&mut reader, &cpus);
+            assign_cpus(&mut reader, &mut nodes, &mut cpus, &Distances::default());
+            nodes[0].cpus.to_string()
+        };
+        assert_eq!(cpus_of_node("10 20\n"), "0-7");
+        assert_eq!(cpus_of_node("10\n"), "0-15");
     }
 }

@@ -17,15 +17,15 @@ pub struct NodesView {
     pub migrations_since_boot: Option<Migrations>,
     /// Pages that the kernel moves per second.
     pub migrations_rates: Option<Migrations>,
-    /// The size of a base page in bytes.
-    pub base_page_bytes: u64,
-    /// The order of a huge page.
-    pub huge_order: u32,
+    /// The size of a base page in bytes; `None` if a copied tree does not show it.
+    pub base_page_bytes: Option<u64>,
+    /// The order of a huge page, if the size of a base page is known.
+    pub huge_order: Option<u32>,
     /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
 }
 
-/// One node's memory, in bytes.
+/// One node's memory, in bytes. A size is `None` where the system does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
@@ -36,22 +36,21 @@ pub struct NodeView {
     /// The node's cpus.
     pub cpus: CpuSet,
     /// Total bytes.
-    pub total_bytes: u64,
+    pub total_bytes: Option<u64>,
     /// Free bytes.
-    pub free_bytes: u64,
+    pub free_bytes: Option<u64>,
     /// Bytes of page cache, shared memory included.
-    pub page_cache_bytes: u64,
+    pub page_cache_bytes: Option<u64>,
     /// Bytes of shared memory (tmpfs, System V), which cannot be freed.
-    #[serde(default)]
-    pub shared_bytes: u64,
+    pub shared_bytes: Option<u64>,
     /// Bytes of anonymous memory.
-    pub anonymous_bytes: u64,
+    pub anonymous_bytes: Option<u64>,
     /// Anonymous bytes in transparent huge pages.
-    pub transparent_huge_bytes: u64,
+    pub transparent_huge_bytes: Option<u64>,
     /// Bytes in the kernel's slab caches.
-    pub slab_bytes: u64,
+    pub slab_bytes: Option<u64>,
     /// Slab bytes that the kernel can reclaim.
-    pub slab_reclaimable_bytes: u64,
+    pub slab_reclaimable_bytes: Option<u64>,
     /// The pools of reserved huge pages.
     pub huge_pages: Vec<HugePagePool>,
     /// The node's zones.
@@ -70,11 +69,23 @@ pub struct NodeView {
 
 impl NodeView {
     /// Returns the bytes that are free or can be freed at once: page cache other than shared memory,
-    /// and reclaimable slab.
-    pub fn available_bytes(&self) -> u64 {
-        self.free_bytes
-            .saturating_add(self.page_cache_bytes.saturating_sub(self.shared_bytes))
-            .saturating_add(self.slab_reclaimable_bytes)
+    /// and reclaimable slab; `None` if free memory or page cache is unknown.
+    pub fn available_bytes(&self) -> Option<u64> {
+        let cache = self.page_cache_bytes?.saturating_sub(self.shared_bytes.unwrap_or(0));
+        let slab = self.slab_reclaimable_bytes.unwrap_or(0);
+        Some(self.free_bytes?.saturating_add(cache).saturating_add(slab))
+    }
+
+    /// Returns the share of its memory that is available, from 0 to 1; `None` for a node without
+    /// memory too.
+    pub fn available_share(&self) -> Option<f64> {
+        let total = self.total_bytes?;
+        spread::ratio(self.available_bytes()?.min(total), total)
+    }
+
+    /// Returns false for a node that is known to have no memory.
+    pub fn may_have_memory(&self) -> bool {
+        self.total_bytes != Some(0)
     }
 }
 

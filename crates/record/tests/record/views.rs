@@ -71,15 +71,17 @@ fn fragmentation_is_the_share_of_all_zones_that_serves_no_block_of_the_order() {
 #[test]
 fn available_memory_is_free_or_can_be_freed_at_once() {
     let mut node = NodeView {
-        free_bytes: 1,
-        page_cache_bytes: 20,
-        slab_bytes: 5000,
-        slab_reclaimable_bytes: 300,
+        free_bytes: Some(1),
+        page_cache_bytes: Some(20),
+        slab_bytes: Some(5000),
+        slab_reclaimable_bytes: Some(300),
         ..NodeView::default()
     };
-    assert_eq!(node.available_bytes(), 321);
-    node.page_cache_bytes = u64::MAX;
-    assert_eq!(node.available_bytes(), u64::MAX);
+    assert_eq!(node.available_bytes(), Some(321));
+    node.page_cache_bytes = Some(u64::MAX);
+    assert_eq!(node.available_bytes(), Some(u64::MAX));
+    node.page_cache_bytes = None;
+    assert_eq!(node.available_bytes(), None);
 }
 
 #[test]
@@ -118,8 +120,8 @@ fn a_view_names_itself_and_the_parts_it_could_not_read() {
         nodes: Vec::new(),
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: unseen.clone(),
     });
     assert_eq!(view.unseen(), unseen);

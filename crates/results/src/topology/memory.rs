@@ -68,6 +68,22 @@ fn pools(node: &Node) -> String {
     pools.join(", ")
 }
 
+/// Describes the caches in front of the nodes' memory, such as HBM in cache mode: `16G, before node
+/// 0`; empty if there are none.
+pub(super) fn side_caches(machine: &Machine) -> String {
+    let of_node = |node: &Node| match side_cache_sizes(node) {
+        sizes if sizes.is_empty() => None,
+        sizes => Some(format!("{sizes}, before node {}", node.id)),
+    };
+    let nodes: Vec<String> = machine.nodes.iter().filter_map(of_node).collect();
+    nodes.join("; ")
+}
+
+fn side_cache_sizes(node: &Node) -> String {
+    let sizes = node.memory_side_caches.iter().map(|cache| size(cache.size_bytes));
+    sizes.collect::<Vec<String>>().join(" and ")
+}
+
 /// Tabulates tiers, fastest first, with the firmware's figures for reads.
 pub(super) fn tiers(machine: &Machine) -> Table {
     let row = |tier: &MemoryTier| {

@@ -40,14 +40,14 @@ fn node(id: u32, tier: Option<u32>) -> NodeView {
         node: NodeId(id),
         tier,
         cpus: if id == 2 { CpuSet::new() } else { cpus(&format!("{}-{}", 2 * id, 2 * id + 1)) },
-        total_bytes: 10 * GIB,
-        free_bytes: 4 * GIB,
-        page_cache_bytes: GIB,
-        shared_bytes: 0,
-        anonymous_bytes: 3 * GIB,
-        transparent_huge_bytes: 512 * MIB,
-        slab_bytes: 100 * MIB,
-        slab_reclaimable_bytes: 50 * MIB,
+        total_bytes: Some(10 * GIB),
+        free_bytes: Some(4 * GIB),
+        page_cache_bytes: Some(GIB),
+        shared_bytes: Some(0),
+        anonymous_bytes: Some(3 * GIB),
+        transparent_huge_bytes: Some(512 * MIB),
+        slab_bytes: Some(100 * MIB),
+        slab_reclaimable_bytes: Some(50 * MIB),
         huge_pages: Vec::new(),
         zones: vec![zone("DMA32", vec![3, 12_345]), zone("Normal", vec![1, 2, 10_000_000])],
         fragmentation: Some(0.5),
@@ -63,8 +63,8 @@ fn nodes(nodes: Vec<NodeView>) -> Explored {
         nodes,
         migrations_since_boot: Some(Migrations { balanced: 5.0, moved: 12.0, failed: 1.0 }),
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 1,
+        base_page_bytes: Some(4096),
+        huge_order: Some(1),
         unseen: vec![Unseen::Pageblocks],
     }))
 }
@@ -72,7 +72,8 @@ fn nodes(nodes: Vec<NodeView>) -> Explored {
 #[test]
 fn nodes_with_every_kind_of_problem_are_as_they_were_in_every_format() {
     let pool = |total, free| HugePagePool { page_bytes: 2 * MIB, total, free };
-    let full = NodeView { free_bytes: 100 * MIB, page_cache_bytes: 0, ..node(0, Some(4)) };
+    let full =
+        NodeView { free_bytes: Some(100 * MIB), page_cache_bytes: Some(0), ..node(0, Some(4)) };
     let rates = Counters { hit: 900.0, foreign: 100.0, local: 800.0, ..Counters::default() };
     let spilling = NodeView {
         huge_pages: vec![pool(8, 3)],
@@ -90,6 +91,21 @@ fn nodes_of_one_tier_have_no_table_of_moves() {
     assert!(!text.contains("Moved between tiers") && !text.contains("tier"), "{text}");
     assert!(text.contains("None found."), "{text}");
     assert!(text.contains("since boot") && !text.contains("per second, now"), "{text}");
+}
+
+#[test]
+fn sizes_that_the_system_does_not_report_are_dashes_and_no_gauges() {
+    let unknown = NodeView { node: NodeId(0), ..NodeView::default() };
+    let explored = nodes(vec![unknown]);
+    let page = explored.page();
+    let cells = |title: &str| {
+        let part = page.parts.iter().find(|part| part.title == title).expect(title);
+        part.panels[0].table.rows[0].join("|")
+    };
+    assert_eq!(cells("By node"), "node 0||-|-|none");
+    assert_eq!(cells("Used for"), "0|-|-|-|-|-|none");
+    let gauges = explored.rows().unwrap().openmetrics().unwrap_or_default();
+    assert!(!gauges.contains("_bytes{"), "{gauges}");
 }
 
 #[test]

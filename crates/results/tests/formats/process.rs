@@ -87,6 +87,20 @@ fn a_process_with_every_kind_of_problem_is_as_it_was_in_every_format() {
 }
 
 #[test]
+fn the_largest_mapping_comes_first_even_if_it_is_a_file() {
+    let small = |at: u64| mapping(at << 12, "default", MappingKind::Anonymous, &[(0, 4096)]);
+    let mut mappings: Vec<MappingView> = (1..=60).map(small).collect();
+    mappings.insert(0, mapping(0xf_f000, "default", MappingKind::File, &[(0, 4096)]));
+    mappings.push(mapping(0xff_f000, "default", MappingKind::File, &[(1, 512 * MIB)]));
+    let page = Explored::of(View::Process(ProcessView { mappings, ..process() })).page();
+    let part = page.parts.iter().find(|part| part.title == "Mappings").unwrap();
+    let rows = &part.panels[0].table.rows;
+    assert_eq!(rows[0][..2], ["fff000", "512 MiB"]);
+    assert_eq!(rows[1][0], "1000");
+    assert_eq!(rows.last().unwrap()[0], "ff000", "of equal size, files come last");
+}
+
+#[test]
 fn a_redacted_process_shows_neither_arguments_nor_paths() {
     let mut view = process();
     view.command =

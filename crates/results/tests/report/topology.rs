@@ -71,6 +71,23 @@ fn machines_from_one_node_to_twenty_four_fit_the_terminal() {
 }
 
 #[test]
+fn caches_in_front_of_memory_are_shown_with_their_node() {
+    let mut machine = machine(2, 2, |_, _| 10);
+    let cache =
+        |level, size_bytes| MemorySideCache { level, size_bytes, line_bytes: None, ways: None };
+    assert!(!text(&machine, &[]).contains("Memory-side cache"));
+    machine.nodes[0].memory_side_caches = vec![cache(1, 16 << 30)];
+    machine.nodes[1].memory_side_caches = vec![cache(2, 1 << 30), cache(1, 16 << 30)];
+    let shown = text(&machine, &[]);
+    let row = "Memory-side cache  16G, before node 0; 1G and 16G, before node 1";
+    assert!(shown.contains(row), "{shown}");
+    machine.nodes[0].memory_side_caches.clear();
+    let csv = Described { machine, findings: Vec::new() }.rows().unwrap().csv();
+    let ends: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    assert_eq!(ends, ["side_cache_bytes", "", "18253611008"]);
+}
+
+#[test]
 fn memory_that_no_node_is_known_to_have_is_unknown() {
     let mut machine = machine(2, 2, |_, _| 10);
     machine.nodes[0].memory_bytes = 0;

@@ -16,8 +16,9 @@ fn node(id: u32, free_mib: u64) -> NodeView {
     NodeView {
         node: NodeId(id),
         cpus: CpuSet::from_iter([CpuId(id)]),
-        total_bytes: TOTAL,
-        free_bytes: free_mib * MIB,
+        total_bytes: Some(TOTAL),
+        free_bytes: Some(free_mib * MIB),
+        page_cache_bytes: Some(0),
         ..NodeView::default()
     }
 }
@@ -27,8 +28,8 @@ fn view(nodes: Vec<NodeView>) -> NodesView {
         nodes,
         migrations_since_boot: None,
         migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
+        base_page_bytes: Some(4096),
+        huge_order: Some(9),
         unseen: Vec::new(),
     }
 }
@@ -62,7 +63,7 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
     let remedy =
         |is_shared| Some(Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(2), is_shared });
     assert_eq!(full.what.remedy, remedy(false));
-    let shared = NodeView { shared_bytes: TOTAL / 2 + 1, ..node(0, 39) };
+    let shared = NodeView { shared_bytes: Some(TOTAL / 2 + 1), ..node(0, 39) };
     let shared = self::found(vec![shared, node(1, 200), node(2, 900)]);
     assert_eq!(shared[0].what.remedy, remedy(true));
     assert_eq!(problems(vec![node(0, 40), node(1, 900)]), [], "4 % are free");
@@ -72,11 +73,13 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
 
 #[test]
 fn memory_that_the_kernel_can_free_at_once_is_available() {
-    let cached = NodeView { page_cache_bytes: 2 * MIB, ..node(0, 37) };
+    let cached = NodeView { page_cache_bytes: Some(2 * MIB), ..node(0, 37) };
     assert_eq!(problems(vec![cached.clone(), node(1, 900)]).len(), 1);
-    let slab = NodeView { slab_reclaimable_bytes: MIB, slab_bytes: 700 * MIB, ..cached };
+    let slab =
+        NodeView { slab_reclaimable_bytes: Some(MIB), slab_bytes: Some(700 * MIB), ..cached };
     assert_eq!(problems(vec![slab.clone(), node(1, 900)]), [], "40 MiB in all");
-    let shared = NodeView { page_cache_bytes: 500 * MIB, shared_bytes: 499 * MIB, ..slab };
+    let shared =
+        NodeView { page_cache_bytes: Some(500 * MIB), shared_bytes: Some(499 * MIB), ..slab };
     assert_eq!(problems(vec![shared, node(1, 900)]).len(), 1, "tmpfs stays");
 }
 
@@ -107,9 +110,23 @@ fn huge_pages_are_not_reserved_where_they_do_not_fit() {
 
 #[test]
 fn a_node_without_memory_is_neither_full_nor_roomy() {
-    let empty = NodeView { total_bytes: 0, ..node(0, 0) };
+    let empty = NodeView { total_bytes: Some(0), ..node(0, 0) };
     assert_eq!(problems(vec![empty.clone(), node(1, 900)]), []);
     assert_eq!(problems(vec![empty, node(1, 10)]), []);
+}
+
+#[test]
+fn nothing_is_said_about_the_room_of_a_node_with_unknown_memory() {
+    let [total, free, cache] = [
+        NodeView { total_bytes: None, ..node(0, 0) },
+        NodeView { free_bytes: None, ..node(0, 0) },
+        NodeView { page_cache_bytes: None, ..node(0, 0) },
+    ];
+    for unknown in [total, free, cache] {
+        assert_eq!(problems(vec![unknown, node(1, 900)]), []);
+    }
+    let foreign = NodeView { page_cache_bytes: None, ..with_rates(100.0, 900.0) };
+    assert_eq!(found(vec![foreign])[0].what.remedy, Some(Remedy::ReclaimOnNode));
 }
 
 fn with_rates(hit: f64, foreign: f64) -> NodeView {
@@ -141,7 +158,11 @@ fn pool(page_bytes: u64, total: u64, free: u64) -> HugePagePool {
 fn unused_reserved_pages_are_the_remedy_for_allocations_elsewhere() {
     let pages = |huge_pages| NodeView { huge_pages, ..with_rates(100.0, 900.0) };
     let used = |page_cache_bytes| {
-        found(vec![NodeView { page_cache_bytes, ..pages(vec![pool(2 * MIB, 8, 0)]) }]).remove(0)
+        found(vec![NodeView {
+            page_cache_bytes: Some(page_cache_bytes),
+            ..pages(vec![pool(2 * MIB, 8, 0)])
+        }])
+        .remove(0)
     };
     assert_eq!(used(10 * MIB).what.remedy, Some(Remedy::ReclaimOnNode));
     let little = Obstacle::LittleCache { node: NodeId(0), cache_bytes: 9 * MIB };
@@ -172,7 +193,7 @@ fn zone(movable: u64, unmovable: u64) -> ZoneView {
 fn free_memory_is_scattered_beyond_nine_tenths_of_256_mib() {
     let scattered = |share, free_mib: u64| NodeView {
         fragmentation: Some(share),
-        free_bytes: free_mib * MIB,
+        free_bytes: Some(free_mib * MIB),
         ..node(0, 0)
     };
     let only = |node| problems(vec![node]);

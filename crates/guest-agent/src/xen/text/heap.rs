@@ -122,9 +122,9 @@ impl XenDump {
     }
 }
 
-/// Returns the line without `(XEN) ` and a time stamp.
+/// Returns the line without `(XEN) `, time stamps before and after it, and the prefix of a log.
 fn bare(line: &str) -> &str {
-    let line = line.trim_start().strip_prefix("(XEN)").unwrap_or(line).trim_start();
+    let line = line.split_once("(XEN)").map_or(line, |(_, rest)| rest).trim_start();
     let stamped = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     stamped.map_or(line, |(_, rest)| rest).trim()
 }
@@ -210,6 +210,15 @@ a guest speaks
         let zone = XenZone { node: NodeId(1), zone: 19, free_pages: 16_128 };
         assert_eq!(dump.zones, [zone]);
         assert!(XenDump::read("no xen here\n").is_empty());
+    }
+
+    #[test]
+    fn logs_have_stamps_and_prefixes_before_the_lines_of_xen() {
+        let expected = XenDump::read(CONSOLE);
+        for prefix in ["[2026-11-29 10:00:00] ", "Nov 29 10:00:00 host xenconsoled[412]: "] {
+            let log = CONSOLE.replace("(XEN)", &format!("{prefix}(XEN)"));
+            assert_eq!(XenDump::read(&log), expected, "{prefix}");
+        }
     }
 
     proptest! {

@@ -35,8 +35,11 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
                     let disks = root.names(&format!("{path}/{entry}"));
                     let is_disk = |disk: &String| name == "nvme" && disk.starts_with(&entry);
                     let block = CLASSES.iter().position(|class| *class == "block");
-                    let disks = disks.into_iter().filter(is_disk);
-                    found.extend(disks.map(|disk| (block.unwrap_or(class), disk)));
+                    for disk in disks.into_iter().filter(is_disk) {
+                        let visible = of_all_paths(&disk).map(|name| (block.unwrap_or(class), name));
+                        let own = if visible.is_some() { class } else { block.unwrap_or(class) };
+                        found.extend(visible.into_iter().chain([(own, disk)]));
+                    }
                     found.push((class, entry));
                 }
             }
@@ -44,6 +47,16 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
             collect(root, &path, deep - 1, found);
         }
     }
+}
+
+/// Returns the name of the disk that programs use, `nvme0n1`, for the hidden one of a path to it,
+/// `nvme0c1n1` (Linux `drivers/nvme/host/multipath.c`).
+fn of_all_paths(disk: &str) -> Option<String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (subsystem, rest) = disk.strip_prefix("nvme")?.split_once('c')?;
+    let (controller, namespace) = rest.split_once('n')?;
+    let are_numbers = [subsystem, controller, namespace].into_iter().all(is_number);
+    are_numbers.then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
 /// Rejects connectors and versions, which `drm` has along with devices.
@@ -103,6 +116,14 @@ mod tests {
         let expected =
             ["eth0", "mlx5_0", "nvme0n1", "sda", "vda", "nvme0", "card0", "renderD128", "uverbs0"];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_disk_with_several_paths_has_its_visible_name_first() {
+        let (_top, root) = tree(&["d/nvme/nvme3/nvme0c3n1", "d/nvme/nvme3/ng0n1"]);
+        assert_eq!(of(&root, "d", "0000:41:00.0"), ["nvme0n1", "nvme0c3n1", "nvme3"]);
+        assert_eq!(of_all_paths("nvme0n1"), None);
+        assert_eq!(of_all_paths("nvme0cn1"), None);
     }
 
     #[test]

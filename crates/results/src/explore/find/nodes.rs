@@ -88,7 +88,7 @@ pub struct UnusedPool {
 
 pub(super) fn findings(view: &NodesView) -> Vec<ExploreFinding> {
     let mut findings = Vec::new();
-    for node in view.nodes.iter().filter(|node| node.total_bytes > 0) {
+    for node in view.nodes.iter().filter(|node| node.may_have_memory()) {
         findings.extend(full(view, node));
         findings.extend(allocations_elsewhere(node));
         findings.extend(scattered(view, node));
@@ -102,40 +102,40 @@ fn of_node(node: &NodeView, advice: Advice) -> ExploreFinding {
 }
 
 fn room(node: &NodeView) -> RoomByNode {
-    let (total_bytes, available_bytes) = (node.total_bytes, node.available_bytes());
-    [(node.node, NodeRoom { total_bytes, available_bytes })].into()
-}
-
-fn available(node: &NodeView) -> f64 {
-    spread::ratio(node.available_bytes().min(node.total_bytes), node.total_bytes).unwrap_or(0.0)
+    let known = node.total_bytes.zip(node.available_bytes());
+    let room =
+        known.map(|(total_bytes, available_bytes)| NodeRoom { total_bytes, available_bytes });
+    room.map(|room| (node.node, room)).into_iter().collect()
 }
 
 /// Returns the node with most room, which has cpus if any of them has plenty: memory without cpus is a
 /// device's or a slower tier.
-fn roomiest(view: &NodesView) -> Option<&NodeView> {
+fn roomiest(view: &NodesView) -> Option<(&NodeView, f64)> {
     let most = |has_cpus: bool| {
         let nodes = view.nodes.iter().filter(move |node| node.cpus.is_empty() != has_cpus);
-        let roomy = nodes.filter(|node| available(node) >= PLENTY);
-        roomy.max_by(|a, b| available(a).total_cmp(&available(b)))
+        let shares = nodes.filter_map(|node| Some((node, node.available_share()?)));
+        let roomy = shares.filter(|(_, share)| *share >= PLENTY);
+        roomy.max_by(|(_, a), (_, b)| a.total_cmp(b))
     };
     most(true).or_else(|| most(false))
 }
 
 fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
-    let roomy = roomiest(view).filter(|_| available(node) < FULL)?;
+    let (total_bytes, available_share) = (node.total_bytes?, node.available_share()?);
+    let (roomy, roomy_share) = roomiest(view).filter(|_| available_share < FULL)?;
     let problem = NodesProblem::NodeFull {
         node: node.node,
-        total_bytes: node.total_bytes,
-        available_share: available(node),
+        total_bytes,
+        available_share,
         roomy: roomy.node,
-        roomy_share: available(roomy),
+        roomy_share,
     };
     let remedy = match roomy.cpus.is_empty() {
         true => Err(Obstacle::WithoutCpus { node: roomy.node }),
         false => Ok(Remedy::UseOtherNode {
             full: node.node,
             roomy: roomy.node,
-            is_shared: node.shared_bytes > node.total_bytes / 2,
+            is_shared: node.shared_bytes.is_some_and(|bytes| bytes > total_bytes / 2),
         }),
     };
     Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(FULL))
@@ -170,26 +170,31 @@ fn allocations_elsewhere(node: &NodeView) -> Option<ExploreFinding> {
     Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(MANY_FOREIGN))
 }
 
-/// Reclaims page cache on a node that has some.
+/// Reclaims page cache, except on a node that is known to have little.
 fn reclaim(node: &NodeView) -> Result<Remedy, Obstacle> {
-    let cache_bytes = node.available_bytes().saturating_sub(node.free_bytes);
-    let share = spread::ratio(cache_bytes, node.total_bytes).unwrap_or(0.0);
-    match share >= LEAST_CACHE {
-        true => Ok(Remedy::ReclaimOnNode),
-        false => Err(Obstacle::LittleCache { node: node.node, cache_bytes }),
+    let is_little = |cache_bytes: &u64| {
+        let share = spread::ratio(*cache_bytes, node.total_bytes.unwrap_or(0));
+        share.is_none_or(|share| share < LEAST_CACHE)
+    };
+    let known = node.available_bytes().zip(node.free_bytes);
+    let cache_bytes = known.map(|(available, free)| available.saturating_sub(free));
+    match cache_bytes.filter(is_little) {
+        Some(cache_bytes) => Err(Obstacle::LittleCache { node: node.node, cache_bytes }),
+        None => Ok(Remedy::ReclaimOnNode),
     }
 }
 
 fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
-    let share = node.fragmentation?;
-    if share <= SCATTERED || node.free_bytes < LEAST_FREE_BYTES {
+    let (share, free_bytes) = (node.fragmentation?, node.free_bytes?);
+    let huge_page_bytes = view.base_page_bytes? << view.huge_order?;
+    if share <= SCATTERED || free_bytes < LEAST_FREE_BYTES {
         return None;
     }
     let problem = NodesProblem::FreeMemoryScattered {
         node: node.node,
-        free_bytes: node.free_bytes,
+        free_bytes,
         share,
-        huge_page_bytes: view.base_page_bytes << view.huge_order,
+        huge_page_bytes,
         movable_share: movable(node),
     };
     let advice = Advice::note(Problem::Nodes(problem), Remedy::Compact { node: node.node });
@@ -206,7 +211,7 @@ fn movable(node: &NodeView) -> Option<f64> {
 /// Reports sizes of huge pages that some nodes have reserved and others have not.
 fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
     let with_memory: Vec<&NodeView> =
-        view.nodes.iter().filter(|node| node.total_bytes > 0 && !node.cpus.is_empty()).collect();
+        view.nodes.iter().filter(|node| node.may_have_memory() && !node.cpus.is_empty()).collect();
     let pools = || with_memory.iter().flat_map(|node| &node.huge_pages);
     let sizes: BTreeSet<u64> = pools().map(|pool| pool.page_bytes).collect();
     let of_size = |page_bytes: u64| {

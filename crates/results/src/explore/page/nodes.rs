@@ -38,7 +38,7 @@ pub(super) fn rows(view: &NodesView) -> Rows {
             node.slab_bytes,
         ];
         let mut row = vec![node.node.to_string()];
-        row.extend(bytes.map(|bytes| bytes.to_string()));
+        row.extend(bytes.map(optional));
         row.push(optional(node.fragmentation));
         row.push(optional(node.rates.map(|rates| rates.foreign)));
         row.push(optional(node.tier));
@@ -62,13 +62,14 @@ pub(super) fn rows(view: &NodesView) -> Rows {
 
 fn usage(view: &NodesView) -> Table {
     let row = |node: &NodeView| {
-        let used = node.total_bytes.saturating_sub(node.free_bytes);
-        let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
+        let used = node.total_bytes.zip(node.free_bytes);
+        let used = used.map(|(total, free)| (total.saturating_sub(free), total));
+        let share = used.map(|(used, total)| spread::ratio(used, total).unwrap_or(0.0));
         let mut row = vec![
             format!("node {}", node.node),
-            share_bar(share, BAR_WIDTH),
-            size_words(used),
-            size_words(node.total_bytes),
+            share.map_or_else(String::new, |share| share_bar(share, BAR_WIDTH)),
+            size_or_dash(used.map(|(used, _)| used)),
+            size_or_dash(node.total_bytes),
             if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() },
         ];
         row.extend(node.tier.map(|tier| tier.to_string()));
@@ -83,6 +84,10 @@ fn usage(view: &NodesView) -> Table {
     let has_tiers = view.nodes.iter().any(|node| node.tier.is_some());
     let heading = if has_tiers { heading.figures("tier") } else { heading };
     heading.rows(view.nodes.iter().map(row))
+}
+
+fn size_or_dash(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), size_words)
 }
 
 /// Tabulates promotions and demotions by node, if memory has several tiers.
@@ -121,11 +126,11 @@ fn uses(view: &NodesView) -> Table {
     let rows = view.nodes.iter().map(|node| {
         vec![
             node.node.to_string(),
-            size_words(node.free_bytes),
-            size_words(node.anonymous_bytes),
-            size_words(node.transparent_huge_bytes),
-            size_words(node.page_cache_bytes),
-            size_words(node.slab_bytes),
+            size_or_dash(node.free_bytes),
+            size_or_dash(node.anonymous_bytes),
+            size_or_dash(node.transparent_huge_bytes),
+            size_or_dash(node.page_cache_bytes),
+            size_or_dash(node.slab_bytes),
             pools(node),
         ]
     });
@@ -154,16 +159,19 @@ fn orders(view: &NodesView) -> Table {
     let zones =
         || view.nodes.iter().flat_map(|node| node.zones.iter().map(move |zone| (node, zone)));
     let most = zones().map(|(_, zone)| zone.free_blocks.len()).max().unwrap_or(0);
-    let caption = format!(
-        "free blocks by n; lost: the share of free memory in pieces too small for a huge page \
-         (order {})",
-        view.huge_order
+    let lost = view.huge_order.map_or_else(
+        || "unknown, as is the size of a page".to_owned(),
+        |order| {
+            format!("the share of free memory in pieces too small for a huge page (order {order})")
+        },
     );
+    let caption = format!("free blocks by n; lost: {lost}");
     let heading = (0..most)
         .fold(Table::new(caption).words("zone"), |table, order| table.figures(order.to_string()))
         .figures("lost");
     let rows = zones().map(|(node, zone)| {
-        let unusable = fragmentation(std::slice::from_ref(zone), view.huge_order);
+        let zone_alone = std::slice::from_ref(zone);
+        let unusable = view.huge_order.and_then(|order| fragmentation(zone_alone, order));
         let mut row = vec![format!("{} {}", node.node, zone.name)];
         row.extend(zone.free_blocks.iter().map(|&blocks| rounded(blocks)));
         row.resize(most + 1, String::new());

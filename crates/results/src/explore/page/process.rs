@@ -235,11 +235,11 @@ const fn kind_name(kind: MappingKind) -> &'static str {
     }
 }
 
-/// Returns mappings that hold memory, those of private data first, then by size.
+/// Returns mappings that hold memory, largest first; of equal ones, files come last.
 fn largest(view: &ProcessView) -> Vec<&MappingView> {
     let size = |mapping: &MappingView| spread::total(&mapping.bytes_by_node);
     let mut mappings: Vec<_> = view.mappings.iter().filter(|mapping| size(mapping) > 0).collect();
-    mappings.sort_by_key(|mapping| (mapping.kind == MappingKind::File, Reverse(size(mapping))));
+    mappings.sort_by_key(|mapping| (Reverse(size(mapping)), mapping.kind == MappingKind::File));
     mappings
 }
 
