@@ -185,7 +185,7 @@ impl Backend for Emulation {
     }
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
-        check_names(scope, &KIND, is_knob)?;
+        let notices = check_names(scope, &KIND, is_knob)?;
         for workload in scope.workloads {
             if workload.service.is_some() || workload.needs_scratch() {
                 return Err(BackendError::failed(
@@ -200,13 +200,14 @@ impl Backend for Emulation {
                 line.map_err(|error| not_run(workload, error))?;
             }
         }
-        Ok(Inspection::default())
+        Ok(Inspection { notices, ..Inspection::default() })
     }
 
     fn prepare(mut self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        let notices = check_names(scope, &KIND, is_knob)?;
         self.baseline = scope.treatments.first().map(|of| of.name.clone()).unwrap_or_default();
         let environment = read_environment(&Root::live());
-        Ok(Preparation { environment, notices: Vec::new(), backend: self })
+        Ok(Preparation { environment, notices, backend: self })
     }
 }
 

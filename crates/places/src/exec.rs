@@ -112,10 +112,15 @@ fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -
     let mut command = users_program(words.next().unwrap_or_default(), words);
     command.env("NUMALAB_SEED", request.seed.to_string());
     for (name, value) in settings {
-        let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-        command.env(format!("NUMALAB_{name}"), value.to_string());
+        command.env(variable(name), value.to_string());
     }
     command
+}
+
+/// Returns the environment variable of a setting.
+pub(crate) fn variable(name: &str) -> String {
+    let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("NUMALAB_{name}")
 }
 
 /// Returns a word of a command with the settings filled in.

@@ -147,8 +147,9 @@ impl Backend for Host {
             });
         }
         let is_told = |name: &str| name == EMULATED_HOST_PAGES.name;
-        check_names(scope, &KIND, |name| is_told(name) || knob_settings::find("", name).is_some())?;
-        let mut notices = knob_settings::inspect("", scope.treatments)?;
+        let is_knob = |name: &str| is_told(name) || knob_settings::find("", name).is_some();
+        let mut notices = check_names(scope, &KIND, is_knob)?;
+        notices.extend(knob_settings::inspect("", scope.treatments)?);
         notices.extend(placement::inspect(scope, &machine()?)?);
         for treatment in scope.treatments {
             for workload in scope.workloads {

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
+use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning, list};
 use numalab_host::{Classed, ErrorClass, Root};
 use numalab_record::study::{Evidence, Notice, Setting, Treatment};
 use numalab_study::{BackendError, BackendKind, Scope};
 use numalab_workload::Workload;
+
+use crate::exec;
 
 /// The knobs that a study sets, and their previous values.
 #[derive(Debug)]
@@ -111,27 +113,42 @@ impl KnobSettings {
     }
 }
 
-/// Checks that every setting of a level is one of the backend's, a knob, or used by a command.
+/// Checks that every setting of a level is one of the backend's, a knob, or used by a command. Reports
+/// those that only a user's own program could read.
 pub(super) fn check_names(
     scope: &Scope<'_>,
     kind: &BackendKind,
     is_knob: impl Fn(&str) -> bool,
-) -> Result<(), BackendError> {
-    // A user's own program may read it from its environment.
+) -> Result<Vec<Notice>, BackendError> {
     let Scope { treatments, workloads } = scope;
     let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
-    if workloads.iter().any(own) {
-        return Ok(());
-    }
-    let is_used = |name: &str| {
-        let place = format!("{{{name}}}");
-        workloads.iter().any(|workload| workload.command.iter().any(|word| word.contains(&place)))
+    let has_own = workloads.iter().any(own);
+    let mentions = |part: &str| {
+        workloads.iter().any(|workload| workload.command.iter().any(|word| word.contains(part)))
     };
-    let mut names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
-    match names.find(|name| !kind.has_level(name) && !is_knob(name) && !is_used(name)) {
-        None => Ok(()),
-        Some(name) => Err(kind.no_such_level(name)),
+    let names: BTreeSet<&String> =
+        treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
+    let is_known =
+        |name: &str| kind.has_level(name) || is_knob(name) || mentions(&format!("{{{name}}}"));
+    let mut unknown = names.into_iter().filter(|name| !is_known(name)).peekable();
+    if unknown.peek().is_none() {
+        return Ok(Vec::new());
     }
+    let knobs: Vec<String> = list(&Root::live()).into_iter().map(|knob| knob.name).collect();
+    let knobs: Vec<&str> = knobs.iter().map(String::as_str).filter(|name| is_knob(name)).collect();
+    let mut notices = Vec::new();
+    for name in unknown {
+        let variable = exec::variable(name);
+        // A user's own program may read it from its environment.
+        match (has_own, mentions(&variable)) {
+            (true, true) => {}
+            (true, false) if kind.nearest_level(name, &knobs).is_none() => {
+                notices.push(Notice::OnlyInEnvironment { setting: name.clone(), variable });
+            }
+            _ => return Err(kind.no_such_level(name, &knobs)),
+        }
+    }
+    Ok(notices)
 }
 
 fn lacking(knob: &Knob, reason: &str) -> BackendError {

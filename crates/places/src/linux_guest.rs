@@ -215,6 +215,15 @@ fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<E
     Some(Evidence::of(KERNEL, wanted, found))
 }
 
+/// Checks the settings of all levels, and reports those that cannot have an effect.
+fn notices_of_settings(scope: &Scope<'_>) -> Result<Vec<Notice>, BackendError> {
+    // The guest has another kernel, but knobs have the same names in all of them.
+    let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
+    let mut notices = check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
+    notices.extend(knob_settings::inspect(HOST, scope.treatments)?);
+    Ok(notices)
+}
+
 impl Backend for LinuxGuest {
     fn describe(&self) -> String {
         let nodes = self.machine.nodes.len();
@@ -237,10 +246,7 @@ impl Backend for LinuxGuest {
         for treatment in treatments {
             Outside::of(&self.settings, treatment)?;
         }
-        // The guest has another kernel, but knobs have the same names in all of them.
-        let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
-        check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
-        let mut notices = knob_settings::inspect(HOST, treatments)?;
+        let mut notices = notices_of_settings(scope)?;
         notices.extend(placement::inspect(scope, &self.machine)?);
         let cache = Cache::open().map_err(|error| failed(&error))?;
         let guest = self.settings.guest(&self.machine)?;
@@ -261,7 +267,7 @@ impl Backend for LinuxGuest {
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
         self.inspect(scope)?;
         let mut prepared = self.prepared(scope)?;
-        let mut notices = knob_settings::inspect(HOST, scope.treatments)?;
+        let mut notices = notices_of_settings(scope)?;
         let Boot { qemu, accelerator, .. } = &prepared.launcher.boot;
         notices.extend(self.notices(qemu, accelerator));
         notices.extend(self.one_node_notice(scope.treatments));

@@ -97,7 +97,8 @@ impl PlacedCommand {
         };
         let placement = Placement::of(applied, machine).map_err(refused)?;
         let number = |name: &str, text: String| {
-            text.parse().map_err(|_| bad(name, &text, "a number of at least 1"))
+            let count = text.parse().ok().filter(|count: &usize| *count >= 1);
+            count.ok_or_else(|| bad(name, &text, "a number of at least 1"))
         };
         let threads = settings.get(THREADS.name).map(ToString::to_string);
         let threads = threads.map(|text| number(THREADS.name, text)).transpose()?;
@@ -189,6 +190,8 @@ mod tests {
         for (settings, words) in [
             (&[("policy", "bind:7")][..], "setting policy: 7: expected some of 0-3"),
             (&[("ranks", "5"), ("threads", "2")], "ranks: 5 with 2 each: expected at most 8 CPUs"),
+            (&[("threads", "0")], "threads: 0: expected a number of at least 1"),
+            (&[("ranks", "0")], "ranks: 0: expected a number of at least 1"),
             (&[("environment", "A=1 B")], "environment: B: expected NAME=VALUE"),
         ] {
             let message = placement(settings, "x").unwrap_err();

@@ -172,7 +172,8 @@ impl Kind {
     /// there are none.
     pub fn of_directory(has: impl Fn(&str) -> bool) -> Option<Self> {
         match () {
-            () if has(file::JOURNAL) => Some(Self::Study),
+            // A study that lost its journal is no measuring run.
+            () if has(file::JOURNAL) || has(file::RUN) && has(file::STUDY) => Some(Self::Study),
             () if has(file::RUN) => Some(Self::Run),
             () if has(file::SCALE) => Some(Self::Scale),
             () if has(file::BISECT) => Some(Self::Bisect),

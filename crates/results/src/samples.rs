@@ -6,4 +6,4 @@ mod numbers;
 pub mod page;
 
 pub use find::*;
-pub use numbers::numbers;
+pub use numbers::{NumbersError, numbers};

@@ -137,7 +137,7 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
 
 /// Reports whether a directory holds the results of a study rather than of a measuring run.
 pub fn is_study(directory: &Path) -> bool {
-    directory.join(file::JOURNAL).is_file()
+    Kind::of_directory(|name| directory.join(name).is_file()) == Some(Kind::Study)
 }
 
 /// Opens the journal for appending.

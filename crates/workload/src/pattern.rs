@@ -56,7 +56,19 @@ impl Pattern {
 
     /// Returns the numbers of all matches in `text`, in order.
     pub fn values(&self, text: &str) -> Vec<f64> {
-        text.split(['\n', '\r']).flat_map(|line| self.values_in_line(line)).collect()
+        self.matches(text).map(|(value, _)| value).collect()
+    }
+
+    /// Returns the numbers of all matches in `text`, each with its unit: the letters, `%` and `/`
+    /// behind it; empty if the pattern itself continues.
+    pub fn values_with_units<'a>(&self, text: &'a str) -> Vec<(f64, &'a str)> {
+        let is_open = self.after.is_empty();
+        let unit = |rest| if is_open { unit_at(rest) } else { "" };
+        self.matches(text).map(|(value, rest)| (value, unit(rest))).collect()
+    }
+
+    fn matches<'a>(&self, text: &'a str) -> impl Iterator<Item = (f64, &'a str)> {
+        text.split(['\n', '\r']).flat_map(|line| self.matches_in_line(line))
     }
 
     /// Returns the number, or the last one of several.
@@ -68,14 +80,15 @@ impl Pattern {
         self.values(text).last().copied().ok_or_else(missing)
     }
 
-    fn values_in_line(&self, line: &str) -> Vec<f64> {
-        let mut values = Vec::new();
+    /// Returns the number of each match, and the text after it.
+    fn matches_in_line<'a>(&self, line: &'a str) -> Vec<(f64, &'a str)> {
+        let mut found = Vec::new();
         let mut rest = line;
         while let Some((value, after)) = self.first_match(rest) {
-            values.push(value);
+            found.push((value, after));
             rest = after;
         }
-        values
+        found
     }
 
     /// Returns the number of the leftmost match, and the text after it.
@@ -103,6 +116,17 @@ impl Pattern {
         }
         Some((value, words_at(rest, &self.after)?))
     }
+}
+
+/// Returns the unit that `text` begins with, after blanks; empty for the name of another value, such
+/// as in `x=1 y=2`.
+fn unit_at(text: &str) -> &str {
+    let text = text.trim_start();
+    let is_unit = |c: char| c.is_alphabetic() || c == '%' || c == '/';
+    let end = text.find(|c| !is_unit(c)).unwrap_or(text.len());
+    let (unit, rest) = text.split_at(end);
+    let goes_on = |c: char| c.is_alphanumeric() || "=:_-".contains(c);
+    if rest.starts_with(goes_on) { "" } else { unit }
 }
 
 /// Returns the text after these words, which `text` must begin with, separated by blanks.
@@ -163,6 +187,18 @@ mod tests {
         assert_eq!(places("{a"), 0);
         assert_eq!(places("}a{"), 0);
         assert!(matches!(Pattern::parse(" {x} "), Err(PatternError::NoText { .. })));
+    }
+
+    #[test]
+    fn the_unit_is_the_word_behind_the_number_unless_the_pattern_continues() {
+        let units = |pattern: &str, text: &'static str| -> Vec<&'static str> {
+            let found = Pattern::parse(pattern).unwrap().values_with_units(text);
+            found.into_iter().map(|(_, unit)| unit).collect()
+        };
+        let log = "bw = 50 GB/s\nbw = 7.5us avg\nbw = 3 (avg)\nbw = 4\nbw = 5 %, worst\n";
+        assert_eq!(units("bw = {x}", log), ["GB/s", "us", "", "", "%"]);
+        assert_eq!(units("x={}", "x=1 y=2 x=3 x"), ["", "x"]);
+        assert_eq!(units("t: {} s", "t: 12 s wall"), [""]);
     }
 
     proptest! {

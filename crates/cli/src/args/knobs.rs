@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use numalab_host::Root;
 
 use super::{Format, value};
+use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct KnobsArgs {
@@ -87,8 +88,15 @@ pub(crate) struct RootArgs {
 
 impl RootArgs {
     /// Returns the directory if one is given, else this system.
-    pub fn root(&self) -> Root {
-        self.root.as_ref().map_or_else(Root::live, Root::at)
+    pub fn root(&self) -> Result<Root, Failure> {
+        let Some(root) = &self.root else { return Ok(Root::live()) };
+        if ["sys", "proc/sys"].iter().any(|part| root.join(part).is_dir()) {
+            return Ok(Root::at(root));
+        }
+        Err(Failure::bad_input(format!(
+            "--root {}: expected a directory with sys/ or proc/sys/ in it",
+            root.display()
+        )))
     }
 }
 

@@ -192,3 +192,52 @@ fn results_that_cannot_be_compared_are_exit_2_with_the_expected_form() {
         }
     }
 }
+
+#[test]
+fn a_table_of_several_columns_is_refused_with_how_to_take_one() {
+    let table = "# index time\n1 9.1\n2 9.2\n3 9.0\n";
+    let place = with_files(&[("table", table), ("row", "9.1 9.2 9.0\n"), ("column", "9.1\n9.2\n")]);
+    let refused = ["compare", "column", "table"];
+    let (_, err) = ends(&mut numalab_in(place.path(), &refused), 2);
+    assert!(err.contains("table, line 2 has 2 numbers: expected one a line"), "{err}");
+    assert!(err.contains("cut -d' ' -f2 FILE") && err.contains("--metric"), "{err}");
+    ends(&mut numalab_in(place.path(), &["compare", "column", "row"]), 0);
+}
+
+#[test]
+fn values_of_different_units_are_refused_unless_the_pattern_names_one() {
+    let place = with_files(&[
+        ("gb", "bw = 50 GB/s\nbw = 51 GB/s\n"),
+        ("mb", "bw = 50000 MB/s\nbw = 51000 MB/s\n"),
+        ("both", "bw = 50 GB/s\nbw = 900 MB/s\n"),
+        ("none", "bw = 50 (average)\nbw = 51\n"),
+    ]);
+    let compare = |files: [&str; 2], metric: &str, code| {
+        let arguments = ["compare", files[0], files[1], "--metric", metric];
+        ends(&mut numalab_in(place.path(), &arguments), code)
+    };
+    for (files, words) in [
+        (["gb", "mb"], "in `GB/s` (gb) and in `MB/s` (mb)"),
+        (["gb", "both"], "in `GB/s` (gb) and in `MB/s` (both)"),
+    ] {
+        let (_, err) = compare(files, "bw = {x}", 2);
+        assert!(err.contains(words) && err.contains("`bw = {x} GB/s`"), "{err}");
+    }
+    compare(["gb", "none"], "bw = {x}", 0);
+    compare(["gb", "both"], "bw = {x} GB/s", 0);
+}
+
+#[test]
+fn a_log_without_the_metric_is_refused_with_the_line_nearest_to_it() {
+    let place = with_files(&[("a", "time = 5 s\n"), ("b", "run 1\ntime: 5 s\n"), ("c", "x\n")]);
+    let metric = ["--metric", "time = {s} s"];
+    let compare = |file| {
+        let arguments = [&["compare", "a", file][..], &metric].concat();
+        ends(&mut numalab_in(place.path(), &arguments), 2).1
+    };
+    let err = compare("b");
+    let words = "b: no line matches --metric `time = {s} s`; line 2 is the nearest: `time: 5 s`";
+    assert!(err.contains(words), "{err}");
+    let err = compare("c");
+    assert!(err.contains("no line matches") && !err.contains("nearest"), "{err}");
+}

@@ -228,3 +228,32 @@ fn the_list_says_which_knobs_work_here_and_why_others_do_not() {
     assert_eq!(json["knobs"][0]["acts"], false);
     assert_eq!(json["knobs"][1]["files"][0], "/proc/sys/vm/swappiness");
 }
+
+#[test]
+fn a_dry_run_refuses_a_value_that_the_files_rule_out() {
+    let lab = Lab::new();
+    lab.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    for (setting, words) in [
+        ("thp_enabled=foo", "\"foo\", expected one of always, madvise, never"),
+        ("swappiness=abc", "\"abc\", expected a number"),
+    ] {
+        let output = lab.run(&["run", setting, "--dry-run", "--", "true"]);
+        assert_ne!(output.status.code(), Some(0), "{}", stdout(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    for setting in ["thp_enabled=never", "swappiness=10", "zone_reclaim_mode=0x3"] {
+        let output = lab.run(&["run", setting, "--dry-run", "--", "true"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_root_without_sys_and_proc_is_refused() {
+    let lab = Lab::new();
+    lab.write("file", "");
+    for root in [lab.path().join("nowhere"), lab.path().join("file")] {
+        let output = numalab(&["knobs", "list", "--root"]).arg(&root).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).contains("expected a directory with sys/"), "{}", stderr(&output));
+    }
+}

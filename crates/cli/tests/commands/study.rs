@@ -572,3 +572,30 @@ fn a_new_study_is_named_by_its_file_and_keeps_one_ending() {
         assert!(text.contains(&format!("name = \"{stem}\"")), "{text}");
     }
 }
+
+#[test]
+fn reports_of_a_study_are_not_replaced_from_a_journal_that_lost_values() {
+    let place = Place::with("echo t = {v}", 3);
+    place.ends(&["study", "run", "s.toml", "--quiet"], 0);
+    let results = place.results();
+    let (journal, samples) = (results.join("journal.jsonl"), results.join("samples.csv"));
+    let [whole, kept] = [&journal, &samples].map(|path| fs::read_to_string(path).expect("there"));
+    let values = kept.lines().count() - 1;
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let directory = results.to_str().expect("a name");
+    for left in [0, 1, lines.len() / 2] {
+        fs::write(&journal, lines[..left].concat()).expect("written");
+        let refused = [&["report", directory][..], &["study", "resume", directory]];
+        for arguments in refused {
+            let (_, err) = place.ends(arguments, 2);
+            let words = format!("samples.csv has {values}: the journal is damaged");
+            assert!(err.contains(&words) && err.contains("journal.jsonl has "), "{err}");
+            assert_eq!(fs::read_to_string(&samples).expect("there"), kept, "{arguments:?}");
+        }
+    }
+    fs::remove_file(&journal).expect("removed");
+    let (_, err) = place.ends(&["report", directory], 2);
+    assert!(err.contains("journal.jsonl"), "{err}");
+    fs::write(&journal, whole).expect("written");
+    place.ends(&["report", directory], 0);
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
+use super::value;
 use crate::root::Root;
 
 /// A named setting of the system, found on this machine.
@@ -71,6 +72,31 @@ impl Knob {
             }
         }
         if values.is_empty() { FileState::Absent } else { FileState::Value(values.join(" ")) }
+    }
+
+    /// Checks a value by what the files show, without writing: their choices, and sysctls that are
+    /// numbers. The kernel may refuse others all the same.
+    ///
+    /// # Errors
+    /// [`KnobError::Refused`] with the choices.
+    pub fn check_value(&self, root: &Root, value: &str) -> Result<(), KnobError> {
+        let checked = if self.nature == Nature::Value { &self.writes[..] } else { &[] };
+        for path in checked {
+            let choices = file::choices(root, path);
+            let is_choice = choices.is_empty() || choices.iter().any(|choice| choice == value);
+            let has_number = path.starts_with("proc/sys/")
+                && matches!(file::read(root, path), FileState::Value(now) if value::is_number(&now));
+            let is_word = value.contains(char::is_alphabetic) && !value::is_number(value);
+            if !is_choice {
+                return Err(self.failure(root, path, value, WriteFailure::Refused));
+            }
+            if has_number && is_word {
+                let (name, value) = (self.name.clone(), value.to_owned());
+                let expected = ", expected a number".to_owned();
+                return Err(KnobError::Refused { name, value, expected });
+            }
+        }
+        Ok(())
     }
 
     /// Converts a failed write into an error.

@@ -44,6 +44,11 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
+/// Reports whether a value is one whole number.
+pub(super) fn is_number(text: &str) -> bool {
+    number(text).is_some()
+}
+
 fn number(text: &str) -> Option<i128> {
     match text.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),

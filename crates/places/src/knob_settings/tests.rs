@@ -17,10 +17,11 @@ fn tool() -> Workload {
     WorkloadSpec::of_tool("sysbench-cpu").resolve().unwrap()
 }
 
-fn check(settings: &[(&str, &str)], workload: Workload) -> Result<(), BackendError> {
+fn check(settings: &[(&str, &str)], workload: Workload) -> Result<Vec<Notice>, BackendError> {
     let (treatments, workloads) = (treatments(settings), [workload]);
     let scope = Scope { treatments: &treatments, workloads: &workloads };
-    check_names(&scope, BACKENDS.kind("host").unwrap(), |name| name == "a_knob")
+    let is_knob = |name: &str| name == "a_knob" || find("", name).is_some();
+    check_names(&scope, BACKENDS.kind("host").unwrap(), is_knob)
 }
 
 #[test]
@@ -42,12 +43,36 @@ fn an_unused_setting_is_refused_with_a_similar_name() {
     assert!(expected.ends_with(end), "{expected}");
 }
 
+/// Returns a user's own program with these arguments.
+fn own(arguments: &str) -> Workload {
+    let spec = format!(
+        "name = \"w\"\ncommand = [\"prog\"{arguments}]\n[[metric]]\nname = \"t\"\nbetter = \"lower\"\n\
+         exit-time = true\n"
+    );
+    toml::from_str::<WorkloadSpec>(&spec).unwrap().resolve().unwrap()
+}
+
 #[test]
-fn a_users_own_program_may_read_its_environment() {
-    let spec = "name = \"w\"\ncommand = [\"prog\"]\n[[metric]]\nname = \"t\"\nbetter = \"lower\"\n\
-                exit-time = true\n";
-    let spec: WorkloadSpec = toml::from_str(spec).unwrap();
-    check(&[("anything", "0")], spec.resolve().unwrap()).unwrap();
+fn a_users_own_program_may_read_its_environment_and_a_notice_names_the_variable() {
+    let (setting, variable) = ("the-colour".to_owned(), "NUMALAB_THE_COLOUR".to_owned());
+    let notices = check(&[("the-colour", "0"), ("the-colour", "1")], own("")).unwrap();
+    assert_eq!(notices, [Notice::OnlyInEnvironment { setting, variable }]);
+    let mentioned = check(&[("the-colour", "0")], own(", \"echo $NUMALAB_THE_COLOUR\"")).unwrap();
+    assert_eq!(mentioned, []);
+}
+
+#[test]
+fn a_misspelt_knob_or_placement_is_refused_for_a_users_own_program_too() {
+    for (name, meant) in [
+        ("swapiness", "swappiness"),
+        ("numa_balancng", "numa_balancing"),
+        ("node", "nodes"),
+        ("enviroment", "environment"),
+    ] {
+        let error = check(&[(name, "0")], own("")).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("did you mean `{meant}`?")), "{error}");
+        check(&[(name, "0")], own(&format!(", \"{{{name}}}\""))).unwrap();
+    }
 }
 
 #[test]

@@ -20,6 +20,13 @@ pub enum Notice {
         /// The reason.
         reason: NoEffect,
     },
+    /// A setting is only passed as an environment variable, and no command mentions it.
+    OnlyInEnvironment {
+        /// The setting.
+        setting: String,
+        /// The variable that has its value.
+        variable: String,
+    },
     /// A memory policy cannot show an effect: all memory is on one node.
     PolicyWithoutEffect,
     /// A knob concerning nodes cannot have an effect, since the guest's memory is on one node.

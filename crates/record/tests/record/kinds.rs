@@ -13,6 +13,7 @@ fn a_directory_is_of_the_kind_of_its_files_a_journal_before_all_others() {
     assert_eq!(of(&[file::CELLS, file::SAMPLES, file::REPORT_HTML, file::STUDY]), None);
     assert_eq!(of(&[file::RUN]), Some(Kind::Run));
     assert_eq!(of(&[file::RUN, file::JOURNAL]), Some(Kind::Study));
+    assert_eq!(of(&[file::RUN, file::STUDY]), Some(Kind::Study), "its journal is lost");
     assert_eq!(of(&[file::BISECT]), Some(Kind::Bisect));
     assert_eq!(of(&[file::BISECT, file::SCALE]), Some(Kind::Scale));
     assert_eq!(of(&[file::SCALE, file::RUN]), Some(Kind::Run));

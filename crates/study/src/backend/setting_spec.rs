@@ -192,11 +192,12 @@ impl BackendKind {
         self.levels.iter().any(|spec| spec.name == name)
     }
 
-    /// Returns the error for a level with a setting that is neither the backend's, nor a knob, nor
-    /// used by a command.
-    pub fn no_such_level(&self, name: &str) -> BackendError {
+    /// Returns the error for a level with a setting that is neither the backend's, nor one of these
+    /// knobs, nor used by a command.
+    pub fn no_such_level(&self, name: &str, knobs: &[&str]) -> BackendError {
         let names = names(self.levels);
-        let meant = nearest_setting(name, &names).map(|meant| format!("; did you mean `{meant}`?"));
+        let meant = self.nearest_level(name, knobs);
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
         let expected = format!(
             "one of {}, a knob of `numalab knobs list`, or {{{name}}} in a workload{}",
             names.join(", "),
@@ -204,6 +205,11 @@ impl BackendKind {
         );
         let place = StudyPlace::Setting(name.to_owned());
         BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
+    }
+
+    /// Returns the setting of levels or the knob that was probably meant by this name.
+    pub fn nearest_level<'a>(&self, name: &str, knobs: &[&'a str]) -> Option<&'a str> {
+        nearest_setting(name, &names(self.levels)).or_else(|| nearest(name, knobs))
     }
 
     /// Rejects an unknown setting or an invalid value of a level.

@@ -10,7 +10,7 @@ use crate::output;
 
 /// Prints every knob, or only the given ones.
 pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
-    let root = args.root.root();
+    let root = args.root.root()?;
     let named = list(&root);
     let mut shown = Vec::new();
     for name in &args.knobs {

@@ -8,7 +8,7 @@ use crate::output;
 
 /// Restores the settings that a killed run left behind, and reports them.
 pub(super) fn run(args: &KnobRestoreArgs) -> Result<(), Failure> {
-    let root = args.root.root();
+    let root = args.root.root()?;
     if args.dry_run {
         let left = stale(&root)?;
         let lines = left.iter().map(|(path, value)| format!("would restore /{path}: {value}\n"));

@@ -16,7 +16,7 @@ use crate::output;
 
 /// Sets the knobs, runs the command, and restores the knobs.
 pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
-    let root = args.root.root();
+    let root = args.root.root()?;
     let knobs: Result<Vec<Knob>, _> =
         args.settings.iter().map(|(name, _)| Knob::find(&root, name)).collect();
     let knobs = knobs?;
@@ -60,6 +60,7 @@ fn refused(error: KnobError) -> Failure {
 fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> {
     let mut text = String::new();
     for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
+        knob.check_value(root, value)?;
         let state = knob.state(root);
         text += &format!("{name}: {} would be {value}", state_words(state));
         if let Acts::No(reason) = knob.acts(root) {

@@ -10,7 +10,7 @@ use numalab_study::{
     Journal, ReadyStudy, Session, SessionError, StudyChanges, read, stated_time, too_few,
 };
 
-use super::show::deliver;
+use super::show::{check_whole, deliver};
 use super::source;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
@@ -80,8 +80,9 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let resumed = |document: &StudyDocument| {
         ReadyStudy::resumed(&args.directory, document, &changes, BACKENDS)
     };
+    let document = read(&args.directory)?;
+    check_whole(&args.directory, &document)?;
     if args.dry_run {
-        let document = read(&args.directory)?;
         let taken = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_)));
         return print(&resumed(&document)?, taken.count(), args.show.format);
     }

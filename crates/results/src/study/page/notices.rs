@@ -44,6 +44,10 @@ pub fn notice(notice: &Notice) -> String {
             let reason = no_effect(reason);
             format!("{knob} cannot show an effect here: {reason}; only its cost can be seen")
         }
+        Notice::OnlyInEnvironment { setting, variable } => format!(
+            "{setting} is no knob and no placement: it is only passed as {variable}, and no command of \
+             this study mentions it"
+        ),
         Notice::GuestOfOneNode { knob } => {
             format!("{knob} cannot have an effect: the guest's memory is on one node")
         }
