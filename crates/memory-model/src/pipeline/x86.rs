@@ -90,20 +90,7 @@ struct Code<'a> {
 
 /// Decodes the registers of an instruction; none for an unknown one.
 pub fn decode(bytes: &[u8]) -> Operands {
-    let mut code = Code { bytes, ..Code::default() };
-    while let [first @ (0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3), rest @ ..] =
-        code.bytes
-    {
-        code.locked |= *first == 0xf0;
-        code.operand_size |= *first == 0x66;
-        code.repeat = if matches!(first, 0xf2 | 0xf3) { Some(*first) } else { code.repeat };
-        code.bytes = rest;
-    }
-    if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
-        && !rest.is_empty()
-    {
-        code = Code { bytes: rest, ..code.extended(*rex) };
-    }
+    let mut code = Code::after_prefixes(bytes);
     let (map, opcode, decoded) = match code.bytes {
         [0xc5, byte, opcode, ..] => {
             code.reg_high = (!byte >> 7) << 3;
@@ -153,7 +140,28 @@ pub fn decode(bytes: &[u8]) -> Operands {
     operands
 }
 
-impl Code<'_> {
+impl<'a> Code<'a> {
+    /// Reads the legacy prefixes and REX.
+    fn after_prefixes(bytes: &'a [u8]) -> Self {
+        let mut code = Code { bytes, ..Code::default() };
+        while let [
+            first @ (0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3),
+            rest @ ..,
+        ] = code.bytes
+        {
+            code.locked |= *first == 0xf0;
+            code.operand_size |= *first == 0x66;
+            code.repeat = if matches!(first, 0xf2 | 0xf3) { Some(*first) } else { code.repeat };
+            code.bytes = rest;
+        }
+        if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
+            && !rest.is_empty()
+        {
+            code = Code { bytes: rest, ..code.extended(*rex) };
+        }
+        code
+    }
+
     /// Adds the extensions of a REX byte, or of its successors, which have them inverted.
     fn extended(mut self, rex: u8) -> Self {
         self.reg_high = (rex & 4) << 1;
