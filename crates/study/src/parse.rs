@@ -193,7 +193,7 @@ fn check_levels(factor: &Factor, place: &StudyPlace) -> Result<(), Fault> {
     require(
         count >= 2,
         place,
-        format!("{count} levels"),
+        if count == 1 { "1 level".to_owned() } else { format!("{count} levels") },
         "two levels or more, the baseline first",
     )?;
     let mut names = BTreeSet::new();

@@ -126,7 +126,7 @@ fn indistinguishable_or_incomparable_levels_are_refused() {
     let place = "s.toml, line 4, column 8: factor pages: ";
     for (levels, message) in [
         ("[]", "0 levels: expected two levels or more, the baseline first"),
-        ("[1]", "1 levels: expected two levels or more, the baseline first"),
+        ("[1]", "1 level: expected two levels or more, the baseline first"),
         ("[1, 2, 1]", "level 1 twice: expected each level once"),
         ("[1, \"1\"]", "level 1 twice: expected each level once"),
         ("[\"\", \"a\"]", "a level without a name: expected a name for each level"),

@@ -2,6 +2,7 @@
 
 use numalab_fleet::{FleetError, Runs, Store, TaskPlan, plan_submission, slurm};
 use numalab_host::note;
+use numalab_page::number::count;
 use numalab_results::fleet::analyse;
 use numalab_results::fleet::page::FleetReport;
 
@@ -47,7 +48,8 @@ fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         return output::print(&submission.foreseen(&plan));
     }
     let jobs = submission.submit(&plan)?.into_iter();
-    let jobs: String = jobs.map(|(job, hosts)| format!("job {job}: {hosts} hosts\n")).collect();
+    let jobs: String =
+        jobs.map(|(job, hosts)| format!("job {job}: {}\n", count(hosts, "host"))).collect();
     output::print(&format!("{jobs}then: numalab fleet collect {}\n", args.directory.display()))
 }
 
@@ -58,7 +60,10 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
         let store = path.exists().then(|| Store::open(&path)).transpose()?;
         let (new, unchanged) = runs.foreseen(store.as_ref());
         let path = path.display();
-        return output::print(&format!("{path}: {new} runs to read, {unchanged} unchanged\n"));
+        return output::print(&format!(
+            "{path}: {} to read, {unchanged} unchanged\n",
+            count(new, "run")
+        ));
     }
     if let (None, Some(earlier)) = (&args.store, Store::earlier_in(&args.directory)) {
         note(format!(
@@ -72,9 +77,9 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
         return Ok(());
     }
     output::print(&format!(
-        "{}: {} runs read, {} unchanged, {} unreadable\n",
+        "{}: {} read, {} unchanged, {} unreadable\n",
         path.display(),
-        collected.read,
+        count(collected.read, "run"),
         collected.unchanged,
         collected.failed.len()
     ))

@@ -181,7 +181,7 @@ fn results_that_cannot_be_compared_are_exit_2_with_the_expected_form() {
         (&["compare"], &["<RESULT>"]),
         (&["compare", "--baseline", "b"], &["<RESULT>"]),
         (&["compare", "b", "b", "--metric", "x"], &["--metric", "x"]),
-        (&["compare", "b", "b", "--metric", "y {y}"], &["b: no values"]),
+        (&["compare", "b", "b", "--metric", "y {y}"], &["b: no line matches"]),
         (&["compare", "b", "b", "--margin=-1"], &["margin", "0 to 1000"]),
         (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
         (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),

@@ -62,7 +62,7 @@ fn dry_runs_of_resumed_results_leave_them_unchanged() {
     let text = done(&["study", "resume", study, "--blocks", "3", "--dry-run"]);
     assert!(text.contains("in 4 blocks") && text.contains("have been taken already"), "{text}");
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
-    assert!(text.contains("1 runs to read, 0 unchanged"), "{text}");
+    assert!(text.contains("1 run to read, 0 unchanged"), "{text}");
     done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);
     let text = done(&["study", "probe", "balancing", "--from", "1", "--to", "0", "--dry-run"]);
     assert!(text.contains("placed by cpu 1, read from cpu 0 for"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use numalab_page::number::{figure, percent, trimmed};
+use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
@@ -85,7 +85,9 @@ fn headline(of: &SampleComparison) -> Lead {
                 (Ground::Drifts, _) => {
                     "undecided because the values rise or fall in the order taken".to_owned()
                 }
-                (_, Some(further)) => format!("about {further} more values on each side"),
+                (_, Some(further)) => {
+                    format!("about {} on each side", count(further, "more value"))
+                }
                 (_, None) => "more values would not settle it".to_owned(),
             };
             ("Inconclusive".to_owned(), format!("{change}; {needed}"))
