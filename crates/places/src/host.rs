@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use numalab_host::{
     Interrupt, Root, SystemWatch, adopt_orphans, on_path, read_environment, run_command,
 };
-use numalab_record::{Environment, Pages};
 use numalab_record::study::{
     Disturbance, Evidence, LoadedMachine, Observation, Setting, Treatment,
 };
+use numalab_record::{Environment, Pages};
 use numalab_study::{
     Backend, BackendError, BackendKind, BackendSpec, Inspection, Preparation, PrepareError,
     Prepared, SampleRequest, Scope,

@@ -72,11 +72,8 @@ fn nodes(nodes: Vec<NodeView>) -> Explored {
 #[test]
 fn nodes_with_every_kind_of_problem_are_as_they_were_in_every_format() {
     let pool = |total, free| HugePagePool { page_bytes: 2 * MIB, total, free };
-    let full = NodeView {
-        free_bytes: Some(100 * MIB),
-        page_cache_bytes: Some(0),
-        ..node(0, Some(4))
-    };
+    let full =
+        NodeView { free_bytes: Some(100 * MIB), page_cache_bytes: Some(0), ..node(0, Some(4)) };
     let rates = Counters { hit: 900.0, foreign: 100.0, local: 800.0, ..Counters::default() };
     let spilling = NodeView {
         huge_pages: vec![pool(8, 3)],

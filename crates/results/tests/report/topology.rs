@@ -73,7 +73,8 @@ fn machines_from_one_node_to_twenty_four_fit_the_terminal() {
 #[test]
 fn caches_in_front_of_memory_are_shown_with_their_node() {
     let mut machine = machine(2, 2, |_, _| 10);
-    let cache = |level, size_bytes| MemorySideCache { level, size_bytes, line_bytes: None, ways: None };
+    let cache =
+        |level, size_bytes| MemorySideCache { level, size_bytes, line_bytes: None, ways: None };
     assert!(!text(&machine, &[]).contains("Memory-side cache"));
     machine.nodes[0].memory_side_caches = vec![cache(1, 16 << 30)];
     machine.nodes[1].memory_side_caches = vec![cache(2, 1 << 30), cache(1, 16 << 30)];

@@ -75,17 +75,11 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
 fn memory_that_the_kernel_can_free_at_once_is_available() {
     let cached = NodeView { page_cache_bytes: Some(2 * MIB), ..node(0, 37) };
     assert_eq!(problems(vec![cached.clone(), node(1, 900)]).len(), 1);
-    let slab = NodeView {
-        slab_reclaimable_bytes: Some(MIB),
-        slab_bytes: Some(700 * MIB),
-        ..cached
-    };
+    let slab =
+        NodeView { slab_reclaimable_bytes: Some(MIB), slab_bytes: Some(700 * MIB), ..cached };
     assert_eq!(problems(vec![slab.clone(), node(1, 900)]), [], "40 MiB in all");
-    let shared = NodeView {
-        page_cache_bytes: Some(500 * MIB),
-        shared_bytes: Some(499 * MIB),
-        ..slab
-    };
+    let shared =
+        NodeView { page_cache_bytes: Some(500 * MIB), shared_bytes: Some(499 * MIB), ..slab };
     assert_eq!(problems(vec![shared, node(1, 900)]).len(), 1, "tmpfs stays");
 }
 
@@ -164,7 +158,11 @@ fn pool(page_bytes: u64, total: u64, free: u64) -> HugePagePool {
 fn unused_reserved_pages_are_the_remedy_for_allocations_elsewhere() {
     let pages = |huge_pages| NodeView { huge_pages, ..with_rates(100.0, 900.0) };
     let used = |page_cache_bytes| {
-        found(vec![NodeView { page_cache_bytes: Some(page_cache_bytes), ..pages(vec![pool(2 * MIB, 8, 0)]) }]).remove(0)
+        found(vec![NodeView {
+            page_cache_bytes: Some(page_cache_bytes),
+            ..pages(vec![pool(2 * MIB, 8, 0)])
+        }])
+        .remove(0)
     };
     assert_eq!(used(10 * MIB).what.remedy, Some(Remedy::ReclaimOnNode));
     let little = Obstacle::LittleCache { node: NodeId(0), cache_bytes: 9 * MIB };

@@ -103,8 +103,8 @@ fn of_node(node: &NodeView, advice: Advice) -> ExploreFinding {
 
 fn room(node: &NodeView) -> RoomByNode {
     let known = node.total_bytes.zip(node.available_bytes());
-    let room = known
-        .map(|(total_bytes, available_bytes)| NodeRoom { total_bytes, available_bytes });
+    let room =
+        known.map(|(total_bytes, available_bytes)| NodeRoom { total_bytes, available_bytes });
     room.map(|room| (node.node, room)).into_iter().collect()
 }
 
