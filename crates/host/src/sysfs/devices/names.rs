@@ -33,7 +33,10 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
             for entry in root.names(&path) {
                 if is_own(&name, &entry) {
                     let disks = root.names(&format!("{path}/{entry}"));
-                    let is_disk = |disk: &String| name == "nvme" && disk.starts_with(&entry);
+                    // The disk of a path is named after its subsystem, not after its controller.
+                    let is_disk = |disk: &String| {
+                        name == "nvme" && (disk.starts_with(&entry) || of_all_paths(disk).is_some())
+                    };
                     let block = CLASSES.iter().position(|class| *class == "block");
                     for disk in disks.into_iter().filter(is_disk) {
                         let visible =
