@@ -1,5 +1,6 @@
 //! Remarks on the figures of a captured machine file, in words.
 
+use numalab_memory_model::machine::Family;
 use numalab_page::number::{figure, size};
 use numalab_record::{Civil, Run};
 
@@ -65,21 +66,11 @@ fn sentence(remark: &Remark) -> String {
         Remark::CoreContended { measured, gb_per_s, window, per_cycle } => {
             contended(*gb_per_s, *measured, (*window, *per_cycle))
         }
-        Remark::CoreTimed { family } => format!(
-            "Instruction latencies are from the published table for {} cores, chosen by vendor, \
-             family and model, which a hypervisor may change.",
-            family.name()
-        ),
-        Remark::CoreTimedByL2 { family } => format!(
-            "Instruction latencies are from the published table for {} cores, chosen by vendor \
-             and L2 size.",
-            family.name()
-        ),
-        Remark::CoreNearest { family, cpu } => format!(
-            "Assumed: instruction latencies and buffers of {} cores, the nearest with a published \
-             table; this core is {cpu}.",
-            family.name()
-        ),
+        Remark::CoreTimed { family } => {
+            by_table(*family, "by vendor, family and model, which a hypervisor may change")
+        }
+        Remark::CoreTimedByL2 { family } => by_table(*family, "by vendor and L2 size"),
+        Remark::CoreNearest { family, cpu } => nearest_table(*family, cpu),
         Remark::NoTiming { cpu } => format!(
             "Omitted: instruction latencies by class, because there is no table for cores like \
              this one ({cpu}): each instruction takes the same time."
@@ -107,6 +98,22 @@ fn sentence(remark: &Remark) -> String {
         ),
         Remark::NoTlb => "Omitted: the TLB, because its size was not found.".to_owned(),
     }
+}
+
+/// Names the table of instruction latencies and what it was chosen by.
+fn by_table(family: Family, chosen: &str) -> String {
+    let family = family.name();
+    format!(
+        "Instruction latencies are from the published table for {family} cores, chosen {chosen}."
+    )
+}
+
+fn nearest_table(family: Family, cpu: &str) -> String {
+    format!(
+        "Assumed: instruction latencies and buffers of {} cores, the nearest with a published \
+         table; this core is {cpu}.",
+        family.name()
+    )
 }
 
 fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {

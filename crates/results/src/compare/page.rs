@@ -156,9 +156,10 @@ fn tails(of: &RunComparison) -> impl Iterator<Item = Lead> {
 
 /// Lists changed cells for a terminal, largest change first.
 fn changed_cells(of: &RunComparison) -> Table {
-    let is_shown = |row: &&ComparedRow| {
-        !matches!(row.verdict, AnswerWord::Equivalent | AnswerWord::Inconclusive)
-            && !(of.judged && row.verdict == AnswerWord::NotJudged)
+    let is_shown = |row: &&ComparedRow| match row.verdict {
+        AnswerWord::Equivalent | AnswerWord::Inconclusive => false,
+        AnswerWord::NotJudged => !of.judged,
+        _ => true,
     };
     let mut rows: Vec<&ComparedRow> = of.cells.iter().filter(is_shown).collect();
     rows.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
