@@ -268,7 +268,9 @@ mod tests {
             error.to_string()
         };
         for name in ["lo", "zram0"] {
-            assert!(said(name).contains("virtual or on another bus, and so near no node; there are"));
+            assert!(
+                said(name).contains("virtual or on another bus, and so near no node; there are")
+            );
         }
         for name in ["..", "eth7"] {
             assert!(said(name).contains("no such device"), "{name}");

@@ -39,7 +39,8 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
                     };
                     let block = CLASSES.iter().position(|class| *class == "block");
                     for disk in disks.into_iter().filter(is_disk) {
-                        let visible = of_all_paths(&disk).map(|name| (block.unwrap_or(class), name));
+                        let visible =
+                            of_all_paths(&disk).map(|name| (block.unwrap_or(class), name));
                         let own = if visible.is_some() { class } else { block.unwrap_or(class) };
                         found.extend(visible.into_iter().chain([(own, disk)]));
                     }
