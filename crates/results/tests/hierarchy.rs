@@ -102,7 +102,7 @@ impl Shape {
         let octaves = 0..16_u32;
         let steps = octaves.flat_map(|octave| {
             (0..self.sizes)
-                .map(move |step| (4 * KIB << octave) + u64::from(step) * (2 * KIB << octave))
+                .map(move |step| ((4 * KIB) << octave) + u64::from(step) * ((2 * KIB) << octave))
         });
         let cell = |size_bytes| {
             // The whole cell is off by a third of the noise: its pages.

@@ -245,7 +245,8 @@ fn bad_hosts_are_found_and_kinds_are_not_named() {
     let near = [(0.6, 1.0), (0.4, 1.03)];
     let uneven = [(0.8, 1.0), (0.2, 1.06)];
     let three = [(0.4, 1.0), (0.3, 1.05), (0.3, 1.1)];
-    let cases: [(&str, &[(f64, f64)], bool); 6] = [
+    type Case<'a> = (&'a str, &'a [(f64, f64)], bool);
+    let cases: [Case<'_>; 6] = [
         ("two kinds 6 % apart, not recorded", &two, false),
         ("two kinds 6 % apart, recorded", &two, true),
         ("two kinds 3 % apart, recorded", &near, true),
