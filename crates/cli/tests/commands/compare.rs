@@ -46,7 +46,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
     let (text, _) = ends(&mut numalab_in(place.path(), &arguments), 0);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "Inconclusive: -7.",
+        "Inconclusive -7.",
         "undecided because the values rise or fall in the order taken",
         "old.log: values rise in the order taken (p = 0.00",
         "+7.88 %",
@@ -89,7 +89,7 @@ fn fail_if_worse_means_worse_by_more_than_the_margin() {
     };
     // Worse by 2.3 to 3.5 %, so not certainly by 2.8 %.
     let (text, _) = with_margin("2.8", 0);
-    assert!(text.contains("Worse: +2."), "{text}");
+    assert!(text.contains("\nWorse\n  +2."), "{text}");
     let (_, err) = with_margin("1", 4);
     assert!(err.contains("worse than a by more than 1 %"), "{err}");
 }
