@@ -152,7 +152,7 @@ fn every_point_is_on_the_surface(kernels: &[&str]) {
     let loaded = |kernel: &&str| {
         format!(
             "\necho '== {kernel}'\nnumalab loaded --kernel {kernel} --size 4M --pages thp --cpus 0-3 \
-             --nodes 0 --budget 600ms --seed 1 -q --format csv"
+             --nodes 0 --budget 1s --seed 1 -q --format csv"
         )
     };
     let script = "echo always > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()
