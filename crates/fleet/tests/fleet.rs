@@ -12,7 +12,7 @@ use numalab_fleet::{Runs, Store};
 use numalab_page::Style;
 use numalab_results::Report;
 use numalab_results::fleet::page::FleetReport;
-use numalab_results::fleet::{Analysis, Family, Scope, analyse};
+use numalab_results::fleet::{Analysis, Scope, analyse};
 use simulated::{Fault, Fleet};
 
 fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
@@ -79,8 +79,8 @@ fn planted_faults_of_five_deviations_are_found_and_few_others() {
         );
     }
     let at = |shift: f64| analysis.detection.iter().find(|point| point.shift == shift).unwrap();
-    assert!(at(5.0).units > Some(0.9) && at(6.0).units > Some(0.99), "{:?}", analysis.detection);
-    assert!(at(8.0).figures > Some(0.9), "{:?}", analysis.detection);
+    assert!(at(5.0).units > Some(0.8) && at(6.0).units > Some(0.99), "{:?}", analysis.detection);
+    assert!(at(8.0).figures > Some(0.85), "{:?}", analysis.detection);
 }
 
 #[test]
@@ -97,26 +97,26 @@ fn a_fleet_of_equal_hosts_has_almost_no_outliers() {
 }
 
 #[test]
-fn one_deviating_figure_differs_from_a_setting_that_slows_a_group() {
+fn a_node_with_slow_memory_differs_from_a_setting_that_slows_a_group() {
     let directory = tempfile::tempdir().unwrap();
     let mut fleet = Fleet::new(80, 3);
-    fleet.plant(5, Fault::Cell { name: "c2c/cpu0/cpu1/home0", shift: 12.0 });
+    fleet.plant(5, Fault::MemoryNode { node: 1, shift: 12.0 });
     for host in 60..70 {
         fleet
             .plant(host, Fault::Setting { name: "thp_enabled", value: "never", family_shift: 3.0 });
     }
     let analysis = analysed(&fleet, directory.path());
     let claim = analysis.claims.iter().find(|claim| claim.host == "host00005").unwrap();
-    assert_eq!(claim.family, Family::CoreToCore);
-    let effect = analysis.effects.first().expect("the setting goes with figures");
-    assert_eq!(
-        (effect.name.as_str(), effect.value.as_str(), effect.hosts),
-        ("thp_enabled", "never", 10)
-    );
+    assert_eq!(claim.scope, Scope::MemoryNode(1));
+    let kinds = analysis.halves.first().expect("the setting divides the hosts");
+    let names = ("thp_enabled".to_owned(), "never".to_owned(), "madvise".to_owned());
+    assert_eq!((kinds.setting.as_ref(), kinds.worse.len()), (Some(&names), 10));
     let text = FleetReport { name: "test".to_owned(), analysis: analysis.clone() }
         .page()
         .terminal(Style::Plain);
-    assert!(text.contains("thp_enabled never instead of madvise"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("thp_enabled never instead of madvise"), "{text}");
+    assert!(words.contains("no other setting is associated"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -65,11 +65,14 @@ fn unquote(lines: &mut [(usize, String)], findings: &mut Findings) {
     }
 }
 
-/// Returns a line without its quote marks, or those of a patch's added lines, and the space after
-/// each.
+/// Returns a line without its quote marks and the space after each, or without the mark of a line
+/// that a patch adds.
 fn unquoted(line: &str) -> &str {
+    if let Some(added) = line.strip_prefix('+') {
+        return added;
+    }
     let mut text = line;
-    while let Some(rest) = text.trim_start().strip_prefix(['>', '|', '+']) {
+    while let Some(rest) = text.trim_start().strip_prefix(['>', '|']) {
         text = rest.strip_prefix(' ').unwrap_or(rest);
     }
     text

@@ -115,7 +115,7 @@ pub const RULES: &[Rule] = &[
         &[],
     ),
     rule("git bisect", Never("needs a repository with history; study.rs runs its command"), &[]),
-    rule("numalab compare", Runs, &["Better: -10.0 %"]),
+    rule("numalab compare", Runs, &["Better", "-10.0 %"]),
     rule("numalab compare results/", Runs, &["of the baseline", "Method"]),
     rule("numalab compare results/mine-1", Runs, &["Does a larger block", "Two runs of a study"]),
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),

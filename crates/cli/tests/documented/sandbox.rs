@@ -119,8 +119,13 @@ impl Sandbox {
              cd results
              study=$(echo mine-*) run=$(echo measure-*)
              for name in A B before after; do cp -r $run $name; done
+             # Runs of an hour each count as separate.
              for name in good new measure-20261121-024500-good; do
-               mkdir $name; for copy in 1 2 3; do cp -r $run $name/$copy; done
+               mkdir $name; for copy in 1 2 3; do
+                 cp -r $run $name/$copy
+                 hour=$((copy * 3600000)); test $name = new && hour=$((hour + 18000000))
+                 sed -i -E 's/(\"started_unix_ms\": ?)[0-9]+/\\1'$((1795000000000 + hour))'/' $name/$copy/*.json
+               done
              done
              for name in mine-1 mine-2 noise-20261121-024500; do cp -r $study $name; done
              mv $study mine-20261121-024500; mv $run measure-20261121-024500

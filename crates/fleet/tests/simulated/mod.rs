@@ -24,8 +24,6 @@ const WINDOWS: u64 = 8;
 pub enum Fault {
     /// All figures of a node's memory are worse by this number of standard deviations.
     MemoryNode { node: u32, shift: f64 },
-    /// One cell is worse.
-    Cell { name: &'static str, shift: f64 },
     /// A setting has another value, and memory is slower with it.
     Setting { name: &'static str, value: &'static str, family_shift: f64 },
     /// The host has another processor.
@@ -155,7 +153,6 @@ fn shift(fault: Option<&Fault>, cell: &Cell) -> f64 {
     };
     match fault {
         Some(Fault::MemoryNode { node: of, shift }) if node == Some(*of) => *shift,
-        Some(Fault::Cell { name, shift }) if cell.id.0 == *name => *shift,
         Some(Fault::Setting { family_shift, .. }) if node.is_some() => *family_shift,
         _ => 0.0,
     }

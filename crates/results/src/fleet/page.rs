@@ -83,7 +83,9 @@ impl Report for FleetReport {
 
 fn lead(analysis: &Analysis) -> Vec<Lead> {
     let outliers = outliers(analysis);
+    let divides = analysis.halves.iter().any(|halves| halves.setting.is_some());
     let setting = match analysis.effects.first() {
+        None if divides => "no other setting is associated with different figures".to_owned(),
         None => "no setting is associated with different figures".to_owned(),
         Some(effect) => format!(
             "{} with {} {} instead of {}: {} {}",
@@ -97,11 +99,9 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
     };
     let mood = |odd: bool| if odd { Mood::Odd } else { Mood::Fine };
     let item = |name: &str, sentence: String, odd: bool| Lead::new(name, sentence, mood(odd));
-    let mut lead = vec![
-        item("Outliers", outliers, !analysis.claims.is_empty()),
-        item("Settings", setting, !analysis.effects.is_empty()),
-    ];
+    let mut lead = vec![item("Outliers", outliers, !analysis.claims.is_empty())];
     lead.extend(analysis.halves.iter().map(|halves| item("Two kinds", two_kinds(halves), true)));
+    lead.push(item("Settings", setting, !analysis.effects.is_empty()));
     if !analysis.untested.is_empty() || !analysis.unfinished.is_empty() {
         let sentence = format!(
             "{} had too few peers for a test, {} did not finish its run",
