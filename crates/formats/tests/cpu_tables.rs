@@ -161,6 +161,14 @@ fn fields_below_fields_of_json_are_read() {
 }
 
 #[test]
+fn a_negative_count_is_refused_and_an_unknown_one_is_not() {
+    let text = |sockets| format!("CPU(s): 2\nOn-line CPU(s) list: 0,1\nSocket(s): {sockets}\n");
+    let error = lscpu::read(&text("-2")).unwrap_err().to_string();
+    assert!(error.contains("line 3: found `-2`, expected a number of at least 0"), "{error}");
+    assert_eq!(lscpu::read(&text("-")).unwrap().value.cpus.len(), 2);
+}
+
+#[test]
 fn own_regular_machines_survive_synthetic_descriptions() {
     let mut survived = 0;
     for (name, machine) in own_machines::all() {

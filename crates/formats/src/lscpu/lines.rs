@@ -76,7 +76,7 @@ impl Lines {
     }
 
     fn line(&mut self, number: usize, key: &str, value: &str) -> Result<(), ReadError> {
-        let count = || value.parse::<usize>().ok();
+        let count = || count(number, value);
         match key {
             "On-line CPU(s) list" | "On-line CPU(s) mask" => {
                 self.online = once(number, value, &self.online)?;
@@ -84,9 +84,9 @@ impl Lines {
             "Off-line CPU(s) list" | "Off-line CPU(s) mask" => {
                 self.offline = once(number, value, &self.offline)?;
             }
-            "CPU(s)" => self.cpu_count = self.cpu_count.or(count()),
-            "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()),
-            "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()),
+            "CPU(s)" => self.cpu_count = self.cpu_count.or(count()?),
+            "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()?),
+            "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()?),
             "Architecture" => {
                 self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
                 value.clone_into(&mut self.architecture);
@@ -95,10 +95,10 @@ impl Lines {
             "Model name" => {
                 self.models.insert(value.to_owned());
             }
-            "Socket(s)" => self.packages = self.packages.or(count()),
+            "Socket(s)" => self.packages = self.packages.or(count()?),
             // `NUMA node(s)`, in any language.
             key if key.contains("NUMA") && !key.contains(|c: char| c.is_ascii_digit()) => {
-                self.node_count = self.node_count.or(count());
+                self.node_count = self.node_count.or(count()?);
             }
             key => {
                 let translated = translated_node_of(key);
@@ -198,6 +198,20 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
         found: value.to_owned(),
         expected: format!("{known} again, or one machine"),
     })
+}
+
+/// Parses a count; `None` for other text, such as the `-` of an unknown one.
+fn count(line: usize, value: &str) -> Result<Option<usize>, ReadError> {
+    let is_negative = value.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
+    if is_negative {
+        return Err(ReadError::Syntax {
+            format: FORMAT,
+            line,
+            found: value.to_owned(),
+            expected: "a number of at least 0".to_owned(),
+        });
+    }
+    Ok(value.parse().ok())
 }
 
 /// Parses a list, or a mask as `lscpu -x` prints it.
