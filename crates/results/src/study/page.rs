@@ -20,6 +20,7 @@ pub(in crate::study) mod words;
 
 pub use command_times::command_times;
 pub use notices::{accelerator_reason, notice as notice_words};
+pub use rows::value_rows;
 
 use numalab_page::number::count;
 use numalab_page::rows::Rows;
@@ -79,7 +80,7 @@ impl Report for StudySummary<'_> {
 
     /// Returns one row per value as taken, including warm-ups and disturbed samples.
     fn rows(&self) -> Option<Rows> {
-        Some(rows::rows(self))
+        Some(value_rows(self.document))
     }
 }
 

@@ -9,6 +9,7 @@ use numalab_record::study::{EndReason, StudyDocument};
 use numalab_results::Report;
 use numalab_results::change_words;
 use numalab_results::study::StudySummary;
+use numalab_results::study::page::value_rows;
 use numalab_study::{Journal, read};
 
 use crate::args::{FailIf, Format, StudyShow};
@@ -51,7 +52,7 @@ pub(super) fn check_whole(directory: &Path, document: &StudyDocument) -> Result<
         return Ok(());
     };
     let values = |csv: &str| csv.lines().count().saturating_sub(1);
-    let found = values(&StudySummary::of(document).csv().unwrap_or_default());
+    let found = values(&value_rows(document).csv());
     let kept = values(&kept);
     if kept <= found {
         return Ok(());

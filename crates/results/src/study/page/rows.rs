@@ -1,15 +1,14 @@
 //! One row per value of a study.
 
 use numalab_page::rows::{Holds, Rows};
-use numalab_record::study::Arm;
+use numalab_record::study::{Arm, StudyDocument};
 
 use super::notices;
-use crate::study::StudySummary;
 
-/// Returns every value as taken, including warm-ups and disturbed samples.
-pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
-    let run = &summary.document.run;
-    let rows = summary.document.samples().flat_map(|sample| {
+/// Returns every value of a study as taken, including warm-ups and disturbed samples.
+pub fn value_rows(document: &StudyDocument) -> Rows {
+    let run = &document.run;
+    let rows = document.samples().flat_map(|sample| {
         let treatment = run.treatments.get(sample.treatment).map_or("", |t| t.name.as_str());
         let workload = run.workloads.get(sample.workload).map_or("", |w| w.name.as_str());
         let arm = match sample.arm {
