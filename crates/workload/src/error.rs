@@ -35,6 +35,16 @@ pub enum OutputError {
         /// The text in its place.
         text: String,
     },
+    /// The text goes on where a pattern and its number end.
+    #[error(
+        "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
+         it into the pattern"
+    )]
+    PartOfNumber {
+        what: String,
+        /// The number with everything up to the next blank.
+        word: String,
+    },
     /// The output does not have such a metric.
     #[error("no metric {wanted:?} in the output, which has {available}")]
     NoMetric {

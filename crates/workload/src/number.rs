@@ -32,6 +32,18 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     value.is_finite().then_some((value, rest))
 }
 
+/// Reports whether the text after a number is part of it: of a time such as `0m1.5s` or `0:01`, of
+/// digits in groups, or of a hexadecimal number, version or date.
+pub(crate) fn goes_on(rest: &str) -> bool {
+    let begins_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let separated = rest.strip_prefix([',', '.', ':', '\'', '_', '-', '\u{a0}', '\u{202f}']);
+    let hexadecimal = rest.strip_prefix(['x', 'X']);
+    separated.is_some_and(begins_with_digit)
+        || hexadecimal.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_hexdigit()))
+        || rest.starts_with(char::is_alphabetic)
+            && begins_with_digit(rest.trim_start_matches(char::is_alphabetic))
+}
+
 /// Returns the number if the whole of `text`, without blanks around it, is one.
 pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     match leading(text.trim()) {

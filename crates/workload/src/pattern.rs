@@ -54,45 +54,58 @@ impl Pattern {
         &self.label
     }
 
-    /// Returns the numbers of all matches in `text`, in order.
-    pub fn values(&self, text: &str) -> Vec<f64> {
-        self.matches(text).map(|(value, _)| value).collect()
+    /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`
+    /// and `/` behind it; empty if the pattern itself continues.
+    ///
+    /// # Errors
+    /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`.
+    pub fn values_with_units<'a>(
+        &self,
+        metric: &str,
+        text: &'a str,
+    ) -> Result<Vec<(f64, &'a str)>, OutputError> {
+        let unit = |rest| if self.after.is_empty() { unit_at(rest) } else { "" };
+        let value = |found: Match<'a>| Ok((self.value(metric, &found)?, unit(found.rest)));
+        self.matches(text).map(value).collect()
     }
 
-    /// Returns the numbers of all matches in `text`, each with its unit: the letters, `%` and `/`
-    /// behind it; empty if the pattern itself continues.
-    pub fn values_with_units<'a>(&self, text: &'a str) -> Vec<(f64, &'a str)> {
-        let is_open = self.after.is_empty();
-        let unit = |rest| if is_open { unit_at(rest) } else { "" };
-        self.matches(text).map(|(value, rest)| (value, unit(rest))).collect()
-    }
-
-    fn matches<'a>(&self, text: &'a str) -> impl Iterator<Item = (f64, &'a str)> {
+    fn matches<'a>(&self, text: &'a str) -> impl Iterator<Item = Match<'a>> {
         text.split(['\n', '\r']).flat_map(|line| self.matches_in_line(line))
     }
 
     /// Returns the number, or the last one of several.
     ///
     /// # Errors
-    /// [`OutputError::Missing`] if nothing matches.
+    /// [`OutputError::Missing`] if nothing matches, [`OutputError::PartOfNumber`] if the match ends
+    /// within a longer number, such as `0m1.5s`.
     pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
         let missing = || OutputError::missing(metric, "a line that matches its pattern", text);
-        self.values(text).last().copied().ok_or_else(missing)
+        self.value(metric, &self.matches(text).last().ok_or_else(missing)?)
     }
 
-    /// Returns the number of each match, and the text after it.
-    fn matches_in_line<'a>(&self, line: &'a str) -> Vec<(f64, &'a str)> {
+    /// Returns the number of a match, unless the pattern ends and the number does not.
+    fn value(&self, metric: &str, found: &Match<'_>) -> Result<f64, OutputError> {
+        match self.after.is_empty() && number::goes_on(found.rest) {
+            true => Err(OutputError::PartOfNumber {
+                what: metric.to_owned(),
+                word: found.number.split([' ', '\t']).next().unwrap_or_default().to_owned(),
+            }),
+            false => Ok(found.value),
+        }
+    }
+
+    fn matches_in_line<'a>(&self, line: &'a str) -> Vec<Match<'a>> {
         let mut found = Vec::new();
         let mut rest = line;
-        while let Some((value, after)) = self.first_match(rest) {
-            found.push((value, after));
-            rest = after;
+        while let Some(next) = self.first_match(rest) {
+            rest = next.rest;
+            found.push(next);
         }
         found
     }
 
-    /// Returns the number of the leftmost match, and the text after it.
-    fn first_match<'a>(&self, line: &'a str) -> Option<(f64, &'a str)> {
+    /// Returns the leftmost match.
+    fn first_match<'a>(&self, line: &'a str) -> Option<Match<'a>> {
         line.char_indices().find_map(|(start, _)| {
             // A number does not begin in the middle of another one.
             let previous = line[..start].chars().next_back();
@@ -102,20 +115,26 @@ impl Pattern {
         })
     }
 
-    fn match_at<'a>(&self, text: &'a str) -> Option<(f64, &'a str)> {
-        let mut rest = words_at(text, &self.before)?;
+    fn match_at<'a>(&self, text: &'a str) -> Option<Match<'a>> {
+        let mut number = words_at(text, &self.before)?;
         if self.blank_before && !self.before.is_empty() {
+            number = skip_blanks(number)?;
+        }
+        let (value, mut rest) = number::leading(number)?;
+        if self.blank_after && !self.after.is_empty() {
             rest = skip_blanks(rest)?;
         }
-        let (value, mut rest) = number::leading(rest)?;
-        if self.after.is_empty() {
-            return Some((value, rest));
-        }
-        if self.blank_after {
-            rest = skip_blanks(rest)?;
-        }
-        Some((value, words_at(rest, &self.after)?))
+        Some(Match { value, number, rest: words_at(rest, &self.after)? })
     }
+}
+
+/// A match of a pattern in a line.
+struct Match<'a> {
+    value: f64,
+    /// The line from the number on.
+    number: &'a str,
+    /// The line after the match.
+    rest: &'a str,
 }
 
 /// Returns the unit that `text` begins with, after blanks; empty for the name of another value, such
@@ -153,7 +172,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn values(pattern: &str, text: &str) -> Vec<f64> {
-        Pattern::parse(pattern).unwrap().values(text)
+        let found = Pattern::parse(pattern).unwrap().values_with_units("x", text).unwrap();
+        found.into_iter().map(|(value, _)| value).collect()
     }
 
     #[test]
@@ -192,7 +212,7 @@ mod tests {
     #[test]
     fn the_unit_is_the_word_behind_the_number_unless_the_pattern_continues() {
         let units = |pattern: &str, text: &'static str| -> Vec<&'static str> {
-            let found = Pattern::parse(pattern).unwrap().values_with_units(text);
+            let found = Pattern::parse(pattern).unwrap().values_with_units("x", text).unwrap();
             found.into_iter().map(|(_, unit)| unit).collect()
         };
         let log = "bw = 50 GB/s\nbw = 7.5us avg\nbw = 3 (avg)\nbw = 4\nbw = 5 %, worst\n";
@@ -201,18 +221,45 @@ mod tests {
         assert_eq!(units("t: {} s", "t: 12 s wall"), [""]);
     }
 
+    /// Regression: `real 0m1.004s` was 0 seconds, and `1,997 MB/s` was 1.
+    #[test]
+    fn a_number_that_goes_on_after_the_match_is_refused() {
+        for (pattern, text, word) in [
+            ("real {s}", "real\t0m1.004s", "0m1.004s"),
+            ("Elapsed: {s}", "Elapsed: 0:01.00", "0:01.00"),
+            ("rate = {MB/s}", "rate = 1,997 MB/s", "1,997"),
+            ("rate = {MB/s}", "rate = 1'997 MB/s", "1'997"),
+            ("rate = {MB/s}", "rate = 1\u{202f}997 MB/s", "1\u{202f}997"),
+            ("cycles = {}", "cycles = 0x3e8", "0x3e8"),
+            ("cycles = {}", "cycles = 0xff", "0xff"),
+            ("version {}", "version 6.1.0", "6.1.0"),
+            ("on {}", "on 2026-11-29", "2026-11-29"),
+        ] {
+            let error = Pattern::parse(pattern).unwrap().last("x", text).unwrap_err();
+            let expected =
+                OutputError::PartOfNumber { what: "x".to_owned(), word: word.to_owned() };
+            assert_eq!(error, expected, "{text}");
+        }
+        assert_eq!(values("minutes {m}m", "minutes 0m1.004s"), [0.0], "the pattern goes on");
+        assert_eq!(values("row,{x},", "row,1,2"), [1.0]);
+        assert_eq!(
+            values("n = {}", "n = 12, m = 3; n = 1.5x, n = 7. n = 8:"),
+            [12.0, 1.5, 7.0, 8.0]
+        );
+    }
+
     proptest! {
         #[test]
         fn a_number_in_its_place_is_found(value in -1e12f64..1e12, noise in "[a-z \n]{0,40}") {
             let pattern = Pattern::parse("Rate now: {x} steps/s").unwrap();
             let text = format!("{noise}Rate now:  {value} steps/s{noise}");
-            prop_assert_eq!(pattern.values(&text), vec![value]);
+            prop_assert_eq!(pattern.values_with_units("x", &text), Ok(vec![(value, "")]));
         }
 
         #[test]
         fn any_pattern_and_text_give_an_answer(pattern in "\\PC{0,20}", text in "\\PC{0,60}") {
             if let Ok(pattern) = Pattern::parse(&pattern) {
-                let _ = pattern.values(&text);
+                let _ = pattern.values_with_units("x", &text);
             }
         }
     }
