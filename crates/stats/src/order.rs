@@ -145,7 +145,9 @@ impl Order {
             return findings;
         }
         let ground = match (findings.ground, self.parts) {
-            (Ground::Tested, None) => Ground::TooFewInOrder { needed: FEWEST_IN_ORDER },
+            (Ground::Tested | Ground::TooFew { .. }, None) => {
+                Ground::TooFewInOrder { needed: FEWEST_IN_ORDER }
+            }
             (Ground::Tested, _) if self.drifts() => Ground::Drifts,
             (ground, _) => ground,
         };

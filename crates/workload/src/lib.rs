@@ -26,7 +26,7 @@ pub use finished::{Ending, Finished};
 pub use need::{KernelNeed, Tool};
 pub use numalab_record::study::{Quantity, Reading};
 pub use numalab_stats::Direction;
-pub use own::{MetricSpec, OwnMetric, Source, Stream};
+pub use own::{MetricSpec, OwnMetric, Source, Stream, usual_direction};
 pub use pattern::Pattern;
 pub use perf_stat::counters as perf_stat_counters;
 pub use reader::Reader;

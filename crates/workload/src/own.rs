@@ -21,6 +21,14 @@ pub enum Stream {
     Stderr,
 }
 
+/// Returns the direction in which values of this unit improve: up for a rate, such as `GB/s`.
+pub fn usual_direction(unit: &str) -> Direction {
+    match unit.contains("/s") {
+        true => Direction::HigherIsBetter,
+        false => Direction::LowerIsBetter,
+    }
+}
+
 impl Stream {
     pub(crate) fn of<'a>(self, finished: &Finished<'a>) -> &'a str {
         match self {
@@ -86,11 +94,14 @@ pub struct MetricSpec {
 impl MetricSpec {
     /// Creates a metric of a command: the number that a pattern finds in its output or, without a
     /// pattern, its run time.
-    pub fn of_command(pattern: Option<String>, better: Direction) -> Self {
+    /// Without a direction, that of the unit in the pattern counts.
+    pub fn of_command(pattern: Option<String>, better: Option<Direction>) -> Self {
+        let parsed = pattern.as_deref().and_then(|pattern| Pattern::parse(pattern).ok());
+        let unit = parsed.as_ref().map_or("", Pattern::label);
         Self {
             name: if pattern.is_some() { "value" } else { "time" }.to_owned(),
             unit: String::new(),
-            better,
+            better: better.unwrap_or_else(|| usual_direction(unit)),
             exit_time: pattern.is_none(),
             pattern,
             regex: None,
@@ -100,7 +111,7 @@ impl MetricSpec {
     }
 
     /// Creates a metric of the number that a regular expression finds in a command's output.
-    pub fn of_regex(regex: String, better: Direction) -> Self {
+    pub fn of_regex(regex: String, better: Option<Direction>) -> Self {
         Self { pattern: None, regex: Some(regex), ..Self::of_command(Some(String::new()), better) }
     }
 
@@ -139,5 +150,22 @@ impl MetricSpec {
         };
         let quantity = Quantity { metric: self.name.clone(), unit, better: self.better };
         Ok(OwnMetric { quantity, source, stream: self.from })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_improve_upwards_unless_the_user_says_otherwise() {
+        let better = |pattern: Option<&str>, better| {
+            MetricSpec::of_command(pattern.map(str::to_owned), better).better
+        };
+        assert_eq!(better(None, None), Direction::LowerIsBetter, "the run time");
+        assert_eq!(better(Some("took {s}"), None), Direction::LowerIsBetter);
+        assert_eq!(better(Some("rate {req/s}"), None), Direction::HigherIsBetter);
+        let given = Some(Direction::LowerIsBetter);
+        assert_eq!(better(Some("rate {req/s}"), given), Direction::LowerIsBetter);
     }
 }

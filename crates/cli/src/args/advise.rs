@@ -85,9 +85,10 @@ pub(crate) struct AdviseArgs {
     /// Regular expression with one group, the number: 'took ([0-9.]+) s'
     #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
     pub metric_regex: Option<String>,
-    /// Direction in which the metric gets better
-    #[arg(long, value_parser = value::direction(), default_value = "lower", requires = "number")]
-    pub better: Direction,
+    /// Direction in which the metric gets better [default: higher for a unit per second, such as
+    /// {GB/s}; else lower]
+    #[arg(long, value_parser = value::direction(), requires = "number")]
+    pub better: Option<Direction>,
     /// With --try-on guest: what else the program needs there, by name or path
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub with: Vec<String>,

@@ -43,9 +43,10 @@ pub(crate) struct CompareArgs {
     /// the run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
-    /// Direction that is better, for files and commands
-    #[arg(long, value_parser = value::direction(), default_value = "lower")]
-    pub better: Direction,
+    /// Direction that is better, for files and commands [default: higher for a unit per second, such
+    /// as {GB/s}; else lower]
+    #[arg(long, value_parser = value::direction())]
+    pub better: Option<Direction>,
     /// With --commands: number of blocks (each block runs both once)
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = value::blocks, conflicts_with = "results")]
     pub blocks: usize,

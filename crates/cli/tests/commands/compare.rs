@@ -71,9 +71,10 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
         "{low} to {high}"
     );
     assert_eq!(json["drifts"], serde_json::json!([true, false]));
-    // In the opposite direction it is not shown to be worse, and CI must not fail because of drift.
+    // In the opposite direction drift leaves it undecided: a script sees neither success nor "worse".
     let turned = ["compare", "new.log", "old.log", "--metric", metric, "--fail-if", "worse"];
-    ends(&mut numalab_in(place.path(), &turned), 0);
+    let (_, err) = ends(&mut numalab_in(place.path(), &turned), 7);
+    assert!(err.contains("not decided against new.log: "), "{err}");
 }
 
 #[test]
@@ -111,11 +112,26 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
 }
 
 #[test]
+fn a_rate_improves_upwards_and_part_of_a_number_is_none() {
+    let log = |from: u32| -> String {
+        (0..20).map(|n| format!("bw = {}.5 GB/s\n", from + n * 7 % 3)).collect()
+    };
+    let place = with_files(&[("slow", &log(50)), ("fast", &log(60)), ("time", "real 0m1.004s\n")]);
+    let rate = ["compare", "slow", "fast", "--metric", "bw = {x}", "--fail-if", "worse"];
+    let (text, _) = ends(&mut numalab_in(place.path(), &rate), 0);
+    assert!(text.contains("slow · fast · higher is better"), "{text}");
+    assert!(text.contains("\nBetter\n  +19.4 %"), "{text}");
+    let time = ["compare", "time", "time", "--metric", "real {s}"];
+    let (_, err) = ends(&mut numalab_in(place.path(), &time), 2);
+    assert!(err.contains("its number is \"0m1.004s\""), "{err}");
+}
+
+#[test]
 fn single_runs_are_inconclusive() {
     let place = with_files(&[("on", "18.267\n"), ("off", "22.384\n")]);
     let (text, _) =
-        ends(&mut numalab_in(place.path(), &["compare", "on", "off", "--fail-if", "worse"]), 0);
-    assert!(text.contains("\nInconclusive: +22.5 %; at least 4 values on each side"), "{text}");
+        ends(&mut numalab_in(place.path(), &["compare", "on", "off", "--fail-if", "worse"]), 7);
+    assert!(text.contains("\nInconclusive: +22.5 %; at least 10 values on each side"), "{text}");
 }
 
 #[test]

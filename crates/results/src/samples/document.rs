@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::SampleComparison;
 use crate::VerdictWord;
 use crate::document::{Bounds, bounds};
-use crate::shape::TwoModes;
+use crate::shape::{Tail, TwoModes};
 
 /// Two files of numbers compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +48,9 @@ pub struct ComparedSamples {
     pub gain_of_means_percent: Option<f64>,
     /// The interval of that improvement in percent.
     pub gain_of_means_interval_percent: Option<Bounds>,
+    /// The percentile at which the tails differ, by more than the medians or perhaps so; absent if
+    /// none does.
+    pub tail: Option<Tail>,
     /// Percentiles of the worse tail, if there are enough values: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,
 }
@@ -128,6 +131,7 @@ impl ComparedSamples {
             equivalence_p: of.found.equivalence.p(),
             gain_of_means_percent: gain.map(|gain| gain.value),
             gain_of_means_interval_percent: bounds(gain.map(|gain| gain.interval)),
+            tail: of.tail(),
             extremes: of.extremes.iter().map(ComparedExtreme::of).collect(),
         }
     }

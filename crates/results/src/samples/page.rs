@@ -23,7 +23,7 @@ impl Report for SampleComparison {
         Page {
             brand: "numalab compare".to_owned(),
             title: "Two samples".to_owned(),
-            meta: self.names.join(" · "),
+            meta: format!("{} · {} is better", self.names.join(" · "), self.direction.name()),
             lead: std::iter::once(headline(self)).chain(modes(self)).collect(),
             parts: [part("Values", values(self)), effects, part("Tails", tails(&self.extremes))]
                 .into_iter()
@@ -54,6 +54,7 @@ impl Report for SampleComparison {
             optional(interval.map(|interval| interval.lo)),
             optional(interval.map(|interval| interval.hi)),
             label::verdict_word(self.found.verdict).to_owned(),
+            self.tail().as_ref().map(label::tail).unwrap_or_default().to_owned(),
         ];
         let rows = Rows::new("compared samples")
             .labels(["baseline", "candidate"])
@@ -61,7 +62,7 @@ impl Report for SampleComparison {
             .values("", ["baseline_median", "candidate_median"])
             .values("values", ["baseline_values", "candidate_values"])
             .values("%", ["change_percent", "lo_percent", "hi_percent"])
-            .texts(["verdict"]);
+            .texts(["verdict", "tails"]);
         Some(rows.rows([row]))
     }
 }

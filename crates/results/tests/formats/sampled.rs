@@ -39,7 +39,7 @@ fn headline(values: [Vec<f64>; 2]) -> (String, String) {
 fn an_answer_that_is_open_says_how_many_values_would_do() {
     let (name, sentence) = headline([values(3, 100.0, 1), values(3, 120.0, 2)]);
     assert_eq!(name, "Inconclusive");
-    assert!(sentence.ends_with("; at least 4 values on each side are needed"), "{sentence}");
+    assert!(sentence.ends_with("; at least 10 values on each side are needed"), "{sentence}");
     let noisy = |seed| {
         let mut rng = Rng::new(seed);
         (0..12).map(|_| 100.0 * (0.5 + rng.uniform())).collect::<Vec<f64>>()

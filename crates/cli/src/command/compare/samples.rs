@@ -8,7 +8,8 @@ use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_results::samples::{SampleComparison, numbers};
-use numalab_workload::Pattern;
+use numalab_stats::Verdict;
+use numalab_workload::{Pattern, usual_direction};
 
 use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
@@ -33,13 +34,17 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let (baseline, candidate) = (baseline?, candidate?);
     check_units(&names, [&baseline, &candidate], pattern.map_or("", |(text, _)| text))?;
     let unit = pattern.map_or("", |(_, pattern)| pattern.label()).to_owned();
+    let printed = baseline.units.keys().next().map_or("", String::as_str);
+    let better = args.better.unwrap_or_else(|| usual_direction(&format!("{unit} {printed}")));
     let margin_percent = args.margin.unwrap_or(MARGIN);
     let values = [baseline.values, candidate.values];
-    let comparison = SampleComparison::of(names, values, unit, args.better, margin_percent)
+    let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];
+    let is_decided = !matches!(comparison.found.verdict, Verdict::Inconclusive { .. });
+    let undecided = (!is_decided).then_some("the values are too few, too different, or drift");
     let baseline = paths[0].display().to_string();
-    Ok(Compared { report: Box::new(comparison), worse, undecided: None, margin_percent, baseline })
+    Ok(Compared { report: Box::new(comparison), worse, undecided, margin_percent, baseline })
 }
 
 /// The values of a file, and the number of values with each unit.
@@ -65,7 +70,9 @@ fn sample(path: &Path, pattern: Option<(&str, &Pattern)>) -> Result<Sample, Fail
             false => Ok(Sample { values, units }),
         };
     };
-    let found = pattern.values_with_units(&text);
+    let found = pattern
+        .values_with_units("its number", &text)
+        .map_err(|error| Failure::bad_input(format!("{name}: --metric `{written}`: {error}")))?;
     if found.is_empty() {
         let nearest = nearest_line(&text, written)
             .map(|(number, line)| format!("; line {number} is the nearest: `{line}`"));
