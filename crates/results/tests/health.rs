@@ -10,7 +10,7 @@ use numalab_record::{
 use numalab_results::compare::NamedRun;
 use numalab_results::fleet::{Family, Scope};
 use numalab_results::health::{Health, Limits, Severity, Suspicion, Symptom, health};
-use numalab_topology::{CpuId, Machine, Node, NodeId};
+use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Machine, Node, NodeId};
 
 const LIMITS: Limits = Limits { degraded_percent: 10.0, failing_percent: 20.0 };
 
@@ -131,6 +131,40 @@ fn results_disturbed_by_other_load_are_not_certain() {
     let slow = run(machine([128, 128]), [(100.0, 50.0), (100.0, 30.0)], 1.0, true);
     let health = health(&baseline(), &[slow], LIMITS);
     assert_eq!(health.severity, Severity::Disturbed, "{:?}", health.findings);
+}
+
+/// Regression: a budget that ended before the bandwidth was measured gave a healthy machine.
+#[test]
+fn figures_that_were_planned_but_not_measured_are_not_healthy() {
+    let mut now = run(machine([128, 128]), GOOD, 1.0, false);
+    now.document.cells[3].samples.clear();
+    let health = health(&baseline(), &[now], LIMITS);
+    let (scope, family) = (Scope::MemoryNode(1), Family::Bandwidth);
+    assert_eq!(health.severity, Severity::Disturbed);
+    assert_eq!(health.findings[0].symptom, Symptom::NotMeasured { scope, family });
+    assert_eq!((health.findings.len(), health.figures.len()), (1, 3));
+}
+
+#[test]
+fn a_size_that_fits_the_caches_shows_no_latency_of_memory() {
+    let cached = |noise: f64| {
+        let mut run = run(machine([128, 128]), GOOD, noise, false);
+        let caches = &mut run.document.run.machine.caches;
+        caches.push(Cache {
+            level: 3,
+            kind: CacheKind::Unified,
+            size_bytes: Some(1 << 28),
+            line_bytes: None,
+            ways: None,
+            cpus: CpuSet::new(),
+        });
+        run
+    };
+    let baseline = [0.99, 1.0, 1.01].map(cached);
+    let health = health(&baseline, &[cached(1.0)], LIMITS);
+    let families: Vec<Family> = health.figures.iter().map(|figure| figure.family).collect();
+    let node = [Family::CacheLatency, Family::Bandwidth];
+    assert_eq!(families, [node, node].concat());
 }
 
 #[test]

@@ -99,8 +99,10 @@ fn measure(
 fn verdict(severity: Severity, tally: &Tally) -> Result<(), Failure> {
     match (severity, &tally.first_failure) {
         (Severity::Failing, _) => Err(Failure::new(Code::Worse, "")),
-        (Severity::Degraded | Severity::Disturbed, _) => Err(Failure::new(Code::Degraded, "")),
-        (Severity::Healthy, Some((class, reason))) => {
+        (Severity::Degraded, _) | (Severity::Disturbed, None) => {
+            Err(Failure::new(Code::Degraded, ""))
+        }
+        (Severity::Disturbed | Severity::Healthy, Some((class, reason))) => {
             let message = format!("{} cells could not be measured: {reason}", tally.failed);
             Err(Failure::new(*class, message))
         }

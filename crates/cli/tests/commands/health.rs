@@ -39,7 +39,7 @@ fn a_machine_slower_than_its_class_is_failing_with_a_reason_in_one_line() {
     let fast = class(&run, &place.path().join("fast"), 0.01, 1);
     let output = health(&fast, &["-q"]);
     let line = said(&output);
-    let begins = line.starts_with("node ") && line.contains(": memory latency ");
+    let begins = line.starts_with("node ") && line.contains(" latency ");
     let ends = format!(" % above the baseline{}\n", worse(&output).0);
     assert!(begins && line.ends_with(&ends), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");

@@ -28,7 +28,7 @@ pub fn class(run: &Path, place: &Path, value_factor: f64, memory_factor: u64) ->
             let name = file.file_name().and_then(|name| name.to_str()).expect("UTF-8");
             match name {
                 "samples.csv" => text = scaled(&text, value_factor),
-                "run.json" => text = enlarged(&text, memory_factor),
+                "run.json" => text = another(&text, number, memory_factor),
                 _ => {}
             }
             fs::write(copy.join(name), text).expect("written");
@@ -50,8 +50,11 @@ fn scaled(samples: &str, factor: f64) -> String {
     samples.lines().map(line).collect()
 }
 
-fn enlarged(run: &str, factor: u64) -> String {
+/// Returns the head of another run, begun `number` hours later, with memory multiplied by `factor`.
+fn another(run: &str, number: u64, factor: u64) -> String {
     let mut run: serde_json::Value = serde_json::from_str(run).expect("JSON");
+    let began = run["started_unix_ms"].as_u64().expect("a time");
+    run["started_unix_ms"] = (began + number * 3_600_000).into();
     for node in run["machine"]["nodes"].as_array_mut().expect("nodes") {
         let bytes = node["memory_bytes"].as_u64().expect("bytes");
         node["memory_bytes"] = (bytes * factor).into();

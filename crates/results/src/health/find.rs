@@ -40,7 +40,7 @@ pub struct Limits {
 pub enum Severity {
     /// The machine performs as in its baseline.
     Healthy,
-    /// A figure is worse, but other load disturbed its measurement.
+    /// A figure is worse, but other load disturbed its measurement; or it was not measured.
     Disturbed,
     /// A figure is worse, but the machine is usable.
     Degraded,
@@ -84,6 +84,13 @@ pub enum Symptom {
         change_percent: f64,
         /// The likely cause, if there is one.
         suspicion: Option<Suspicion>,
+    },
+    /// Figures of the baseline were planned but not measured.
+    NotMeasured {
+        /// The part of the machine that the figures cover.
+        scope: Scope,
+        /// The kind of figures.
+        family: Family,
     },
 }
 
@@ -135,7 +142,7 @@ pub struct Health {
 /// Compares a machine with its baseline; `candidate` has one run, and optionally a second one that
 /// repeats what the first made suspect.
 pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> Health {
-    let figures = figures::figures(baseline, candidate, limits);
+    let (figures, not_measured) = figures::figures(baseline, candidate, limits);
     let missing = parts::missing(baseline, candidate);
     let mut findings: Vec<HealthFinding> = missing
         .iter()
@@ -152,6 +159,10 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         };
         findings.push(HealthFinding { severity: figure.severity, symptom });
     }
+    findings.extend(not_measured.into_iter().map(|(scope, family)| HealthFinding {
+        severity: Severity::Disturbed,
+        symptom: Symptom::NotMeasured { scope, family },
+    }));
     // Among equally severe findings the largest slowdown comes first.
     let size = |finding: &HealthFinding| match finding.symptom {
         Symptom::Slower { change_percent, .. } => change_percent.abs(),

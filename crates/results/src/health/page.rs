@@ -41,9 +41,14 @@ fn words(finding: &HealthFinding) -> String {
             let because = suspicion.map(because).unwrap_or_default();
             format!("{}: {} {change}{because}", place(scope), name(*family))
         }
+        Symptom::NotMeasured { scope, family } => {
+            format!("{}: {} not measured", place(scope), name(*family))
+        }
     };
-    match finding.severity {
-        Severity::Disturbed => format!("{what} (not certain: other load)"),
+    match (&finding.symptom, finding.severity) {
+        (Symptom::Slower { .. }, Severity::Disturbed) => {
+            format!("{what} (not certain: other load)")
+        }
         _ => what,
     }
 }

@@ -32,6 +32,17 @@ pub(crate) fn compare(
     Ok(Compared { report, worse, undecided, margin_percent, baseline })
 }
 
+/// Refuses a run that was given before: two copies do not show how runs vary.
+fn refuse_copy(runs: &[NamedRun], run: &NamedRun) -> Result<(), Failure> {
+    let Some(first) = runs.iter().find(|first| first.document == run.document) else {
+        return Ok(());
+    };
+    Err(Failure::bad_input(format!(
+        "{} and {} hold the same run: expected different runs",
+        first.name, run.name
+    )))
+}
+
 /// Reads result directories. A directory that is not a result but contains results stands for
 /// these.
 pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
@@ -40,8 +51,12 @@ pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
         let inner = runs_in(path);
         let paths = if inner.is_empty() { std::slice::from_ref(path) } else { &inner[..] };
         for path in paths {
-            let document = numalab_measure::read(path)?;
-            runs.push(NamedRun { name: path.display().to_string(), document });
+            let run = NamedRun {
+                name: path.display().to_string(),
+                document: numalab_measure::read(path)?,
+            };
+            refuse_copy(&runs, &run)?;
+            runs.push(run);
         }
     }
     Ok(runs)

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{Cell, CellId, Experiment, Metric};
+use numalab_record::{Cell, CellId, Experiment, LatencyCell, Metric};
 use numalab_stats::{Direction, RunShift, moderate};
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, Severity};
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
-use crate::run::CellSummary;
+use crate::run::{CellSummary, Summary};
 
 /// Probability that an unchanged machine's figure is flagged in one run, before suspects are
 /// measured again.
@@ -44,15 +44,22 @@ type Key = (Scope, Family, Metric);
 /// One run's log medians and shares of disturbed windows, by figure and cell.
 type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 
-/// Returns the figures that both sides have, ordered by scope.
+/// Returns the figures that both sides have, ordered by scope, and the scopes and families of which
+/// the baseline has figures and the candidate only plans.
 pub(super) fn figures(
     baseline: &[NamedRun],
     candidate: &[NamedRun],
     limits: Limits,
-) -> Vec<HealthFigure> {
-    let before: Vec<Medians<'_>> = baseline.iter().map(medians).collect();
-    let now: Vec<Medians<'_>> = candidate.iter().map(medians).collect();
+) -> (Vec<HealthFigure>, Vec<(Scope, Family)>) {
+    let cached = baseline.first().and_then(|run| Summary::of(&run.document).cached_bytes());
+    let before: Vec<Medians<'_>> = baseline.iter().map(|run| medians(run, cached)).collect();
+    let now: Vec<Medians<'_>> = candidate.iter().map(|run| medians(run, cached)).collect();
     let keys: BTreeSet<&Key> = now.iter().flat_map(BTreeMap::keys).collect();
+    let planned = candidate.iter().flat_map(|run| &run.document.cells);
+    let planned: BTreeSet<Key> = planned.filter_map(|cell| key(&cell.cell, cached)).collect();
+    let is_known = |key: &&Key| before.iter().all(|run| run.contains_key(key));
+    let missing = planned.iter().filter(is_known).filter(|key| !keys.contains(key));
+    let missing = missing.map(|(scope, family, _)| (scope.clone(), *family)).collect();
     let (mut found, mut shifts) = (Vec::new(), Vec::new());
     for key in keys {
         if let Some((figure, shift)) = figure(key, &before, &now) {
@@ -62,7 +69,7 @@ pub(super) fn figures(
     }
     moderate(&mut shifts);
     let judged = found.into_iter().zip(shifts);
-    judged.map(|((key, figure), shift)| judged_by(figure, key, &shift, limits)).collect()
+    (judged.map(|((key, figure), shift)| judged_by(figure, key, &shift, limits)).collect(), missing)
 }
 
 fn judged_by(figure: HealthFigure, key: &Key, shift: &RunShift, limits: Limits) -> HealthFigure {
@@ -119,10 +126,10 @@ fn figure(
     Some((figure, shift))
 }
 
-fn medians(run: &NamedRun) -> Medians<'_> {
+fn medians(run: &NamedRun, cached_bytes: Option<f64>) -> Medians<'_> {
     let mut medians = Medians::new();
     for result in &run.document.cells {
-        let Some(key) = key(&result.cell) else { continue };
+        let Some(key) = key(&result.cell, cached_bytes) else { continue };
         let summary = CellSummary::of(result);
         let Some(figure) = summary.figure(key.2).filter(|figure| figure.median > 0.0) else {
             continue;
@@ -134,9 +141,12 @@ fn medians(run: &NamedRun) -> Medians<'_> {
 }
 
 /// Returns the figure that a cell belongs to, if a health check uses it.
-fn key(cell: &Cell) -> Option<Key> {
-    let (family, metric) = match cell.experiment {
+fn key(cell: &Cell, cached_bytes: Option<f64>) -> Option<Key> {
+    let is_cached =
+        |cell: &LatencyCell| cached_bytes.is_some_and(|cached| cell.size_bytes as f64 <= cached);
+    let (family, metric) = match &cell.experiment {
         Experiment::Core(_) => (Family::Core, Metric::CoreClock),
+        Experiment::Latency(cell) if is_cached(cell) => (Family::CacheLatency, Metric::Latency),
         Experiment::Latency(_) => (Family::MemoryLatency, Metric::Latency),
         Experiment::Bandwidth(_) => (Family::Bandwidth, Metric::Bandwidth),
         _ => return None,
