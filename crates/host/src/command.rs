@@ -58,9 +58,16 @@ impl Input<'_> {
         }
     }
 
-    fn stdio(&self) -> io::Result<Stdio> {
+    fn stdio(&self, program: &str) -> Result<Stdio, CommandError> {
         Ok(match self {
-            Self::File(path) => fs::File::open(path)?.into(),
+            Self::File(path) => {
+                let file = fs::File::open(path).map_err(|source| CommandError::NoInput {
+                    program: program.to_owned(),
+                    input: path.to_path_buf(),
+                    source,
+                })?;
+                file.into()
+            }
             _ if self.bytes().is_empty() => Stdio::null(),
             _ => Stdio::piped(),
         })
@@ -201,9 +208,7 @@ pub fn run_with_input(
     interrupt: &Interrupt,
 ) -> Result<Ran, CommandError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let stdin = input.stdio();
-    let unread = |source| CommandError::NotRun { program: program.clone(), source };
-    command.stdin(stdin.map_err(unread)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(input.stdio(&program)?).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A session without a terminal: a command that asks a question must fail rather than wait.
     in_own_session(&mut command);
     die_with_parent(&mut command);

@@ -1,6 +1,7 @@
 //! Reasons why a command did not run to its end, or failed.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ pub enum CommandError {
     /// The program does not exist.
     #[error("`{program}` was not found: install it, or correct its name")]
     NotFound { program: String },
+    /// The file of its standard input could not be opened.
+    #[error("the input of `{program}`, {}: {source}", input.display())]
+    NoInput { program: String, input: PathBuf, source: io::Error },
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
@@ -48,6 +52,7 @@ impl Classed for CommandError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound { .. } => ErrorClass::Lacking,
+            Self::NoInput { .. } => ErrorClass::BadInput,
             _ => ErrorClass::Failed,
         }
     }

@@ -156,6 +156,16 @@ fn a_file_is_read_from_its_beginning_by_every_command() {
 }
 
 #[test]
+fn a_missing_input_is_named_instead_of_the_program() {
+    let input = Input::File(Path::new("/nowhere/input"));
+    let error =
+        run_with_input(Command::new("cat"), input, Duration::from_secs(5), &Interrupt::never());
+    let error = error.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    assert!(error.to_string().starts_with("the input of `cat`, /nowhere/input: "), "{error}");
+}
+
+#[test]
 fn a_command_has_no_terminal_to_wait_for() {
     // A session leader that has opened no terminal has tty_nr 0 and cannot open /dev/tty
     // (proc_pid_stat(5)).
