@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{CellId, Finished};
+use crate::cell::{CellId, Finished, Outcome};
 use crate::kind::file;
 use crate::sample::Sample;
 
@@ -122,7 +122,15 @@ pub(crate) fn last_attempts(
     for (cell, line) in last {
         match line.samples {
             Some(part) => kept.extend_from_slice(samples.get(part.range()).unwrap_or_default()),
-            None => kept.extend(unnumbered.iter().filter(|sample| sample.cell == cell).cloned()),
+            None => {
+                let before = kept.len();
+                kept.extend(unnumbered.iter().filter(|sample| sample.cell == cell).cloned());
+                let is_measured = !matches!(line.finished.outcome, Outcome::Failed { .. });
+                if is_measured && kept.len() == before {
+                    // Its samples were lost: it is a cell that was never measured.
+                    continue;
+                }
+            }
         }
         finished.push(line.finished);
     }

@@ -125,3 +125,17 @@ fn a_kept_run_cut_at_any_line_is_read_as_its_first_cells() {
         }
     }
 }
+
+/// Older results do not record where the samples of a cell are.
+#[test]
+fn a_cell_of_an_older_result_that_lost_its_samples_is_unmeasured() {
+    let (run, cells) = (text("run.json"), text("cells.jsonl"));
+    let samples = text("samples.csv");
+    let header = samples.lines().next().unwrap();
+    let whole = Document::from_files(&run, &cells, &samples).unwrap();
+    assert!(whole.cells.iter().any(|cell| cell.ended.is_some()));
+    let empty = Document::from_files(&run, &cells, &format!("{header}\n")).unwrap();
+    let measured =
+        |cell: &&CellResult| matches!(cell.ended, Some(Outcome::Precise | Outcome::BudgetSpent));
+    assert_eq!(empty.cells.iter().filter(measured).count(), 0);
+}

@@ -155,7 +155,8 @@ fn document(cells: &str, samples: &str) -> Result<Document, DocumentError> {
 fn a_damaged_line_of_cells_is_named_by_its_number_empty_lines_counted() {
     let done = format!(r#"{{"cell":"{FIRST}","outcome":"precise","placements":[]}}"#);
     let whole = format!("{done}\n\n");
-    assert_eq!(document(&whole, "").unwrap().cells[0].ended, Some(Outcome::Precise));
+    let sample = format!("{FIRST},latency,0,1.5,ns,0,1,1,\n");
+    assert_eq!(document(&whole, &sample).unwrap().cells[0].ended, Some(Outcome::Precise));
     for damaged in ["{", "null", "[]", r#"{"cell":"a","placements":[]}"#, "\0\0"] {
         let error = document(&format!("{whole}{damaged}\n"), "").unwrap_err().to_string();
         assert!(error.starts_with("cells.jsonl, line 3: "), "{damaged}: {error}");
