@@ -198,8 +198,8 @@ fn notes(of: &RunComparison) -> Vec<String> {
     ];
     if of.judged {
         notes.push(format!(
-            "Runs begun within half an hour of each other are one unit of analysis: {} of the \
-             baseline, {} of the candidate. The spread is one standard deviation between the units \
+            "Runs begun within half an hour of each other are one unit of analysis, except in \
+             virtual time: {} of the baseline, {} of the candidate. The spread is one standard deviation between the units \
              of a side: for a kind, of all its cells together; for a cell, of its deviation from \
              them, shrunk towards that of the other cells. A figure is better or worse if its \
              change is shown to exceed {margin} %, with a chance of 5 % for any false verdict \

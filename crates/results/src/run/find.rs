@@ -197,6 +197,13 @@ impl<'a> Summary<'a> {
         Some(if agree { clock } else { by_l1 })
     }
 
+    /// Reports whether caches may hold `bytes`, judged by the sweep or else by the reported sizes.
+    pub fn may_be_cached(&self, bytes: u64) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "compared with an estimate")]
+        let bytes = bytes as f64;
+        self.cached_bytes().is_some_and(|cached| bytes <= cached)
+    }
+
     /// Returns the largest size in bytes that caches may hold: the end of the sweep's last cache,
     /// or else the largest cache that the system reports.
     pub fn cached_bytes(&self) -> Option<f64> {

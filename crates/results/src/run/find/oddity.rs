@@ -185,8 +185,10 @@ pub type RunFinding = Finding<Oddity, CellId>;
 /// Returns all anomalies, those that cast most doubt on the figures first.
 pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
     let machine = &summary.run.machine;
-    let remote = match &summary.remote {
-        Remote::Measured(cost) => {
+    let remote = match (&summary.remote, summary.matrices.first()) {
+        // Times of caches do not follow from distances.
+        (_, Some(matrix)) if summary.may_be_cached(matrix.size_bytes) => Vec::new(),
+        (Remote::Measured(cost), _) => {
             vec![distances::order(summary, machine), distances::ratio(&cost.pairs, summary)]
         }
         _ => Vec::new(),

@@ -135,7 +135,7 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
             .to_owned(),
         format!(
             "Windows disturbed by switches, steal or other load are kept in the samples and left \
-             out of the figures: {} of {}. Caches are found by the sweep; what the system \
+             out of the figures, unless too few others remain: {} of {}. Caches are found by the sweep; what the system \
              reports is only compared.",
             share(progress.disturbed, progress.windows),
             count(progress.windows, "window")

@@ -61,18 +61,18 @@ pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
 }
 
 fn figure_fields(figures: &MetricFigures) -> Vec<String> {
-    let kept = figures.kept.as_ref();
-    let interval = kept.and_then(|figure| figure.interval);
+    let best = figures.best();
+    let interval = best.and_then(|figure| figure.interval);
     vec![
         figures.metric.name().to_owned(),
         figures.metric.unit().to_string(),
-        optional(kept.map(|figure| figure.median)),
+        optional(best.map(|figure| figure.median)),
         optional(interval.map(|interval| interval.lo)),
         optional(interval.map(|interval| interval.hi)),
         figures.windows.to_string(),
         figures.disturbed.to_string(),
         optional(figures.all.as_ref().map(|figure| figure.median)),
-        optional(kept.and_then(|figure: &Figure| figure.effective_size)),
+        optional(best.and_then(|figure: &Figure| figure.effective_size)),
     ]
 }
 

@@ -16,7 +16,7 @@ pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
 
 fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
-        (Remote::Measured(_), Some(matrix)) if may_be_cached(summary, matrix.size_bytes) => {
+        (Remote::Measured(_), Some(matrix)) if summary.may_be_cached(matrix.size_bytes) => {
             format!(
                 "The cost of a remote access is not shown: {} may fit the caches. Use a larger \
                  --size.",
@@ -64,17 +64,10 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     )
 }
 
-/// Returns `true` if caches may hold `bytes`, judged by the sweep or else by the reported sizes.
-fn may_be_cached(summary: &Summary<'_>, bytes: u64) -> bool {
-    #[expect(clippy::cast_precision_loss, reason = "compared with an estimate")]
-    let bytes = bytes as f64;
-    summary.cached_bytes().is_some_and(|cached| bytes <= cached)
-}
-
 /// Returns the local latency of a one-node machine, from the matrix or the curve.
 fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
-        if may_be_cached(summary, matrix.size_bytes) {
+        if summary.may_be_cached(matrix.size_bytes) {
             return format!(
                 "; {} may fit the caches, so memory latency is not shown",
                 size(matrix.size_bytes)

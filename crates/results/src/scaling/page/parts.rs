@@ -293,7 +293,9 @@ fn all_figures(figures: &[StepFigures]) -> Option<Part> {
     .words("step");
     let names = ["mean", "median", "sd", "min", "max", "P90", "P99", "range", "efficiency"];
     let table = names.into_iter().fold(heading, Table::figures).rows(rows);
-    Part::of("All figures", vec![Panel::table(table)])
+    let note = "A rank's value is the median of its undisturbed windows, where they are kept; the \
+                suite's CSV files hold the mean of all its windows.";
+    Part::of("All figures", vec![Panel::table(table)]).map(|part| part.noted(vec![note.to_owned()]))
 }
 
 fn problems(scaling: &Scaling) -> Option<Part> {
