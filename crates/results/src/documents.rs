@@ -38,7 +38,9 @@ pub fn with_report<T>(
 ) -> Result<T, DocumentError> {
     let kind = match Kind::of(json) {
         Ok(kind) => kind,
-        Err(KindError::Unknown { .. }) => return Ok(show(&MemoryReport::read(json)?)),
+        Err(KindError::Unknown { schema }) if schema.starts_with("numalab-emulator/") => {
+            return Ok(show(&MemoryReport::read(json)?));
+        }
         Err(error) => return Err(error.into()),
     };
     fn read<T: for<'de> Deserialize<'de>>(kind: Kind, json: &str) -> Result<T, KindError> {
@@ -117,7 +119,7 @@ pub enum DocumentError {
     /// The text is not JSON, or does not match its schema.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// The kind is unknown, and the document is not a report of the memory emulator either.
+    /// The document is a report of the memory emulator, but of another version or form.
     #[error(transparent)]
     Memory(#[from] MemoryReportError),
     /// The page needs more than the document.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_launch::scale::{is_scaling, read_scaling};
-use numalab_record::file;
+use numalab_record::{Kind, file};
 use numalab_results::documents::with_report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::ScalingSummary;
@@ -22,6 +22,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input(format!(
             "{}: does not exist; expected a result directory, or a file of numalab",
             args.place.display()
+        )));
+    }
+    if let Some(directory) = result_around(&args.place) {
+        return Err(Failure::bad_input(format!(
+            "{}: is a part of the result in {}; expected the directory: `numalab report {}`",
+            args.place.display(),
+            directory.display(),
+            directory.display()
         )));
     }
     if numalab_study::is_study(&args.place) {
@@ -45,6 +53,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let document = numalab_measure::read(&args.place)?;
     let write = || write_reports(&document, &args.place);
     output::show_again(&Summary::of(&document), args.format, write)
+}
+
+/// Returns the result directory that a file is a part of.
+fn result_around(place: &Path) -> Option<&Path> {
+    const PARTS: [&str; 6] =
+        [file::RUN, file::CELLS, file::SAMPLES, file::STUDY, file::JOURNAL, file::SCALE];
+    let is_part = PARTS.iter().any(|part| place.ends_with(part)) && place.is_file();
+    let directory = place.parent().filter(|_| is_part)?;
+    Kind::of_directory(|name| directory.join(name).is_file())?;
+    // The parent of `run.json` alone is "".
+    Some(if directory == Path::new("") { Path::new(".") } else { directory })
 }
 
 /// Prints a document of any kind, including reports of the memory emulator.
