@@ -2,7 +2,7 @@
 
 use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
 use numalab_results::run::{Oddity, RunFinding, Summary, Target};
-use numalab_topology::{Cpu, CpuId, CpuSet, Distances, NodeId};
+use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Distances, NodeId};
 
 use crate::run_lab::{
     bandwidth, c2c, chase, core, document, failed, id, latency, stream, with_fact, worker,
@@ -109,6 +109,22 @@ fn a_distance_that_promises_another_ratio_by_a_quarter_is_named_with_both() {
     assert_eq!(ratio_of(249.0), None);
     assert_eq!(ratio_of(150.0), Some((1, 0, 2.0, 1.5, Some(1.25))), "less is off too");
     assert_eq!(ratio_of(161.0), None);
+}
+
+#[test]
+fn distances_promise_nothing_of_memory_that_caches_may_hold() {
+    let mut of = document(matrix([20.0; 2], [20.0; 2]));
+    let is_ratio = |of: &RunFinding| matches!(of.what, Oddity::DistanceRatio { .. });
+    assert!(findings(&of).iter().any(is_ratio));
+    of.run.machine.caches.push(Cache {
+        level: 3,
+        kind: CacheKind::Unified,
+        size_bytes: Some(1 << 40),
+        line_bytes: None,
+        ways: None,
+        cpus: CpuSet::new(),
+    });
+    assert!(!findings(&of).iter().any(is_ratio));
 }
 
 #[test]
