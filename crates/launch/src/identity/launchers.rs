@@ -203,7 +203,7 @@ pub(super) const BEFORE_SLURM: [Variables; 9] = [
         size: Some("PMI_SIZE"),
         local_rank: &["MPI_LOCALRANKID"],
         local_size: &["MPI_LOCALNRANKS"],
-        ..usual(Launcher::Hydra, &["MPI_LOCALRANKID"])
+        ..usual(Launcher::Hydra, &["MPI_LOCALRANKID", "PMI_RANK"])
     },
     FLUX,
     // HPE's mpiexec(1) of PALS; without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
