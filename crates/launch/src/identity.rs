@@ -294,7 +294,13 @@ pub fn detect_own() -> Result<Option<Task>, IdentityError> {
 /// Returns the variables of the innermost launcher.
 fn innermost(look: Look<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
-    let mut order = vec![OWN];
+    // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
+    // rank.
+    let torchrun = Task::of(&TORCHRUN, look).ok().flatten().filter(|_| is_elastic);
+    let mut others = outers(look).chain(torchrun);
+    let is_innermost = !others
+        .any(|task| task.launcher != Launcher::Local && task.size().is_some_and(|size| size > 1));
+    let mut order = Vec::from_iter(is_innermost.then_some(OWN));
     order.extend(is_elastic.then_some(TORCHRUN));
     // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
     // are not jsrun's.
@@ -314,7 +320,7 @@ fn is_there(variables: &Variables, look: Look<'_>) -> bool {
 /// Returns the ranks of all launchers that have variables here and that can run another one.
 fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
     let is_there = move |variables: &&Variables| look(variables.rank).is_some();
-    let others = BEFORE_SLURM.iter().chain([&JSRUN]).filter(is_there);
+    let others = BEFORE_SLURM.iter().chain([&JSRUN, &OWN]).filter(is_there);
     let others = others.filter_map(move |variables| Task::of(variables, look).ok().flatten());
     others.chain(slurm::task(look).ok().flatten())
 }

@@ -115,7 +115,7 @@ const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables 
     }
 }
 
-/// numalab's own ranks, which are always the innermost.
+/// numalab's own ranks.
 pub(super) const OWN: Variables = Variables {
     size: Some(SIZE),
     local_rank: &[LOCAL_RANK, RANK],

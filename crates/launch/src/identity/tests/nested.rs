@@ -140,3 +140,24 @@ fn local_numbers_left_over_from_an_mpirun_around_the_launcher_are_refused() {
     let found = known(&format!("{flux} MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1"));
     assert_eq!(found, Some((Launcher::Flux, 3, Some(4), Some(3), Some(4))));
 }
+
+#[test]
+fn a_launcher_of_several_ranks_ran_within_the_rank_of_numalab() {
+    let own = "NUMALAB_RANK=0 NUMALAB_RANKS=2";
+    let mpirun = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=2";
+    let torchrun = "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 TORCHELASTIC_RUN_ID=1";
+    for (inner, launcher) in
+        [(mpirun, Launcher::OpenMpi), (torchrun, Launcher::Torchrun), (STEP, Launcher::Slurm)]
+    {
+        let variables = format!("{own} {inner}");
+        let pairs: Vec<_> =
+            variables.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
+        let task = of(&pairs).unwrap().unwrap();
+        assert_eq!((task.launcher(), task.outer()), (launcher, Some(Launcher::Local)), "{inner}");
+        assert_eq!(task.local_rank(), None, "{inner}");
+    }
+    // The shell in which numalab started its ranks is a single task.
+    let shell = "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0";
+    assert_eq!(known(&format!("{own} {shell}")), known(own));
+}
