@@ -50,7 +50,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
     match prepared.program.command_line(Path::new("DIRECTORY")) {
         // Starting the program reports this error better.
-        Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
+        Ok(_) | Err(ProgramError::NotFound(_) | ProgramError::NotExecutable(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
 }
