@@ -35,9 +35,9 @@ pub enum AdviseError {
          its work before it exits"
     )]
     Left { program: String, left: String },
-    /// Most processes of the program were not observed.
+    /// Most processes of the program were not observed, or the machine has too little memory for it.
     #[error("{0}")]
-    MostNotFollowed(String),
+    Misleading(String),
     /// The emulator's report does not describe a program.
     #[error("no program ran")]
     NoProgram,
@@ -84,7 +84,7 @@ impl Classed for AdviseError {
             Self::NothingToRun | Self::Workload(_) | Self::Ranks(_) | Self::Study(_) => {
                 ErrorClass::BadInput
             }
-            Self::MostNotFollowed(_) => ErrorClass::Lacking,
+            Self::Misleading(_) => ErrorClass::Lacking,
             Self::NotFound(_) => ErrorClass::NotFound,
             Self::Command(CommandError::NotRun { .. }) => ErrorClass::NotRunnable,
             Self::Program(error) => error.class(),

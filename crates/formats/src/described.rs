@@ -23,6 +23,16 @@ pub enum DescribedError {
     /// The emulated nodes do not fit the machine.
     #[error(transparent)]
     Nodes(#[from] EmulationError),
+    /// The memory of the nodes is given twice, with different sums.
+    #[error(
+        "{given_bytes} bytes of memory, but the nodes have {listed_bytes}: expected one of both"
+    )]
+    Memory {
+        /// The machine's memory.
+        given_bytes: u64,
+        /// The sum of the listed nodes.
+        listed_bytes: u64,
+    },
     /// The cpus of a part of a known machine do not divide evenly among its nodes.
     #[error("{cpus} cpus: expected a multiple of {nodes}, the nodes with cpus")]
     Uneven {
@@ -49,7 +59,12 @@ pub fn uniform(
             (*nodes, u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE))
         }
         Some(EmulatedNodes::Listed(nodes)) => {
-            (nodes.len(), nodes.iter().map(|node| node.memory_bytes).sum())
+            let sizes = nodes.iter().map(|node| node.memory_bytes);
+            let listed_bytes = sizes.fold(0, u64::saturating_add);
+            if let Some(given_bytes) = memory_bytes.filter(|given| *given != listed_bytes) {
+                return Err(DescribedError::Memory { given_bytes, listed_bytes });
+            }
+            (nodes.len(), listed_bytes)
         }
     };
     let memory_bytes = memory_bytes.unwrap_or(of_nodes);
@@ -92,4 +107,21 @@ pub fn part_of(
         Some((cpus, _)) => return Err(DescribedError::Uneven { cpus, nodes }),
     };
     Ok(scaled(known, per_node, memory_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emulation;
+
+    #[test]
+    fn memory_that_contradicts_the_listed_nodes_is_refused() {
+        let spec = emulation::parse("1G,1G", None).unwrap();
+        let of = |gib: u64| uniform(Some(&spec), 2, Some(gib << 30));
+        assert_eq!(of(2).unwrap().memory_bytes(), 2 << 30);
+        for gib in [1, 3] {
+            let (given_bytes, listed_bytes) = (gib << 30, 2 << 30);
+            assert_eq!(of(gib), Err(DescribedError::Memory { given_bytes, listed_bytes }));
+        }
+    }
 }

@@ -12,9 +12,15 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 15] = [
     Tool {
-        marks: &["<topology", "hwloc.dtd"],
+        marks: &["<capabilities>", "<domain type=", "<domstatus"],
+        source: None,
+        advice: "this is XML of libvirt: give `numactl -H` of the machine as numactl:FILE, or \
+                 `lstopo --of xml` as lstopo:FILE",
+    },
+    Tool {
+        marks: &["<topology version", "hwloc.dtd", "hwloc2.dtd", "<object type=\"Machine\""],
         source: Some("lstopo"),
         advice: "this is XML of lstopo: give it as lstopo:FILE",
     },
@@ -73,6 +79,17 @@ const TOOLS: [Tool; 12] = [
         advice: "this is /proc/cpuinfo: give DIR with it at DIR/proc/cpuinfo as sysfs:DIR",
     },
     Tool {
+        marks: &["NUMA Affinity", "nvidia-smi"],
+        source: None,
+        advice: "nvidia-smi shows GPUs: give a copy of the machine's /sys and /proc as sysfs:DIR",
+    },
+    Tool {
+        marks: &["# dmidecode"],
+        source: None,
+        advice: "dmidecode has neither nodes nor distances: give a copy of \
+                 /sys/firmware/acpi/tables as acpi:DIR",
+    },
+    Tool {
         marks: &["[[node]]", "[[cpu]]"],
         source: None,
         advice: "this is a machine file: give it as --topology FILE",
@@ -115,7 +132,11 @@ mod tests {
             ("[    0.01] ACPI: SRAT: Node 0 PXM 0 [mem 0x0-0x9ffff]\n", "acpi:DIR"),
             ("processor\t: 0\nvendor_id\t: GenuineIntel\n", "DIR/proc/cpuinfo"),
             ("available: 1 nodes (0)\nnode 0 cpus: 0\n", "numactl:FILE"),
-            ("<?xml version=\"1.0\"?>\n<topology>\n", "lstopo:FILE"),
+            ("<!DOCTYPE topology SYSTEM \"hwloc.dtd\">\n<topology>\n", "this is XML of lstopo"),
+            ("<capabilities><host><topology><cells num='2'>", "this is XML of libvirt"),
+            ("<domain type='kvm'>\n<cpu><topology sockets='1'/>", "this is XML of libvirt"),
+            ("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X", "sysfs:DIR"),
+            ("# dmidecode 3.4\nGetting SMBIOS data from sysfs.\n", "acpi:DIR"),
             ("SYSTEM_NAME=\"LUMI\"\nCPU(s): 2\n", "arch:FILE"),
             ("[[node]]\nid = 0\n", "--topology"),
         ];
@@ -124,6 +145,9 @@ mod tests {
             assert!(said.contains(expected), "{text}: {said}");
         }
         assert_eq!(advice("numactl", "available: 2 nodes (0-1)\nnode 0 cpus: x\n"), None);
+        let capabilities = "<capabilities><host><topology><cells num='2'>";
+        assert!(advice("lstopo", capabilities).is_some(), "not back to where it came from");
+        assert_eq!(advice("lstopo", "<topology version=\"2.0\">\n"), None);
         assert_eq!(advice("numactl", "my shopping list\n"), None);
     }
 }

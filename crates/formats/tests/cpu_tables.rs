@@ -62,6 +62,20 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
+fn a_cpu_between_others_without_a_row_is_missed() {
+    for (lost, missing) in [("  1    1", "no row has cpus 1:"), ("  0    0", "no row has cpus 0:")]
+    {
+        let kept: String = TABLE
+            .lines()
+            .filter(|row| !row.starts_with(lost))
+            .map(|row| format!("{row}\n"))
+            .collect();
+        let findings = lscpu::read(&kept).unwrap().findings;
+        assert!(findings.iter().any(|of| of.message.starts_with(missing)), "{findings:?}");
+    }
+}
+
+#[test]
 fn a_table_places_every_cpu_and_missing_columns_are_unknown() {
     let reading =
         lscpu::read(&format!("[user@host ~]$ lscpu -e\n{TABLE}[user@host ~]$\n")).unwrap();

@@ -303,6 +303,8 @@ fn the_nodes_of_a_translated_lscpu_are_read_and_the_rest_is_reported() {
     for text in [
         "CPU(s): 4\nListe der Online-CPU(s): 0-3\nThread(s) pro Kern: 2\nNUMA-Knoten: 2\n\
          NUMA-Knoten0 CPU(s): 0,2\nNUMA-Knoten1 CPU(s): 1,3\n",
+        "CPU(s): 8\nListe der Online-CPU(s): 0-3\nListe der Offline-CPU(s): 4-7\n\
+         NUMA-Knoten: 2\nNUMA-Knoten0 CPU(s): 0,2\nNUMA-Knoten1 CPU(s): 1,3\n",
         "Processeur(s) :\u{a0}4\nThread(s) par cœur : 2\nNœud NUMA 0 de processeur(s) : 0,2\n\
          Nœud NUMA 1 de processeur(s) : 1,3\n",
         "架构：   x86_64\nCPU:     4\n在线 CPU 列表：   0-3\n每个核的线程数：  2\nNUMA 节点：   2\n\

@@ -74,6 +74,9 @@ pub enum ProgramError {
     /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
+    /// The path is that of a directory, or of a file without permission to execute it.
+    #[error("{0}: expected a program, a file that may be executed")]
+    NotExecutable(String),
     /// The program cannot be read.
     #[error("{path}: {source}")]
     Unreadable { path: String, source: io::Error },
@@ -98,7 +101,9 @@ impl Classed for ProgramError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound(_) => ErrorClass::NotFound,
-            Self::Unreadable { .. } | Self::Foreign(_) => ErrorClass::NotRunnable,
+            Self::NotExecutable(_) | Self::Unreadable { .. } | Self::Foreign(_) => {
+                ErrorClass::NotRunnable
+            }
             Self::NoQemu { .. } => ErrorClass::Lacking,
             Self::Start(_) | Self::Run(_) => ErrorClass::Failed,
         }
@@ -239,7 +244,7 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
     let mut words = command.to_vec();
     for _ in 0..MOST_INTERPRETERS {
         let name = words.first().cloned().unwrap_or_default();
-        let path = on_path(&name).ok_or_else(|| ProgramError::NotFound(name.clone()))?;
+        let path = on_path(&name).ok_or_else(|| not_run(&name))?;
         words[0] = path.to_string_lossy().into_owned();
         let head = head(&path, MOST_OF_LINE)
             .map_err(|source| ProgramError::Unreadable { path: words[0].clone(), source })?;
@@ -257,6 +262,14 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
         words.splice(0..0, before.into_iter().flatten().map(str::to_owned));
     }
     Err(ProgramError::Foreign(command.first().cloned().unwrap_or_default()))
+}
+
+/// Returns the reason why no program can be run by this name: a path may exist without being one.
+fn not_run(name: &str) -> ProgramError {
+    match name.contains('/') && Path::new(name).exists() {
+        true => ProgramError::NotExecutable(name.to_owned()),
+        false => ProgramError::NotFound(name.to_owned()),
+    }
 }
 
 /// Reads at most `most` bytes from the beginning of a file.
@@ -305,7 +318,10 @@ mod tests {
         let file = directory.path().join("data");
         let name = file.to_string_lossy();
         fs::write(&file, "data").unwrap();
-        assert!(message(&[&name]).contains("no such program"), "it is not executable");
+        for path in [&*name, &*directory.path().to_string_lossy()] {
+            let error = resolved(&[path]).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::NotRunnable, "{error}");
+        }
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(message(&[&name]).contains("x86_64 or aarch64"));
         fs::write(&file, format!("#!{name}\n")).unwrap();

@@ -174,16 +174,39 @@ impl Task {
 
     /// Forgets the local numbers if they are those within one of several tasks that another
     /// launcher started on this host; a world of one rank has those of its task.
-    fn within(self, outer: &Self) -> Self {
-        let is_same = self.rank() == outer.rank() && self.size() == outer.size();
-        if is_same || self.launcher == outer.launcher || !outer.has_neighbours() {
-            return self;
+    fn within(self, outer: &Self) -> Result<Self, IdentityError> {
+        if self.rank() == outer.rank() && self.size() == outer.size() {
+            return self.agrees(outer).map(|()| self);
+        }
+        if self.launcher == outer.launcher || !outer.has_neighbours() {
+            return Ok(self);
         }
         let (local_rank, local_size) = match self.size() {
             Some(1) => (outer.local_rank, outer.local_size),
             _ => (None, None),
         };
-        Self { local_rank, local_size, outer: Some(outer.launcher), ..self }
+        Ok(Self { local_rank, local_size, outer: Some(outer.launcher), ..self })
+    }
+
+    /// Checks the local numbers against those of the same rank by another name. Every process
+    /// manager sets `PMI_RANK`, so Hydra's local numbers may be left over from an `mpirun` around
+    /// this rank's launcher: Flux, for one, removes only `PMI_*` from the environment.
+    fn agrees(&self, other: &Self) -> Result<(), IdentityError> {
+        let pairs = [(self.local_rank, other.local_rank), (self.local_size, other.local_size)];
+        let mut known = pairs.into_iter().filter_map(|(own, other)| own.zip(other));
+        match known.find(|((_, own), (_, other))| own != other) {
+            Some(((name, value), (other_name, other_value))) if self.rank.0 == "PMI_RANK" => {
+                Err(IdentityError::LeftOver {
+                    name,
+                    value,
+                    launcher: self.launcher,
+                    other_name,
+                    other_value,
+                    other: other.launcher,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Adds the user's variables for numbers that the launcher does not give.
@@ -251,7 +274,8 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         Some(task) => Some(pytorch_within(task, look)),
         None => pytorch(look)?,
     };
-    let found = found.map(|task| outers(look).fold(task, |task, outer| task.within(&outer)));
+    let within_all = |task: Task| outers(look).try_fold(task, |task, outer| task.within(&outer));
+    let found = found.map(within_all).transpose()?;
     let found = found.map(|task| task.completed(look)).transpose()?;
     if let Some(found) = &found {
         found.check(look)?;
@@ -270,7 +294,13 @@ pub fn detect_own() -> Result<Option<Task>, IdentityError> {
 /// Returns the variables of the innermost launcher.
 fn innermost(look: Look<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
-    let mut order = vec![OWN];
+    // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
+    // rank.
+    let torchrun = Task::of(&TORCHRUN, look).ok().flatten().filter(|_| is_elastic);
+    let mut others = outers(look).chain(torchrun);
+    let is_innermost = !others
+        .any(|task| task.launcher != Launcher::Local && task.size().is_some_and(|size| size > 1));
+    let mut order = Vec::from_iter(is_innermost.then_some(OWN));
     order.extend(is_elastic.then_some(TORCHRUN));
     // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
     // are not jsrun's.
@@ -290,7 +320,7 @@ fn is_there(variables: &Variables, look: Look<'_>) -> bool {
 /// Returns the ranks of all launchers that have variables here and that can run another one.
 fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
     let is_there = move |variables: &&Variables| look(variables.rank).is_some();
-    let others = BEFORE_SLURM.iter().chain([&JSRUN]).filter(is_there);
+    let others = BEFORE_SLURM.iter().chain([&JSRUN, &OWN]).filter(is_there);
     let others = others.filter_map(move |variables| Task::of(variables, look).ok().flatten());
     others.chain(slurm::task(look).ok().flatten())
 }

@@ -116,8 +116,8 @@ impl Emulation {
         let (mut ran, reports) = ran.map_err(|error| not_run(workload, error))?;
         if ran.status.success() {
             let followed = Followed::read(&reports).map_err(|error| failed(error.to_string()))?;
-            if let Some(lost) = followed.mostly_lost() {
-                return Err(failed(lost));
+            if let Some(why) = followed.misleading() {
+                return Err(failed(why));
             }
             let program = followed.report.program();
             ran.took = Duration::from_nanos(program.map_or(0, |program| program.elapsed_ns));

@@ -211,6 +211,9 @@ impl MachineRequest {
             DescribedError::Nodes(error) => {
                 MachineError::option("emulate", self.emulate.as_deref().unwrap_or_default(), error)
             }
+            DescribedError::Memory { given_bytes, .. } => {
+                MachineError::option("memory", given_bytes, error)
+            }
             DescribedError::Uneven { cpus, nodes } => {
                 let reason = format!("expected a multiple of {nodes}, the nodes with cpus");
                 MachineError::option("cpus", cpus, reason)

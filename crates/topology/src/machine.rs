@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::access::AccessAttributes;
+use crate::access::{AccessAttributes, AccessClass};
 use crate::cache::{Cache, CacheKind};
 use crate::cpu::Cpu;
 use crate::device::Device;
@@ -99,10 +99,18 @@ impl Machine {
     }
 
     /// Returns the best latency and bandwidth of reading a node's memory that the firmware gives
-    /// for any node's cpus: in picoseconds, and in 10^6 bytes a second.
+    /// for any node's cpus: in picoseconds, and in 10^6 bytes a second. Those of other initiators,
+    /// such as a GPU or a network card, do not count.
     #[must_use]
     pub fn best_read(&self, target: NodeId) -> (Option<u64>, Option<u64>) {
-        let of_node = || self.access.iter().filter(|access| access.target == target);
+        let cpus = self.cpu_nodes();
+        let is_of_cpus = |access: &&AccessAttributes| {
+            access.class == AccessClass::Cpu || cpus.contains(access.initiator)
+        };
+        let of_node = || {
+            let of_node = self.access.iter().filter(|access| access.target == target);
+            of_node.filter(is_of_cpus)
+        };
         (
             of_node().filter_map(|access| access.read_latency_ps).min(),
             of_node().filter_map(|access| access.read_bandwidth_mb_per_s).max(),

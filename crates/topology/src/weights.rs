@@ -50,7 +50,9 @@ pub fn weights_by_bandwidth(nodes: &[(NodeId, u64)]) -> Option<Vec<(NodeId, u64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::AccessAttributes;
+    use crate::access::{AccessAttributes, AccessClass};
+    use crate::cpu::Cpu;
+    use crate::id::CpuId;
     use crate::node::Node;
 
     fn weights(bandwidths: &[Option<u64>]) -> Option<Vec<u64>> {
@@ -58,6 +60,7 @@ mod tests {
         let node = |(id, _)| Node { id, online: true, memory_bytes: 1, ..Node::default() };
         let access = |(target, &read_bandwidth_mb_per_s)| AccessAttributes {
             target,
+            class: AccessClass::Cpu,
             read_bandwidth_mb_per_s,
             ..AccessAttributes::default()
         };
@@ -93,5 +96,33 @@ mod tests {
     fn there_are_weights_only_if_every_bandwidth_is_known() {
         assert_eq!(weights(&[Some(20_000), None]), None);
         assert_eq!(weights(&[Some(20_000)]), None);
+    }
+
+    #[test]
+    fn only_the_bandwidth_of_cpus_counts_not_that_of_a_device() {
+        let node = |id| Node { id: NodeId(id), online: true, memory_bytes: 1, ..Node::default() };
+        let cpu = Cpu { id: CpuId(0), node: Some(NodeId(0)), online: true, ..Cpu::default() };
+        let access = |initiator, target, class, mb_per_s| AccessAttributes {
+            initiator: NodeId(initiator),
+            target: NodeId(target),
+            class,
+            read_bandwidth_mb_per_s: Some(mb_per_s),
+            ..AccessAttributes::default()
+        };
+        // Node 2 has a GPU, whose link to node 1 is the fastest.
+        let machine = Machine {
+            nodes: [node(0), node(1), Node { memory_bytes: 0, ..node(2) }].into(),
+            cpus: [cpu].into(),
+            access: [
+                access(2, 1, AccessClass::Any, 400_000),
+                access(0, 1, AccessClass::Cpu, 100_000),
+                access(0, 0, AccessClass::Any, 100_000),
+            ]
+            .into(),
+            ..Machine::default()
+        };
+        let weights = interleave_weights(&machine);
+        assert_eq!(weights, Some([(NodeId(0), 1), (NodeId(1), 1)].into()));
+        assert_eq!(machine.best_read(NodeId(1)), (None, Some(100_000)));
     }
 }

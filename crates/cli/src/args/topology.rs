@@ -105,6 +105,8 @@ pub(crate) enum TopologyFormat {
     Md,
     /// One self-contained page
     Html,
+    /// Metrics for Prometheus
+    Openmetrics,
     /// numalab's own TOML, to edit and pass to --topology
     Toml,
     /// QEMU arguments

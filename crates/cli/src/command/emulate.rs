@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, ThreadPlacement};
+use numalab_guest::program::{
+    EmulatedProgram, Followed, FollowedError, ProgramOutcome, ThreadPlacement,
+};
 use numalab_host::note;
 use numalab_topology::Machine;
 
@@ -30,8 +32,22 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = program.run()?;
-    deliver(args, &Followed::read(&outcome.reports)?)?;
+    if let Some(followed) = followed(&outcome)? {
+        deliver(args, &followed)?;
+    }
     Ok(wrapper::exit_code(outcome.status))
+}
+
+/// Returns the emulator's record of a program that has ended; `None`, with a note, if a signal ended
+/// it before there was one.
+pub(super) fn followed(outcome: &ProgramOutcome) -> Result<Option<Followed>, Failure> {
+    match Followed::of(outcome) {
+        Err(signalled @ FollowedError::Signalled { .. }) => {
+            note(signalled);
+            Ok(None)
+        }
+        followed => Ok(Some(followed?)),
+    }
 }
 
 /// Returns the positions of the cpus that threads take in turn.
@@ -46,13 +62,13 @@ pub(super) fn threads(
 fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     followed.remarks().into_iter().for_each(note);
     args.report.deliver(&followed.report, output::print_apart)?;
-    has_most(followed)
+    describes(followed)
 }
 
-/// Refuses a report that covers only the smaller part of the processes.
-pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
-    match followed.mostly_lost() {
-        Some(lost) => Err(Failure::new(Code::Lacking, lost)),
+/// Refuses a report that does not describe the program.
+pub(super) fn describes(followed: &Followed) -> Result<(), Failure> {
+    match followed.misleading() {
+        Some(why) => Err(Failure::new(Code::Lacking, why)),
         None => Ok(()),
     }
 }

@@ -1,13 +1,15 @@
 //! `numalab fleet`.
 
+use clap::Parser as _;
 use numalab_fleet::{FleetError, Runs, Store, TaskPlan, plan_submission, slurm};
 use numalab_host::note;
 use numalab_page::number::count;
+use numalab_record::shell::command_line;
 use numalab_results::fleet::analyse;
 use numalab_results::fleet::page::FleetReport;
 
-use super::health;
 use super::own::own_program;
+use super::{Cli, Command, health};
 use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -34,6 +36,7 @@ fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         true => MEASURE.map(str::to_owned).to_vec(),
         false => args.measure.clone(),
     };
+    check_measure(&measure)?;
     let plan = TaskPlan {
         directory: &directory,
         partition: args.partition.as_deref(),
@@ -51,6 +54,27 @@ fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     let jobs: String =
         jobs.map(|(job, hosts)| format!("job {job}: {}\n", count(hosts, "host"))).collect();
     output::print(&format!("{jobs}then: numalab fleet collect {}\n", args.directory.display()))
+}
+
+/// Checks the command that each host would run.
+fn check_measure(measure: &[String]) -> Result<(), Failure> {
+    let bad = |reason: &str| {
+        let given = command_line(measure);
+        let expected = "expected a measuring command of numalab, such as measure --quick";
+        Failure::bad_input(format!("-- {given}: {reason}{expected}"))
+    };
+    let words = ["numalab"].into_iter().chain(measure.iter().map(String::as_str));
+    let parsed = Cli::try_parse_from(words.chain(["--output", "DIR"])).map_err(|error| {
+        let said = error.to_string();
+        let said = said.lines().next().unwrap_or_default();
+        bad(&format!("{}; ", said.trim_start_matches("error: ")))
+    })?;
+    match parsed.command {
+        Command::Measure(_) | Command::Latency(_) | Command::Bandwidth(_) | Command::Kind(_) => {
+            Ok(())
+        }
+        _ => Err(bad("")),
+    }
 }
 
 fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
@@ -95,4 +119,26 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     let analysis = analyse(&keys, &hosts);
     let name = args.directory.display().to_string();
     output::show(&FleetReport { name, analysis }, args.format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_no_host_could_run_is_refused_before_it_is_submitted() {
+        let check =
+            |line: &str| check_measure(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for measuring in ["measure --quick --quiet", "bandwidth --kernel read,triad --budget 30s"] {
+            assert!(check(measuring).is_ok(), "{measuring}");
+        }
+        for (line, expected) in [
+            ("rm -rf x", "unrecognized subcommand 'rm'"),
+            ("measure --quik", "unexpected argument '--quik'"),
+            ("compare a b", "measuring command"),
+        ] {
+            let said = check(line).expect_err(line);
+            assert!(said.message().contains(expected), "{}", said.message());
+        }
+    }
 }

@@ -10,6 +10,7 @@ use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
 use numalab_results::profile::page::{hindrance_words, remarks};
 
 use crate::args::ProfileArgs;
+use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -37,7 +38,10 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install()?;
     let mut profile = match emulated {
         Ok(emulated) if first == Some(SourceName::Emulation) => {
-            emulation::run(emulated, choice.passed_over, args.wanted().is_none())?
+            match emulation::run(emulated, choice.passed_over, args.wanted().is_none())? {
+                Ok(profile) => profile,
+                Err(status) => return Ok(wrapper::exit_code(status)),
+            }
         }
         _ => {
             let watched = match args.pid {

@@ -30,8 +30,8 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
 
 /// Returns true for formats of every result; the others describe a machine to other tools.
 fn is_of_results(format: TopologyFormat) -> bool {
-    use TopologyFormat::{Csv, Html, Json, Md, Text};
-    matches!(format, Text | Json | Csv | Md | Html)
+    use TopologyFormat::{Csv, Html, Json, Md, Openmetrics, Text};
+    matches!(format, Text | Json | Csv | Md | Html | Openmetrics)
 }
 
 /// Renders a format, with the features that it carries; `None` for formats that carry everything.
@@ -50,6 +50,7 @@ fn render(
         TopologyFormat::Csv => return result(Format::Csv),
         TopologyFormat::Md => return result(Format::Md),
         TopologyFormat::Html => return result(Format::Html),
+        TopologyFormat::Openmetrics => return result(Format::OpenMetrics),
         TopologyFormat::Toml => return Ok((said(machine_toml::write(machine))?, None)),
         TopologyFormat::Qemu => {
             let arguments = with_losses(said(qemu::write(machine))?);
@@ -97,4 +98,19 @@ fn with_losses<T>(written: Written<T>) -> T {
 
 fn said<T>(written: Result<T, impl Display>) -> Result<T, Failure> {
     written.map_err(Failure::bad_input)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn a_topology_has_every_format_of_results_with_figures() {
+        let has = |name: &str| TopologyFormat::from_str(name, false).is_ok();
+        for (format, name, _) in Format::ALL {
+            assert_eq!(has(name), format != Format::Callgrind, "{name}");
+        }
+    }
 }

@@ -15,6 +15,8 @@ pub(super) const FORMAT: &str = "lscpu output";
 pub(super) struct Lines {
     pub(super) online: CpuSet,
     pub(super) offline: CpuSet,
+    /// Cpus in lists with headings in another language: online or offline ones.
+    in_other_lists: CpuSet,
     pub(super) threads_per_core: Option<usize>,
     cores_per_package: Option<usize>,
     /// True on POWER and s390, which number the threads of a core one after the other.
@@ -110,6 +112,10 @@ impl Lines {
                     && self.caches.iter().all(|known| known.name != cache.name)
                 {
                     self.caches.push(cache);
+                } else if key.contains("CPU(s)")
+                    && let Ok(cpus) = list(number, value)
+                {
+                    self.in_other_lists.extend_from(&cpus);
                 }
             }
         }
@@ -140,6 +146,7 @@ impl Lines {
     fn check_whole(&self) -> Result<(), ReadError> {
         let mut cpus = self.online.clone();
         cpus.extend_from(&self.offline);
+        cpus.extend_from(&self.in_other_lists);
         self.nodes.values().for_each(|of_node| cpus.extend_from(of_node));
         let counts =
             [("cpus", self.cpu_count, cpus.len()), ("nodes", self.node_count, self.nodes.len())];

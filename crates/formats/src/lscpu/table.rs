@@ -117,6 +117,7 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
         let message = "has no value: they belong to no node".to_owned();
         findings.warning("cpu-without-node", format!("column NODE of cpus {apart}"), message);
     }
+    note_gaps(rows, findings);
     let missing = [
         ("NODE", nodes.is_empty(), "nodes-missing", "nodes"),
         ("SOCKET", rows.iter().all(|row| row.socket.is_none()), "packages-unknown", "packages"),
@@ -127,6 +128,21 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
         findings.warning(code, format!("column {column}"), message);
     }
     Ok(machine)
+}
+
+/// Warns of numbers between those of the cpus that no row has: `lscpu -e` also lists offline cpus.
+fn note_gaps(rows: &[Row], findings: &mut Findings) {
+    let cpus: CpuSet = rows.iter().map(|row| row.cpu).collect();
+    let last = rows.iter().map(|row| row.cpu.0).max().unwrap_or(0);
+    let all: CpuSet = (0..=last).map(CpuId).collect();
+    let absent = all.difference(&cpus);
+    if !absent.is_empty() {
+        let message = format!(
+            "no row has cpus {absent}: they are offline (`lscpu -p` leaves those out; add -a), or \
+             rows were lost"
+        );
+        findings.warning("cpus-missing", "rows of cpus".to_owned(), message);
+    }
 }
 
 /// Numbers the cores by their first cpu. The numbers of `lscpu --physical` are those of the

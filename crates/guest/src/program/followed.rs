@@ -1,11 +1,12 @@
 //! Joins the emulator's reports of all processes of a command into one program.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
 
 use numalab_host::{Classed, SourceLines};
 use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
-use super::Reports;
+use super::{ProgramOutcome, Reports};
 
 /// Processes that are named where some were not seen.
 const MOST_NAMED: usize = 4;
@@ -24,6 +25,12 @@ pub struct Followed {
 /// Reason why nothing is known of a command that ran.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowedError {
+    /// A signal ended the program, and no process left a report.
+    #[error(
+        "signal {signal} ended the program: its memory's costs are unknown, because the memory \
+         emulator reports them when a program ends by itself"
+    )]
+    Signalled { signal: i32 },
     /// No process left a report.
     #[error("the memory emulator wrote no report")]
     NoReport,
@@ -35,6 +42,19 @@ pub enum FollowedError {
 impl Classed for FollowedError {}
 
 impl Followed {
+    /// Joins the reports of a program that has ended.
+    ///
+    /// # Errors
+    /// [`FollowedError`], which names the signal that ended a program without a report.
+    pub fn of(outcome: &ProgramOutcome) -> Result<Self, FollowedError> {
+        match (Self::read(&outcome.reports), outcome.status.signal()) {
+            (Err(FollowedError::NoReport), Some(signal)) => {
+                Err(FollowedError::Signalled { signal })
+            }
+            (read, _) => read,
+        }
+    }
+
     /// Joins the reports of a command's processes.
     ///
     /// # Errors
@@ -66,10 +86,12 @@ impl Followed {
         self.not_followed().into_iter().chain(several).collect()
     }
 
-    /// Returns a sentence about the processes that were not followed if they outnumber those that
-    /// were: the figures then describe the smaller part.
-    pub fn mostly_lost(&self) -> Option<String> {
-        self.not_followed().filter(|_| self.lost.len() > self.number())
+    /// Returns the reason why the figures do not describe the program, if there is one: the
+    /// processes that were not followed outnumber those that were, or its memory is more than the
+    /// machine's.
+    pub fn misleading(&self) -> Option<String> {
+        let lost = self.not_followed().filter(|_| self.lost.len() > self.number());
+        lost.or_else(|| unplaced(&self.processes))
     }
 
     /// Returns the processes that were not followed, in a sentence.
@@ -93,6 +115,18 @@ impl Followed {
     }
 }
 
+/// Returns a sentence about accesses to pages for which the machine had no memory left.
+fn unplaced(processes: &[ProgramMemory]) -> Option<String> {
+    let accesses: u64 = processes.iter().map(|of| of.unplaced).sum();
+    (accesses > 0).then(|| {
+        format!(
+            "the emulated machine has too little memory for this program: {accesses} accesses are \
+             left out, because the nodes that may hold their pages were full; on such a machine \
+             the kernel would end it"
+        )
+    })
+}
+
 /// Returns the processes that executed a program without emulation, and those that were killed.
 fn lost(processes: &[ProgramMemory], killed: &[u32]) -> Vec<String> {
     // A process that executed several programs has a report of each, in order: the last one counts.
@@ -112,6 +146,26 @@ mod tests {
     fn process(number: u32, became: Option<&str>) -> ProgramMemory {
         let became = became.map(str::to_owned);
         ProgramMemory { process: number, became, ..ProgramMemory::default() }
+    }
+
+    #[test]
+    fn the_signal_that_ended_a_program_without_a_report_is_named() {
+        let ended = |status| {
+            let status = std::process::ExitStatus::from_raw(status);
+            Followed::of(&ProgramOutcome { status, reports: Reports::default() }).unwrap_err()
+        };
+        assert!(matches!(ended(9), FollowedError::Signalled { signal: 9 }));
+        assert!(matches!(ended(0), FollowedError::NoReport));
+    }
+
+    #[test]
+    fn figures_without_the_pages_that_found_no_memory_do_not_describe_the_program() {
+        let with = |unplaced| {
+            super::unplaced(&[ProgramMemory { unplaced, ..process(1, None) }, process(2, None)])
+        };
+        assert_eq!(with(0), None);
+        let said = with(9287).unwrap();
+        assert!(said.contains("9287 accesses are left out"), "{said}");
     }
 
     #[test]

@@ -13,12 +13,27 @@ pub struct SmapsMapping {
     pub start: u64,
     /// The address after the last.
     pub end: u64,
+    /// True if stores to it are not shared with other processes (`MAP_PRIVATE`).
+    pub is_private: bool,
     /// Bytes used since referenced bits were cleared.
     pub referenced_bytes: u64,
+    /// Resident bytes that other processes map too.
+    pub shared_bytes: u64,
     /// The size in bytes of the pages that are not transparent huge pages.
     pub page_bytes: u64,
     /// Resident bytes by kind of page.
     pub sizes: PageSizes,
+}
+
+impl SmapsMapping {
+    /// Returns the bytes that this process used since referenced bits were cleared, at most: pages
+    /// of a library or another file that other processes map too count as referenced whoever uses
+    /// them (`folio_test_referenced` in the kernel's `smaps_account`).
+    pub fn used_bytes(&self) -> u64 {
+        let of_files = self.sizes.resident.saturating_sub(self.sizes.anonymous);
+        let of_others = if self.is_private { self.shared_bytes.min(of_files) } else { 0 };
+        self.referenced_bytes.min(self.sizes.resident.saturating_sub(of_others))
+    }
 }
 
 /// Parses every mapping in order, skipping unknown lines.
@@ -28,11 +43,15 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
         match (field(line), mappings.last_mut()) {
             (Some(("KernelPageSize", bytes)), Some(last)) => last.page_bytes = bytes,
             (Some(("Referenced", bytes)), Some(last)) => last.referenced_bytes = bytes,
+            (Some(("Shared_Clean" | "Shared_Dirty", bytes)), Some(last)) => {
+                last.shared_bytes = last.shared_bytes.saturating_add(bytes);
+            }
             (Some((name, bytes)), Some(last)) => take(&mut last.sizes, name, bytes),
             (Some(_), None) => {}
             (None, _) => mappings.extend(address_range(line).map(|(start, end)| SmapsMapping {
                 start,
                 end,
+                is_private: line.split(' ').nth(1).is_some_and(|flags| flags.ends_with('p')),
                 ..SmapsMapping::default()
             })),
         }
@@ -142,14 +161,18 @@ Private_Hugetlb:    4096 kB
                 SmapsMapping {
                     start: 0x7f00_0000_0000,
                     end: 0x7f00_0060_0000,
+                    is_private: true,
                     referenced_bytes: 16 * kib,
+                    shared_bytes: 0,
                     page_bytes: 4 * kib,
                     sizes: first
                 },
                 SmapsMapping {
                     start: 0x7f10_0000_0000,
                     end: 0x7f10_0040_0000,
+                    is_private: true,
                     referenced_bytes: 0,
+                    shared_bytes: 0,
                     page_bytes: 2 * mib,
                     sizes: second
                 },
@@ -175,6 +198,19 @@ Private_Hugetlb:    4096 kB
         let untouched = "7f00-7f80 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nRss: 0 kB\n";
         let sizes = bytes_per_page_size(untouched, 0x7f00, 0x80, 2 << 20);
         assert_eq!(sizes, Some(BTreeMap::new()));
+    }
+
+    #[test]
+    fn pages_of_a_library_that_other_processes_map_too_are_not_its_uses() {
+        let used = |flags: &str, lines: &str| {
+            let text = format!("7f00-7fff {flags} 00000000 00:10 8 /lib/libc.so.6\n{lines}");
+            smaps(&text)[0].used_bytes() >> 10
+        };
+        let of_file = "Rss: 100 kB\nShared_Clean: 90 kB\nPrivate_Clean: 10 kB\nReferenced: 95 kB\n";
+        assert_eq!(used("r-xp", of_file), 10);
+        assert_eq!(used("rw-s", of_file), 95, "memory that processes share on purpose");
+        let forked = "Rss: 100 kB\nShared_Dirty: 90 kB\nReferenced: 95 kB\nAnonymous: 100 kB\n";
+        assert_eq!(used("rw-p", forked), 95, "the kernel has one bit for each process");
     }
 
     proptest! {

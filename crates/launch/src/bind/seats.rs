@@ -7,8 +7,9 @@ use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 pub enum SeatError {
     /// The length of the list does not match the ranks.
     #[error(
-        "{option} names {entries} {what} for {}: expected one for all, or one for each",
-        ranks_of(*local, *ranks)
+        "{option} names {entries} {what} for {}: expected {}one for each",
+        ranks_of(*local, *ranks),
+        if are_shared(what) { "one for all, or " } else { "" }
     )]
     Length {
         option: &'static str,
@@ -55,6 +56,11 @@ pub enum SeatError {
     },
 }
 
+/// Returns true if all ranks may have the same one: a node, but not a cpu.
+fn are_shared(what: &str) -> bool {
+    what == "nodes"
+}
+
 fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
     match (local, ranks) {
         (Some(local), Some(ranks)) if local != ranks => {
@@ -90,7 +96,7 @@ impl Seats {
             let no_rank = SeatError::NoRank { option, entries, what };
             return if entries == 1 { Ok(0) } else { Err(no_rank) };
         };
-        if entries == 1 && what == "nodes" {
+        if entries == 1 && are_shared(what) {
             return Ok(0);
         }
         let (local, ranks, launcher) = (task.local_size(), task.size(), task.launcher());

@@ -70,6 +70,23 @@ pub enum IdentityError {
         /// The launcher that sets both.
         launcher: Launcher,
     },
+    /// Two launchers give the same rank different local numbers.
+    #[error(
+        "{name}={value}, as {launcher} sets it, but {other_name}={other_value}, as {other} sets \
+         it, for the same rank: unset the one that is left over, such as {name} of an mpirun \
+         around {other}"
+    )]
+    LeftOver {
+        /// The variable of the local rank, or of the number of ranks on this host.
+        name: &'static str,
+        value: usize,
+        /// The launcher that sets it.
+        launcher: Launcher,
+        /// The other launcher's variable for the same.
+        other_name: &'static str,
+        other_value: usize,
+        other: Launcher,
+    },
     /// `--ranks` was given to a process that is already a rank.
     #[error(
         "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \

@@ -115,7 +115,7 @@ const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables 
     }
 }
 
-/// numalab's own ranks, which are always the innermost.
+/// numalab's own ranks.
 pub(super) const OWN: Variables = Variables {
     size: Some(SIZE),
     local_rank: &[LOCAL_RANK, RANK],
@@ -203,7 +203,7 @@ pub(super) const BEFORE_SLURM: [Variables; 9] = [
         size: Some("PMI_SIZE"),
         local_rank: &["MPI_LOCALRANKID"],
         local_size: &["MPI_LOCALNRANKS"],
-        ..usual(Launcher::Hydra, &["MPI_LOCALRANKID"])
+        ..usual(Launcher::Hydra, &["MPI_LOCALRANKID", "PMI_RANK"])
     },
     FLUX,
     // HPE's mpiexec(1) of PALS; without its PMI (`--pmi=pmix`), PMI_SIZE is not set.

@@ -14,13 +14,36 @@ use super::error::MachineError;
 use super::files::{architecture_text, run_document, text};
 use super::tables;
 
+/// Findings that are mistakes in a machine file.
+const MISTAKES: [&str; 8] = [
+    "access-node-unknown",
+    "cpu-without-node",
+    "distance-below-10",
+    "distance-diagonal",
+    "distance-size",
+    "free-exceeds-memory",
+    "range-end",
+    "range-node-unknown",
+];
+
 /// A machine, with findings about its source.
 type Read = Result<(Machine, Vec<Finding>), MachineError>;
 
 /// Reads a machine from numalab's own TOML.
 pub(super) fn own(file: &Path) -> Read {
     let machine = machine_toml::read(&text(file)?);
-    Ok((machine.map_err(|error| MachineError::file(file, error))?, Vec::new()))
+    let machine = machine.map_err(|error| MachineError::file(file, error))?;
+    if machine.nodes.is_empty() {
+        return Err(MachineError::file(file, "it describes no machine: expected a [[node]]"));
+    }
+    let findings = machine.validate().into_iter().filter(is_mistake).collect();
+    Ok((machine, findings))
+}
+
+/// Returns true for a finding that is a mistake in a file written by hand; others, such as a core
+/// that spans nodes, are how some machines are.
+fn is_mistake(finding: &Finding) -> bool {
+    MISTAKES.contains(&finding.code.as_str())
 }
 
 /// Reads a machine from a source such as `sysfs` or `lstopo:FILE`.

@@ -66,3 +66,23 @@ fn a_program_on_nodes_without_a_known_distance_is_emulated_with_a_note() {
     assert_eq!(unreachable[0].place, "node 0 to 1");
     assert!(unreachable[0].message.contains("(as for 1 more)"), "{unreachable:?}");
 }
+
+#[test]
+fn a_machine_file_written_by_hand_is_read_with_its_contradictions() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("machine.toml");
+    let read = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        MachineRequest { topology: Some(file.clone()), ..request(None, None) }.describe()
+    };
+    let text = "distances = [[20, 10], [10, 20]]\n[cpus]\nonline = \"0-3\"\n\
+                [[node]]\nid = 0\ncpus = \"0,1\"\nmemory = \"1G\"\nfree = \"2G\"\n\
+                [[node]]\nid = 1\ncpus = \"2\"\nmemory = \"1G\"\n";
+    let codes: Vec<String> =
+        read(text).unwrap().findings.into_iter().map(|finding| finding.code).collect();
+    for expected in ["cpu-without-node", "distance-diagonal", "free-exceeds-memory"] {
+        assert!(codes.iter().any(|code| code == expected), "{expected}: {codes:?}");
+    }
+    assert_eq!(read("[[node]]\nid = 0\ncpus = \"0\"\nmemory = \"1G\"\n").unwrap().findings, []);
+    assert!(read("").unwrap_err().to_string().contains("expected a [[node]]"));
+}

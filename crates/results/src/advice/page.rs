@@ -14,8 +14,8 @@ use words::{change_to_make, judged, signed};
 
 use crate::VerdictWord;
 use crate::advice::{
-    Advice, AdvisedOption, Candidate, CostsKnown, CrowdedSegment, TrialPlace, TrialsEnd,
-    WORTH_SHARE, node_list,
+    Advice, AdvisedOption, Candidate, CostsKnown, CrowdedSegment, Prediction, TrialPlace,
+    TrialsEnd, WORTH_SHARE, node_list,
 };
 use crate::document::document_of;
 use crate::explore::page::interleave_segment;
@@ -86,7 +86,20 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
         }
         None if is_tried => with_waits("No gain was found") + "; nothing tried was faster",
         None if advice.profile.is_none() => "Nothing was tried or predicted".to_owned(),
-        None => with_waits("No gain from placement"),
+        None => match uncertain(advice) {
+            Some((option, predicted)) => {
+                let (low, high) = predicted.interval_percent;
+                with_waits("No certain gain")
+                    + &format!(
+                        "; a trial would decide {}, predicted to change the time by {} % ({} to {})",
+                        what(&option.candidate),
+                        signed(predicted.change_percent),
+                        signed(low),
+                        signed(high)
+                    )
+            }
+            None => with_waits("No gain from placement"),
+        },
         Some(option) => {
             let found = option.measured.as_ref().map(|of| (of.change_percent, judged(advice)));
             let how = match (&found, advice.place) {
@@ -100,6 +113,15 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
             format!("{}: {} % of the {of}, {how}", what(&option.candidate), signed(change))
         }
     }
+}
+
+/// Returns the option that may well gain, best first, but whose prediction does not exclude a loss.
+fn uncertain(advice: &Advice) -> Option<(&AdvisedOption, Prediction)> {
+    let predicted = advice.options.iter().filter(|option| !option.lacks_room());
+    let predicted = predicted.filter_map(|option| Some((option, option.predicted?)));
+    predicted
+        .filter(|(_, of)| of.interval_percent.0 < -100.0 * WORTH_SHARE)
+        .min_by(|one, other| one.1.change_percent.total_cmp(&other.1.change_percent))
 }
 
 /// Returns `true` if an option was faster, but by less than the program's difference from itself.

@@ -153,6 +153,20 @@ fn the_answer_names_the_best_placement_its_gain_and_the_evidence() {
 }
 
 #[test]
+fn a_gain_that_is_likely_but_not_certain_is_not_called_none() {
+    let turns = |low| {
+        let turns = Candidate::Interleave { nodes: vec![0, 1] };
+        title(&advice(TrialPlace::Emulation, vec![option(turns, Some((-0.5, low, 5.6)))]))
+    };
+    assert_eq!(
+        turns(-20.0),
+        "No certain gain: 37.5 % of the time is spent waiting for memory; a trial would decide \
+         Interleave over nodes 0,1, predicted to change the time by -0.5 % (-20.0 to +5.6)"
+    );
+    assert!(turns(-1.0).starts_with("No gain from placement:"), "too small to be worthwhile");
+}
+
+#[test]
 fn the_answer_without_a_gain_says_why() {
     let waits = "37.5 % of the time is spent waiting for memory";
     assert_eq!(

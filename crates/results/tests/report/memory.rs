@@ -59,6 +59,35 @@ fn markdown_csv_and_html_have_the_same_figures() {
 }
 
 #[test]
+fn a_program_has_the_wait_of_each_thread_and_the_accesses_that_found_no_memory() {
+    let waits = |thread: u64, waited_ns: u64| {
+        json!({"thread": thread, "cpu_node": 0, "memory_node": 1, "loads": 9, "stores": 0,
+               "misses": 9, "waited_ns": waited_ns, "memory_ns": waited_ns, "queue_ns": 0})
+    };
+    let mut of_program = report();
+    of_program["phases"].as_array_mut().unwrap().truncate(1);
+    of_program["program"] = json!({
+        "process": 7, "elapsed_ns": 2_000_000, "threads": [], "contended_lines": [],
+        "unplaced": 9287,
+        "regions": [{"start": 0, "end": 4096, "name": "[heap]", "made_at": [],
+                     "first_touches": [], "hot_pages": 1, "pages": [],
+                     "accesses": [waits(0, 500_000), waits(1, 600_000), waits(0, 300_000)]}],
+    });
+    let text = read(&of_program).page().terminal(Style::Plain);
+    assert!(text.contains("queue ms  waits, ms  time ms"), "{text}");
+    let waited = |thread: &str| {
+        let rows = text.lines().filter(|line| line.starts_with(thread));
+        rows.filter_map(|line| line.split_whitespace().nth_back(1)).next_back().unwrap().to_owned()
+    };
+    assert_eq!([waited("thread 0"), waited("thread 1")], ["0.800", "0.600"]);
+    assert!(text.contains("left out: 9287."), "{text}");
+    // Threads of several processes are numbered anew.
+    of_program["program"]["regions"][0]["accesses"][1]["thread"] = json!(2);
+    let text = read(&of_program).page().terminal(Style::Plain);
+    assert!(!text.contains("waits, ms  time ms"), "{text}");
+}
+
+#[test]
 fn nothing_counted_is_said() {
     let mut empty = report();
     empty["phases"] = json!([]);

@@ -1,6 +1,8 @@
 //! Heap dumps: full nodes, fragmented memory, domains on several nodes.
 
+use numalab_page::Style;
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, View, XenDomain, XenHeap};
+use numalab_results::Report as _;
 use numalab_results::explore::{
     ExploreFinding, Explored, HeapProblem, Place, Problem, Remedy, Weight,
 };
@@ -84,4 +86,28 @@ fn a_domain_is_spread_below_95_percent_on_one_node_and_the_first_domain_never() 
     assert_eq!((spread.threshold, &spread.evidence[..]), (Some(0.95), &[Place::Domain(2)][..]));
     let remedy = Remedy::RecreateDomain { domain: 2, node: NodeId(0) };
     assert_eq!(spread.what.remedy, Some(remedy));
+}
+
+#[test]
+fn a_domain_without_most_of_its_lines_is_incomplete_and_gets_no_advice() {
+    let found = found(Vec::new(), vec![domain(3, &[(0, 2), (1, 9)]), domain(4, &[(1, 96)])]);
+    let [incomplete] = &found[..] else { panic!("{found:?}") };
+    let problem = HeapProblem::DomainIncomplete { domain: 3, share: 0.11 };
+    assert_eq!(incomplete.what.problem, Problem::Heap(problem));
+    assert_eq!(incomplete.what.remedy, None);
+}
+
+#[test]
+fn a_node_with_more_free_memory_than_memory_is_damage_and_no_room_for_others() {
+    let damaged =
+        HeapProblem::HeapFreeExceeds { node: NodeId(1), free_bytes: 9000, managed_bytes: 1000 };
+    assert_eq!(problems(vec![node(0, 39, None), node(1, 9000, None)]), [damaged]);
+}
+
+#[test]
+fn domains_have_columns_of_their_nodes_where_the_lines_of_nodes_are_lost() {
+    let xen = Some(XenHeap { domains: vec![domain(3, &[(0, 10), (1, 90)])], ..XenHeap::default() });
+    let view = HeapView { source: HeapSource::Xen, nodes: Vec::new(), xen, picture: None };
+    let text = Explored::of(View::Heap(view)).terminal(Style::Plain);
+    assert!(text.contains("node 0") && text.contains("360 KiB"), "{text}");
 }

@@ -1,10 +1,11 @@
 //! Runs the program in QEMU's user mode, on the description of this machine or another.
 
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Instant;
 
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, ProgramError};
+use numalab_guest::program::{EmulatedProgram, ProgramError};
 use numalab_host::note;
 use numalab_profile::EmulatedRun;
 use numalab_record::profile::{Hindrance, PassedOver, Profile, ProfiledNode};
@@ -50,17 +51,18 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
     match prepared.program.command_line(Path::new("DIRECTORY")) {
         // Starting the program reports this error better.
-        Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
+        Ok(_) | Err(ProgramError::NotFound(_) | ProgramError::NotExecutable(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
 }
 
-/// Runs the program to its end.
+/// Runs the program to its end; returns its status in place of a profile if a signal ended it before
+/// the emulator reported.
 pub(super) fn run(
     prepared: Prepared,
     passed_over: Vec<PassedOver>,
     is_our_choice: bool,
-) -> Result<Profile, Failure> {
+) -> Result<Result<Profile, ExitStatus>, Failure> {
     if is_our_choice {
         note(
             "the program runs in QEMU's user mode, 10 to 100 times slower; --source faults or \
@@ -70,12 +72,12 @@ pub(super) fn run(
     let begun = Instant::now();
     let outcome = prepared.program.run()?;
     let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let followed = Followed::read(&outcome.reports)?;
+    let Some(followed) = emulate::followed(&outcome)? else { return Ok(Err(outcome.status)) };
     followed.remarks().into_iter().for_each(note);
-    emulate::has_most(&followed)?;
+    emulate::describes(&followed)?;
     let nodes = prepared.machine.nodes.iter();
     let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
-    Ok(Profile::from(EmulatedRun {
+    Ok(Ok(Profile::from(EmulatedRun {
         command: prepared.program.command,
         status: outcome.status,
         watched_ns,
@@ -83,5 +85,5 @@ pub(super) fn run(
         processes: followed.processes,
         nodes: nodes.collect(),
         passed_over,
-    }))
+    })))
 }

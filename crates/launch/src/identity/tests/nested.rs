@@ -120,3 +120,44 @@ fn a_world_of_one_in_a_step_of_many_is_refused() {
     assert_eq!(singleton, IdentityError::SingletonWorld { tasks: 8, size: 1 });
     assert_eq!(of(&[&SRUN[..], &[("PMI_SIZE", "8")]].concat()).unwrap().unwrap().size(), Some(8));
 }
+
+#[test]
+fn local_numbers_left_over_from_an_mpirun_around_the_launcher_are_refused() {
+    let flux = "FLUX_TASK_RANK=3 FLUX_TASK_LOCAL_ID=3 FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=1";
+    let step = "SLURM_STEP_ID=0 SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 SLURM_LOCALID=3 \
+                SLURM_NODEID=0 SLURM_STEP_TASKS_PER_NODE=4";
+    let pmi = "PMI_RANK=3 PMI_SIZE=4";
+    for (inner, local) in [(flux, "FLUX_TASK_LOCAL_ID=3"), (step, "SLURM_LOCALID=3")] {
+        let said = error(&format!("{inner} {pmi} MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1"));
+        assert!(said.contains("MPI_LOCALRANKID=0") && said.contains(local), "{said}");
+        let same = known(&format!("{inner} {pmi} MPI_LOCALRANKID=3 MPI_LOCALNRANKS=4"));
+        assert_eq!(same.unwrap().3, Some(3), "{inner}");
+    }
+    let first = flux.replace("RANK=3", "RANK=0").replace("ID=3", "ID=0");
+    let said = error(&format!("{first} PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1"));
+    assert!(said.contains("MPI_LOCALNRANKS=1, as") && said.contains("FLUX_JOB_SIZE=4"), "{said}");
+    // Without PMI, as by `flux run -o pmi=off`, only Flux describes the rank.
+    let found = known(&format!("{flux} MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1"));
+    assert_eq!(found, Some((Launcher::Flux, 3, Some(4), Some(3), Some(4))));
+}
+
+#[test]
+fn a_launcher_of_several_ranks_ran_within_the_rank_of_numalab() {
+    let own = "NUMALAB_RANK=0 NUMALAB_RANKS=2";
+    let mpirun = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=2";
+    let torchrun = "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 TORCHELASTIC_RUN_ID=1";
+    for (inner, launcher) in
+        [(mpirun, Launcher::OpenMpi), (torchrun, Launcher::Torchrun), (STEP, Launcher::Slurm)]
+    {
+        let variables = format!("{own} {inner}");
+        let pairs: Vec<_> =
+            variables.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
+        let task = of(&pairs).unwrap().unwrap();
+        assert_eq!((task.launcher(), task.outer()), (launcher, Some(Launcher::Local)), "{inner}");
+        assert_eq!(task.local_rank(), None, "{inner}");
+    }
+    // The shell in which numalab started its ranks is a single task.
+    let shell = "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0";
+    assert_eq!(known(&format!("{own} {shell}")), known(own));
+}

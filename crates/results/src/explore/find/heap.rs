@@ -39,6 +39,22 @@ pub enum HeapProblem {
         /// The share of its free memory in such pieces.
         share: f64,
     },
+    /// A node has more free memory than memory: the dump is damaged.
+    HeapFreeExceeds {
+        /// The node.
+        node: NodeId,
+        /// Its free memory in bytes.
+        free_bytes: u64,
+        /// All of its memory in bytes.
+        managed_bytes: u64,
+    },
+    /// The dump does not have the nodes of all of a domain's memory.
+    DomainIncomplete {
+        /// The domain id.
+        domain: u32,
+        /// The share of its memory with known nodes.
+        share: f64,
+    },
     /// A domain's memory is on several nodes.
     DomainSpread {
         /// The domain id.
@@ -51,14 +67,26 @@ pub enum HeapProblem {
 }
 
 pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
-    let mut findings = of_nodes(&view.nodes);
+    let mut findings: Vec<_> = view.nodes.iter().filter_map(contradiction).collect();
+    findings.extend(of_nodes(&view.nodes));
     let room = room(&view.nodes);
     findings.extend(view.xen.iter().flat_map(|xen| spread_domains(xen, &room)));
     findings
 }
 
+/// Reports a node with more free memory than memory, about which nothing else can be said.
+fn contradiction(of: &HeapNode) -> Option<ExploreFinding> {
+    let HeapNode { node, free_bytes, managed_bytes, .. } = *of;
+    let problem = HeapProblem::HeapFreeExceeds { node, free_bytes, managed_bytes };
+    let finding = Finding::new(Advice::note(Problem::Heap(problem), None));
+    let is_odd = managed_bytes > 0 && free_bytes > managed_bytes;
+    is_odd.then(|| finding.shown_by(vec![Place::Node(node)]))
+}
+
 fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
-    let free = |node: &HeapNode| spread::ratio(node.free_bytes, node.managed_bytes);
+    let free = |node: &HeapNode| {
+        spread::ratio(node.free_bytes, node.managed_bytes).filter(|share| *share <= 1.0)
+    };
     let known: Vec<(&HeapNode, f64)> =
         nodes.iter().filter_map(|node| Some((node, free(node)?))).collect();
     let Some((roomy, most)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
@@ -88,11 +116,18 @@ fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
     findings
 }
 
-/// Returns domains other than Dom0 with memory on several nodes.
+/// Returns domains other than Dom0 with memory on several nodes, and those whose nodes the dump does
+/// not have.
 fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
     let guests = xen.domains.iter().filter(|domain| domain.domain != 0);
     let found = guests.filter_map(|domain| {
         let (node, share) = spread::most(&domain.pages_by_node)?;
+        let known = domain.pages_by_node.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
+        if let Some(share) = spread::ratio(known, domain.total_pages).filter(|of| *of < ON_ONE) {
+            let problem = HeapProblem::DomainIncomplete { domain: domain.domain, share };
+            let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(ON_ONE);
+            return Some(finding.shown_by(vec![Place::Domain(domain.domain)]));
+        }
         (share < ON_ONE).then(|| {
             let on_node = domain.pages_by_node.get(&node).copied().unwrap_or(0);
             let elsewhere = domain.total_pages.saturating_sub(on_node);
@@ -111,5 +146,6 @@ fn room(nodes: &[HeapNode]) -> RoomByNode {
     let room =
         |of: &HeapNode| NodeRoom { total_bytes: of.managed_bytes, available_bytes: of.free_bytes };
     // Xen's dump does not give the size of a node's heap.
-    nodes.iter().filter(|of| of.managed_bytes > 0).map(|of| (of.node, room(of))).collect()
+    let is_known = |of: &&HeapNode| of.managed_bytes > 0 && of.free_bytes <= of.managed_bytes;
+    nodes.iter().filter(is_known).map(|of| (of.node, room(of))).collect()
 }

@@ -1,5 +1,7 @@
 //! The page of a heap.
 
+use std::collections::BTreeSet;
+
 use numalab_page::number::size_words;
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Page, Panel, Part, Table, share_bar};
@@ -91,7 +93,9 @@ fn list(xen: &XenHeap) -> Option<String> {
 }
 
 fn domains(view: &HeapView, xen: &XenHeap) -> Table {
-    let nodes: Vec<_> = view.nodes.iter().map(|node| node.node).collect();
+    // The lines of nodes may be missing where those of domains are not.
+    let of_domains = xen.domains.iter().flat_map(|domain| domain.pages_by_node.keys().copied());
+    let nodes: BTreeSet<_> = view.nodes.iter().map(|node| node.node).chain(of_domains).collect();
     let heading = Table::new("each domain's memory by node").figures("domain").figures("memory");
     let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
     let rows = xen.domains.iter().map(|domain| {

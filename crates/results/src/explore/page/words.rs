@@ -255,6 +255,16 @@ fn of_heap(problem: &HeapProblem) -> String {
              huge pages fall back or fail",
             share_words(*share)
         ),
+        HeapProblem::HeapFreeExceeds { node, free_bytes, managed_bytes } => format!(
+            "node {node} has {} free of {}: the dump is damaged; take it again",
+            size_words(*free_bytes),
+            size_words(*managed_bytes)
+        ),
+        HeapProblem::DomainIncomplete { domain, share } => format!(
+            "domain {domain}: the dump has the nodes of only {} of its memory; lines were lost, as \
+             Xen limits the rate of its console: take it again",
+            share_words(*share)
+        ),
         HeapProblem::DomainSpread { domain, node, share } => format!(
             "domain {domain} spans several nodes: {} of its memory is on node {node}",
             share_words(*share)

@@ -84,7 +84,8 @@ pub(super) fn source_sentence(profile: &Profile) -> String {
             let written = if *soft_dirty { ", and soft-dirty bits for those written" } else { "" };
             format!(
                 "Referenced bits: {rounds} scans, one every {}, for the pages of each mapping \
-                 used since the last one{written}.",
+                 used since the last one{written}. Pages of libraries and other files that other \
+                 processes map too are left out: their bits do not show who used them.",
                 time(*interval_ns)
             )
         }

@@ -18,7 +18,18 @@ const MOST_REGIONS: usize = 20;
 
 /// Returns the key findings about a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
-    lead_of(program, &cost(report, program))
+    let lead = lead_of(program, &cost(report, program));
+    unplaced(program).into_iter().chain(lead).collect()
+}
+
+/// Reports that the machine has too little memory for the program.
+fn unplaced(program: &ProgramMemory) -> Option<Lead> {
+    let sentence = format!(
+        "The nodes that may hold the program's pages were full. Accesses to further pages, which \
+         are left out: {}.",
+        program.unplaced
+    );
+    (program.unplaced > 0).then(|| Lead::new("Too little memory", sentence, Mood::Bad))
 }
 
 /// Returns the key findings about a program with this cost.
@@ -204,12 +215,6 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         notes.push(format!(
             "Not shown: {} with less waiting.",
             count(regions.len() - shown, "region")
-        ));
-    }
-    if program.unplaced > 0 {
-        notes.push(format!(
-            "Accesses left out because the machine's memory ran out: {}.",
-            program.unplaced
         ));
     }
     if let Some(became) = &program.became {
