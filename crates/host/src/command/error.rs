@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::start::StartError;
 use crate::error_class::{Classed, ErrorClass};
 
 /// A command that gave no usable output.
@@ -12,6 +13,9 @@ pub enum CommandError {
     /// The program does not exist.
     #[error("`{program}` was not found: install it, or correct its name")]
     NotFound { program: String },
+    /// The program exists, but what it needs to start does not.
+    #[error(transparent)]
+    NotStarted(#[from] StartError),
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
@@ -47,7 +51,7 @@ pub enum CommandError {
 impl Classed for CommandError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NotFound { .. } => ErrorClass::Lacking,
+            Self::NotFound { .. } | Self::NotStarted(_) => ErrorClass::Lacking,
             _ => ErrorClass::Failed,
         }
     }
