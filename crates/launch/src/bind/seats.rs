@@ -1,5 +1,7 @@
 //! Assigns entries of a list to ranks.
 
+use numalab_topology::count;
+
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 
 /// Reason why a rank's entry of a list is unknown.
@@ -7,13 +9,14 @@ use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 pub enum SeatError {
     /// The length of the list does not match the ranks.
     #[error(
-        "{option} names {entries} {what} for {}: expected one for all, or one for each",
+        "{option} names {} for {}: expected one for all, or one for each",
+        count(*entries, what),
         ranks_of(*local, *ranks)
     )]
     Length {
         option: &'static str,
         entries: usize,
-        /// The kind of entries, `nodes` or `cpus`.
+        /// The kind of entries, `node` or `cpu`.
         what: &'static str,
         /// Ranks on this host, if known.
         local: Option<usize>,
@@ -22,7 +25,8 @@ pub enum SeatError {
     },
     /// There is a list, but no launcher.
     #[error(
-        "{option} names {entries} {what}, but no launcher says which rank this is: start it with srun or mpirun, or name one"
+        "{option} names {}, but no launcher says which rank this is: start it with srun or mpirun, or name one",
+        count(*entries, what)
     )]
     NoRank {
         option: &'static str,
@@ -44,7 +48,8 @@ pub enum SeatError {
     Nested { rank: usize, launcher: Launcher, outer: Launcher },
     /// The launcher does not give the number of ranks on this host.
     #[error(
-        "{option} names {entries} {what}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks"
+        "{option} names {}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks",
+        count(*entries, what)
     )]
     NoLocalSize {
         option: &'static str,
@@ -58,10 +63,10 @@ pub enum SeatError {
 fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
     match (local, ranks) {
         (Some(local), Some(ranks)) if local != ranks => {
-            format!("{local} ranks on this host and {ranks} ranks in all")
+            format!("{} on this host and {} in all", count(local, "rank"), count(ranks, "rank"))
         }
-        (_, Some(ranks)) => format!("{ranks} ranks"),
-        (Some(local), None) => format!("{local} ranks on this host"),
+        (_, Some(ranks)) => count(ranks, "rank"),
+        (Some(local), None) => format!("{} on this host", count(local, "rank")),
         (None, None) => "an unknown number of ranks".to_owned(),
     }
 }
@@ -71,7 +76,7 @@ fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
 pub struct Seats {
     /// The option that gave it, such as `--numa`.
     pub option: &'static str,
-    /// The kind of entries, such as `nodes`.
+    /// The kind of entries, such as `node`.
     pub what: &'static str,
     pub entries: usize,
 }
@@ -90,7 +95,7 @@ impl Seats {
             let no_rank = SeatError::NoRank { option, entries, what };
             return if entries == 1 { Ok(0) } else { Err(no_rank) };
         };
-        if entries == 1 && what == "nodes" {
+        if entries == 1 && what == "node" {
             return Ok(0);
         }
         let (local, ranks, launcher) = (task.local_size(), task.size(), task.launcher());
