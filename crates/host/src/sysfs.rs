@@ -127,9 +127,7 @@ fn read(
     }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
-    if root.is_live() && root.numbered(reader::NODE_DIRECTORY, "node").is_empty() {
-        check_one_node(allowed.as_ref())?;
-    }
+    check_nodes(root, allowed.as_ref())?;
     let mut nodes = nodes::read(&mut reader, &cpus);
     let distances = distances::read(&mut reader, &nodes);
     nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus, &distances);
@@ -164,6 +162,14 @@ fn read(
     let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
+}
+
+/// Checks that the running system shows its nodes, or has one.
+fn check_nodes(root: &Root, allowed: Option<&Allowed>) -> Result<(), SysfsError> {
+    match root.is_live() && root.numbered(reader::NODE_DIRECTORY, "node").is_empty() {
+        true => check_one_node(allowed),
+        false => Ok(()),
+    }
 }
 
 /// Checks that a system without node directories can be taken for one node.
