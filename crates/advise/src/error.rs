@@ -86,7 +86,9 @@ impl Classed for AdviseError {
             }
             Self::Misleading(_) => ErrorClass::Lacking,
             Self::NotFound(_) => ErrorClass::NotFound,
-            Self::Command(CommandError::NotRun { .. }) => ErrorClass::NotRunnable,
+            Self::Command(CommandError::NotRun { .. } | CommandError::NotStarted(_)) => {
+                ErrorClass::NotRunnable
+            }
             Self::Program(error) => error.class(),
             Self::Emulator(error) => error.class(),
             Self::Place(error) => error.class(),

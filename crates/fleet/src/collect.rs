@@ -2,6 +2,7 @@
 
 mod digest;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_record::{Document, Kind, KindError, file};
 
 use crate::error::FleetError;
-use crate::store::{Digest, Store, Writing};
+use crate::store::{CopyOfRun, Digest, Store, Writing};
 use crate::submit::HOSTS;
 
 /// Digests that may wait for the store.
@@ -29,6 +30,8 @@ pub struct Collected {
     pub unchanged: usize,
     /// Reasons why runs could not be read.
     pub failed: Vec<String>,
+    /// Runs that were not stored, as they are another one under a second name.
+    pub copies: Vec<CopyOfRun>,
 }
 
 /// A result directory: its host's name, its path, and a fingerprint that changes with it.
@@ -94,6 +97,10 @@ impl Runs {
             Err(reason) => collected.failed.push(format!("{}: {reason}", found.run)),
         });
         if collected.read > 0 {
+            let new: BTreeSet<&str> = new.iter().map(|found| found.run.as_str()).collect();
+            collected.copies = writing.remove_copies(&new);
+            collected.read -=
+                collected.copies.iter().filter(|copy| new.contains(copy.run.as_str())).count();
             writing.finish()?;
         }
         Ok(collected)

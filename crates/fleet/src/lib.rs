@@ -9,5 +9,5 @@ mod submit;
 
 pub use collect::{Collected, Runs};
 pub use error::FleetError;
-pub use store::Store;
+pub use store::{CopyOfRun, Store};
 pub use submit::{Submission, SubmitError, TaskPlan, plan_submission, slurm};

@@ -1,5 +1,6 @@
 //! The store of collected runs.
 
+mod copies;
 mod file;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use numalab_record::Metric;
 use numalab_results::fleet::{Family, FigureKey, HostRun};
 use serde::{Deserialize, Serialize};
 
+pub use copies::CopyOfRun;
 pub(crate) use file::Writing;
 
 /// The digests of all collected runs.

@@ -1,5 +1,7 @@
 //! Errors from reading a format and from writing a machine.
 
+use numalab_topology::count;
+
 /// Reasons why the input is not in the expected format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
@@ -61,7 +63,9 @@ pub enum ReadError {
     },
     /// A row of the distance table does not fit its columns.
     #[error(
-        "{format}: node {node} has {distances} distances under {columns} nodes; expected one for each"
+        "{format}: node {node} has {} under {}; expected one for each",
+        count(*distances, "distance"),
+        count(*columns, "node")
     )]
     Row {
         /// Name of the format.

@@ -35,6 +35,7 @@ pub mod smbios;
 pub mod svg;
 pub mod tiers;
 pub mod xen;
+pub mod xl_info;
 mod xml_text;
 
 pub use error::{ReadError, WriteError};

@@ -13,7 +13,7 @@ mod table;
 
 use core::cmp::Ordering;
 
-use numalab_topology::{Cache, CpuId, CpuSet, Findings, Machine};
+use numalab_topology::{Cache, CpuId, CpuSet, Findings, Machine, count};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
@@ -108,7 +108,8 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
     let mut machine = assembly.finish(FORMAT)?;
     claims.settle(&mut machine, findings);
     if let Some(announced) = lines.node_count.filter(|&count| count != machine.nodes.len()) {
-        let message = format!("{announced} nodes are announced, {} listed", machine.nodes.len());
+        let message =
+            format!("announces {}, lists {}", count(announced, "node"), machine.nodes.len());
         findings.warning("nodes-announced", "NUMA node(s)".to_owned(), message);
     }
     Ok(machine)
@@ -140,9 +141,9 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     };
     if let Some(all) = lines.threads_of_all().filter(is_odd) {
         let message = format!(
-            "the counts give {all} threads, but {} cpus are online: cores differ in threads, or \
-             some are offline",
-            machine.online_cpus().len()
+            "the counts give {}, but {} are online: cores differ in threads, or some are offline",
+            count(all, "thread"),
+            count(machine.online_cpus().len(), "cpu")
         );
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message);
         return Vec::new();
@@ -152,7 +153,8 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     for set in sets {
         let cpus: Vec<CpuId> = set.iter().collect();
         if !cpus.len().is_multiple_of(threads) {
-            let message = format!("{} cpus are not whole cores of {threads} threads", cpus.len());
+            let cpus = count(cpus.len(), "cpu");
+            let message = format!("{cpus} cannot be whole cores of {threads} threads");
             findings.warning("cores-unknown", format!("cpus {set}"), message);
             continue;
         }
@@ -224,8 +226,8 @@ fn number_packages(
     let nodes = machine.cpu_nodes().len().max(1);
     let whole = nodes.is_multiple_of(packages) || packages.is_multiple_of(nodes);
     if !whole || !cores.len().is_multiple_of(packages) {
-        let message =
-            format!("{packages} packages do not divide {nodes} nodes and {} cores", cores.len());
+        let (nodes, cores) = (count(nodes, "node"), count(cores.len(), "core"));
+        let message = format!("{packages} packages do not divide {nodes} and {cores}");
         findings.warning("packages-unknown", "Socket(s)".to_owned(), message);
         return;
     }

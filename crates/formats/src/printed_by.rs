@@ -52,9 +52,8 @@ const TOOLS: [Tool; 15] = [
     },
     Tool {
         marks: &["cpu_topology", "numa_info", "xen_version"],
-        source: None,
-        advice: "this is the output of `xl info`: give a copy of dom0's /sys/firmware/acpi/tables as \
-                 acpi:DIR",
+        source: Some("xl"),
+        advice: "this is the output of `xl info`: give that of `xl info -n` as xl:FILE",
     },
     Tool {
         marks: &["physcpubind:", "nodebind:", "membind:"],

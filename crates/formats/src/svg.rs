@@ -8,7 +8,7 @@ mod node_box;
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{Machine, Node};
+use numalab_topology::{Machine, Node, count};
 
 use crate::feature::{Carried, Feature};
 use crate::size::format_rounded;
@@ -33,11 +33,13 @@ pub const CARRIED: Carried = Carried {
         Feature::Caches,
         Feature::Distances,
         Feature::Tiers,
+        Feature::MemorySideCaches,
         Feature::OfflineCpus,
         Feature::OfflineNodes,
         Feature::Devices,
     ],
     but: &[
+        Feature::MemorySideWays,
         Feature::DeviceIds,
         Feature::UnplacedDevices,
         Feature::PackagesInNodes,
@@ -132,18 +134,14 @@ impl Layout {
 
 /// Returns a one-line summary of the machine.
 fn summary(machine: &Machine) -> String {
-    let count = |number: usize, one: &str, many: &str| match number {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        number => Some(format!("{number} {many}")),
-    };
+    let some = |number: usize, noun: &str| (number > 0).then(|| count(number, noun));
     let memory = Some(machine.memory_bytes()).filter(|&bytes| bytes > 0);
     let parts = [
-        count(machine.packages().len(), "package", "packages"),
-        count(machine.nodes.len(), "node", "nodes"),
-        count(machine.l3_groups().len(), "L3 group", "L3 groups"),
-        count(machine.cores().len(), "core", "cores"),
-        count(machine.cpus.len(), "cpu", "cpus"),
+        some(machine.packages().len(), "package"),
+        some(machine.nodes.len(), "node"),
+        some(machine.l3_groups().len(), "L3 group"),
+        some(machine.cores().len(), "core"),
+        some(machine.cpus.len(), "cpu"),
         memory.map(format_rounded),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

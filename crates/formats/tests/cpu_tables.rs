@@ -123,6 +123,21 @@ fn cores_numbered_in_each_package_are_different_cores() {
 }
 
 #[test]
+fn a_table_that_may_lack_rows_is_noted() {
+    let codes = |rows: &str| -> Vec<String> {
+        let read = lscpu::read(&format!("# CPU,Core,Socket,Node\n{rows}")).expect("a table");
+        read.findings.into_iter().map(|of| format!("{} {}", of.code, of.message)).collect()
+    };
+    let whole = "0,0,0,0\n1,1,0,0\n2,0,0,0\n3,1,0,0\n";
+    assert_eq!(codes(whole), Vec::<String>::new());
+    let cut = codes("0,0,0,0\n1,1,0,0\n2,0,0,0\n");
+    assert_eq!(cut.len(), 1);
+    assert!(cut[0].starts_with("cores-differ the cores of cpus 1 have fewer threads"), "{cut:?}");
+    let gap = codes("0,0,0,0\n2,0,0,0\n3,1,0,0\n");
+    assert!(gap[0].starts_with("cpus-missing cpus 1 have no row"), "{gap:?}");
+}
+
+#[test]
 fn columns_that_are_missing_are_findings() {
     let reading = lscpu::read("# CPU,Core\n0,0\n1,1\n").unwrap();
     let codes: Vec<&str> = reading.findings.iter().map(|finding| finding.code.as_str()).collect();

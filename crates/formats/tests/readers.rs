@@ -662,7 +662,7 @@ fn numactl_text_that_ends_early_or_is_of_two_machines_is_refused() {
     let cut = &whole[..whole.len() - 5];
     assert_eq!(
         refuse(cut),
-        "numactl --hardware: node 1 has 1 distances under 2 nodes; expected one for each"
+        "numactl --hardware: node 1 has 1 distance under 2 nodes; expected one for each"
     );
     assert!(refuse(&whole.repeat(2)).contains("expected the output for one machine, once"));
     let counted = whole.replace("2 nodes", "4 nodes");

@@ -3,7 +3,7 @@
 mod corpus;
 
 use corpus::{corpus, texts};
-use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl};
+use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl, xl_info};
 
 /// Reads prefixes of `text`: all of them if it is short or `NUMALAB_LONG=1`, otherwise a number
 /// that keeps the test short, unevenly spaced so that they end in all kinds of places.
@@ -45,6 +45,7 @@ fn corpus_texts_survive_truncation() {
     };
     for (_, text) in texts(&root.join("text"), ".txt") {
         cut(&text, 2000, numactl::read);
+        cut(&text, 2000, xl_info::read);
     }
     for (_, text) in texts(&root.join("numa-mem-bench/architectures"), "") {
         cut(&text, 2000, architecture::read);

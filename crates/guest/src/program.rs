@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
 use numalab_host::{
-    Classed, CommandError, ErrorClass, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent,
-    on_path, run_with_input, users_program,
+    Classed, CommandError, ErrorClass, Input, Interpreter, Interrupt, Ran, StartError,
+    TemporaryDirectory, die_with_parent, loader_of, on_path, run_with_input, users_program,
 };
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
@@ -30,8 +30,8 @@ pub use turns::{ThreadPlacement, in_turn};
 const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";
 /// Depth limit of scripts with scripts as interpreters; deeper is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
-/// Limit of a script's first line in bytes.
-const MOST_OF_LINE: u64 = 256;
+/// Length of the part of an ELF file that names its processor.
+const HEAD_BYTES: u64 = 20;
 const REPORT: &str = "report";
 /// Makes QEMU's C library request huge pages (malloc(3), glibc 2.35) for the model's tables:
 /// programs that miss their caches take a tenth less time. The program gets its own settings.
@@ -83,6 +83,9 @@ pub enum ProgramError {
     /// The program is not for a processor that QEMU's user mode and the plugin support.
     #[error("{0}: expected a Linux program for x86_64 or aarch64, or a script")]
     Foreign(String),
+    /// The interpreter of the script, or the loader of the program, does not exist.
+    #[error(transparent)]
+    NotStartable(#[from] StartError),
     /// QEMU's user mode is not installed.
     #[error(
         "{program} is missing, but needed to run programs on emulated machines: apt install \
@@ -101,9 +104,10 @@ impl Classed for ProgramError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound(_) => ErrorClass::NotFound,
-            Self::NotExecutable(_) | Self::Unreadable { .. } | Self::Foreign(_) => {
-                ErrorClass::NotRunnable
-            }
+            Self::NotExecutable(_)
+            | Self::Unreadable { .. }
+            | Self::Foreign(_)
+            | Self::NotStartable(_) => ErrorClass::NotRunnable,
             Self::NoQemu { .. } => ErrorClass::Lacking,
             Self::Start(_) | Self::Run(_) => ErrorClass::Failed,
         }
@@ -180,6 +184,7 @@ impl EmulatedProgram {
             Processor::Aarch64 => Some(AARCH64_ROOT.to_owned()),
             Processor::X86_64 => None,
         };
+        check_loader(&self.command, &command, root.as_deref())?;
         words.extend(root.into_iter().flat_map(|root| ["-L".to_owned(), root]));
         if processor.is_here()
             && head(Path::new(&command[0]), FIRST_BYTES).is_ok_and(|first| is_used_by(&first))
@@ -246,20 +251,19 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
         let name = words.first().cloned().unwrap_or_default();
         let path = on_path(&name).ok_or_else(|| not_run(&name))?;
         words[0] = path.to_string_lossy().into_owned();
-        let head = head(&path, MOST_OF_LINE)
-            .map_err(|source| ProgramError::Unreadable { path: words[0].clone(), source })?;
-        if let Some(processor) = processor(&head) {
+        let unread = |source| ProgramError::Unreadable { path: words[0].clone(), source };
+        if let Some(processor) = processor(&head(&path, HEAD_BYTES).map_err(unread)?) {
             return Ok((processor, words));
         }
-        let Some(line) = head.strip_prefix(b"#!") else {
+        let Some(Interpreter { path: interpreter, argument }) =
+            Interpreter::of(&path).map_err(unread)?
+        else {
             return Err(ProgramError::Foreign(name));
         };
-        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(line).trim().to_owned();
-        let (interpreter, argument) = line.split_once(' ').unwrap_or((&line, ""));
-        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-        let before = [Some(interpreter), argument];
-        words.splice(0..0, before.into_iter().flatten().map(str::to_owned));
+        if !Path::new(&interpreter).exists() {
+            return Err(StartError::NoInterpreter { program: name, interpreter }.into());
+        }
+        words.splice(0..0, [Some(interpreter), argument].into_iter().flatten());
     }
     Err(ProgramError::Foreign(command.first().cloned().unwrap_or_default()))
 }
@@ -270,6 +274,23 @@ fn not_run(name: &str) -> ProgramError {
         true => ProgramError::NotExecutable(name.to_owned()),
         false => ProgramError::NotFound(name.to_owned()),
     }
+}
+
+/// Checks that the loader of a program exists, in `root` or here: QEMU ends with status 255 if not.
+fn check_loader(
+    asked: &[String],
+    command: &[String],
+    root: Option<&str>,
+) -> Result<(), ProgramError> {
+    let Some(loader) = command.first().and_then(|program| loader_of(Path::new(program))) else {
+        return Ok(());
+    };
+    let in_root = root.map(|root| Path::new(root).join(loader.trim_start_matches('/')));
+    if Path::new(&loader).exists() || in_root.is_some_and(|path| path.exists()) {
+        return Ok(());
+    }
+    let program = asked.first().cloned().unwrap_or_default();
+    Err(StartError::NoLoader { program, loader }.into())
 }
 
 /// Reads at most `most` bytes from the beginning of a file.
@@ -326,6 +347,30 @@ mod tests {
         assert!(message(&[&name]).contains("x86_64 or aarch64"));
         fs::write(&file, format!("#!{name}\n")).unwrap();
         assert!(message(&[&name]).contains("x86_64 or aarch64"), "a circle of scripts");
+    }
+
+    #[test]
+    fn a_missing_interpreter_or_loader_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("program");
+        let name = file.to_string_lossy().into_owned();
+        fs::write(&file, "#!/no/such/perl\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = resolved(&[&name]).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::NotRunnable);
+        assert!(error.to_string().contains("interpreter \"/no/such/perl\""), "{error}");
+        let own = std::env::current_exe().unwrap();
+        let loader = loader_of(&own).expect("a dynamic program");
+        let mut bytes = fs::read(&own).unwrap();
+        let at = bytes.windows(loader.len()).position(|part| part == loader.as_bytes()).unwrap();
+        bytes[at..at + 12].copy_from_slice(b"/no/ld.so.1\0");
+        fs::write(&file, bytes).unwrap();
+        let check = |root| check_loader(&[name.clone()], &[name.clone()], root);
+        let error = check(None).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{name}`")) && error.contains("/no/ld.so.1"), "{error}");
+        fs::create_dir(directory.path().join("no")).unwrap();
+        fs::write(directory.path().join("no/ld.so.1"), "").unwrap();
+        check(directory.path().to_str()).unwrap();
     }
 
     #[test]

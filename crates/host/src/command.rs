@@ -5,6 +5,7 @@ mod held;
 mod orphans;
 mod pipes;
 mod search;
+mod start;
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -28,6 +29,7 @@ use orphans::RunningCommand;
 pub use orphans::{adopt_orphans, end_orphans};
 use pipes::Pipes;
 pub use search::on_path;
+pub use start::{Interpreter, StartError, check_startable, loader_of};
 
 /// Interval at which a waiting thread checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
@@ -214,7 +216,10 @@ pub fn run_with_input(
     die_with_parent(&mut command);
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => CommandError::NotFound { program: program.clone() },
+        io::ErrorKind::NotFound => match check_startable(&program) {
+            Ok(()) => CommandError::NotFound { program: program.clone() },
+            Err(error) => error.into(),
+        },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
     // Registered at once, so that another command's end does not take this one for an orphan.

@@ -52,8 +52,9 @@ pub use clock::{
     UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,
 };
 pub use command::{
-    CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
-    run_command, run_with_input, spawn_held, terminate_with_parent, tool, users_program,
+    CommandError, Input, Interpreter, Ran, StartError, adopt_orphans, check_startable,
+    die_with_parent, end_orphans, loader_of, on_path, output_of, run_command, run_with_input,
+    spawn_held, terminate_with_parent, tool, users_program,
 };
 pub use directory_lock::{DirectoryLock, DirectoryLockError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};

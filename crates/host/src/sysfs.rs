@@ -14,11 +14,13 @@ mod reader;
 
 use std::path::PathBuf;
 
-use numalab_topology::{Allowed, Cpu, CpuSet, Device, Finding, Machine, Node, NodeSet};
+use numalab_record::Pages;
+use numalab_topology::{Allowed, Cpu, CpuSet, Device, Finding, Machine, Node, NodeId, NodeSet};
 
 use crate::allowed::{allowed_now, allowed_then, isolated_now};
 use crate::error_class::{Classed, ErrorClass};
 use crate::root::Root;
+use crate::system_page::{base_page_bytes_of, transparent_huge_page_bytes};
 use crate::virtual_machine::is_guest;
 pub use devices::has_interface_or_disk;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
@@ -51,12 +53,24 @@ pub enum SysfsError {
          container with it"
     )]
     NoMemory,
+    /// The running system has several nodes, but does not show them.
+    #[error(
+        "/sys/devices/system/node is missing, and this process may use memory of nodes {nodes}: the \
+         nodes' cpus are unknown; mount /sys (mount -t sysfs sysfs /sys), or start the container with \
+         it"
+    )]
+    NoNodes {
+        /// The nodes of the process's memory.
+        nodes: NodeSet,
+    },
 }
 
 impl Classed for SysfsError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NoCpus { live: true, .. } | Self::NoMemory => ErrorClass::Lacking,
+            Self::NoCpus { live: true, .. } | Self::NoMemory | Self::NoNodes { .. } => {
+                ErrorClass::Lacking
+            }
             Self::NoCpus { live: false, .. } => ErrorClass::BadInput,
         }
     }
@@ -113,6 +127,7 @@ fn read(
     }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
+    check_nodes(root, allowed.as_ref())?;
     let mut nodes = nodes::read(&mut reader, &cpus);
     let distances = distances::read(&mut reader, &nodes);
     nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus, &distances);
@@ -139,6 +154,7 @@ fn read(
         machine.allowed = restriction(&mut reader, &machine, allowed);
     }
     note_guest(&mut reader, &machine);
+    note_page_sizes(&mut reader);
     machine.note_odd_distances(&mut reader.findings);
     let mut findings = reader.findings.into_list();
     // Contradictions between files have been reported above; spanning groups are how virtual
@@ -146,6 +162,21 @@ fn read(
     let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
+}
+
+/// Checks that the running system shows its nodes, or has one.
+fn check_nodes(root: &Root, allowed: Option<&Allowed>) -> Result<(), SysfsError> {
+    match root.is_live() && root.numbered(reader::NODE_DIRECTORY, "node").is_empty() {
+        true => check_one_node(allowed),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a system without node directories can be taken for one node.
+fn check_one_node(allowed: Option<&Allowed>) -> Result<(), SysfsError> {
+    let nodes = allowed.map(|allowed| allowed.memory_nodes.clone()).unwrap_or_default();
+    let is_one = nodes.is_empty() || nodes == NodeSet::from_iter([NodeId(0)]);
+    if is_one { Ok(()) } else { Err(SysfsError::NoNodes { nodes }) }
 }
 
 /// Returns the restrictions of a copied tree if they allow less than the tree has. A set of nodes that
@@ -181,10 +212,44 @@ fn mask_of_tree(reader: &mut Reader<'_>, cpus: &[Cpu], isolated: &CpuSet) -> Opt
     Some(allowed)
 }
 
+/// Notes transparent huge pages of another size than those of 4 KiB pages on most processors, 2 MiB.
+fn note_page_sizes(reader: &mut Reader<'_>) {
+    let Some(huge) = transparent_huge_page_bytes(reader.root).filter(|huge| *huge != 2 << 20)
+    else {
+        return;
+    };
+    let name = |bytes| Pages::Sized(bytes).name();
+    let base = base_page_bytes_of(reader.root).map(name);
+    let base = base.map_or_else(String::new, |base| format!(" and base pages {base}"));
+    let message = format!(
+        "transparent huge pages have {}{base}: a smaller buffer gets no huge page",
+        name(huge)
+    );
+    reader.note("page-sizes", "sys/kernel/mm/transparent_hugepage", message);
+}
+
 /// Notes that a virtual machine with one node may have memory on several nodes of its host.
 fn note_guest(reader: &mut Reader<'_>, machine: &Machine) {
     if machine.nodes.len() == 1 && machine.cpus.len() > 1 && is_guest(reader.root) {
         let message = "this virtual machine sees one node, which may hide several of its host's";
         reader.note("guest-of-one-node", reader::NODE_DIRECTORY, message.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_of_several_nodes_is_not_taken_for_one_where_sysfs_is_missing() {
+        let check = |nodes: &str| {
+            let memory_nodes = nodes.parse().unwrap();
+            check_one_node(Some(&Allowed { memory_nodes, ..Allowed::default() }))
+        };
+        assert_eq!((check(""), check("0"), check_one_node(None)), (Ok(()), Ok(()), Ok(())));
+        let error = check("0-1").unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Lacking);
+        assert!(error.to_string().contains("memory of nodes 0,1: "), "{error}");
+        assert!(check("1").is_err(), "node 0 is another one");
     }
 }

@@ -111,7 +111,7 @@ fn nonsense_is_reported_with_file_and_value() {
     let texts: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
     for expected in [
         "warning: sys/devices/system/node/node1/cpulist: `2-x`: expected a cpu list such as 0-3,8 [not-a-list]",
-        "warning: sys/devices/system/node/node0/distance: `0`: expected a distance, which is 10 or more [distance-value]",
+        "warning: sys/devices/system/node/node0/distance: `0`: expected a distance from 10 to 255 [distance-value]",
         "warning: sys/devices/system/cpu/cpu0/cache/index2/size: `huge`: expected a size such as 32K [cache-size]",
     ] {
         assert!(texts.iter().any(|text| text == expected), "{texts:#?}");

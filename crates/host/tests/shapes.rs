@@ -169,6 +169,21 @@ fn nodes_as_near_to_each_other_as_to_themselves_are_noted() {
 }
 
 #[test]
+fn transparent_huge_pages_of_another_size_are_noted() {
+    let top = machine(&[("0-1", "10")], 2);
+    let file = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
+    write(top.path(), file, "2097152\n");
+    assert_eq!(said(&read(top.path())), Vec::<String>::new());
+    write(top.path(), file, "536870912\n");
+    let expected = "note: sys/kernel/mm/transparent_hugepage: transparent huge pages have 512m: a \
+                    smaller buffer gets no huge page [page-sizes]";
+    assert_eq!(said(&read(top.path())), [expected]);
+    write(top.path(), "proc/self/smaps", "KernelPageSize:       64 kB\n");
+    let found = said(&read(top.path()));
+    assert!(found[0].contains("have 512m and base pages 64k: a smaller"), "{found:?}");
+}
+
+#[test]
 fn isolated_cpus_of_a_tree_are_noted() {
     let top = machine(&[("0-3", "10")], 4);
     write(top.path(), &format!("{CPU}/isolated"), "2-3\n");
@@ -185,7 +200,7 @@ fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
     let top = machine(&[("0-1", rows[0]), ("0-1", rows[1]), ("2", rows[2])], 3);
     write(top.path(), "proc/cmdline", "root=/dev/vda1 numa=fake=2U\n");
     let reading = read(top.path());
-    let expected = "note: sys/devices/system/node: nodes 0,1 list the same cpus at distance 10 from each \
+    let expected = "note: sys/devices/system/node: nodes 0,1 have the same cpus at distance 10 from each \
                     other, so these are local to each of them: the kernel option numa=fake created them \
                     [nodes-share-cpus]";
     assert_eq!(said(&reading), [expected]);
@@ -195,6 +210,22 @@ fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
     assert_eq!(machine.cpu_nodes().to_string(), "0-2");
     let codes: Vec<String> = machine.validate().into_iter().map(|found| found.code).collect();
     assert_eq!(codes, ["distance-local-remote", "distance-local-remote"]);
+}
+
+#[test]
+fn nodes_of_numa_fake_without_cpus_share_those_of_the_node_that_they_are_parts_of() {
+    let rows = ["10 10 21 21", "10 10 21 21", "21 21 10 10", "21 21 10 10"];
+    let top = machine(&[("0-1", rows[0]), ("", rows[1]), ("2", rows[2]), ("", rows[3])], 3);
+    let cpus = || -> Vec<String> {
+        read(top.path()).machine.nodes.iter().map(|node| node.cpus.to_string()).collect()
+    };
+    assert_eq!(cpus(), ["0,1", "", "2", ""], "without the option it may be memory of a device");
+    write(top.path(), "proc/cmdline", "quiet numa=fake=4\n");
+    assert_eq!(cpus(), ["0,1", "0,1", "2", "2"]);
+    let reading = read(top.path());
+    let notes = said(&reading);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[1].contains("nodes 2,3 have the same cpus at distance 10"), "{notes:?}");
 }
 
 #[test]
@@ -210,8 +241,8 @@ fn unreachable_nodes_are_noted_and_do_not_count_as_a_cost() {
     let rows = ["10 255 21", "255 10 21", "21 21 10"];
     let top = machine(&[("0", rows[0]), ("1", rows[1]), ("2", rows[2])], 3);
     let reading = read(top.path());
-    let expected = "note: node 0 to 1: is 255, like 1 more, which means unreachable memory, not a \
-                    distance [distance-unreachable]";
+    let expected = "note: node 0 to 1: is 255, which means unreachable memory, not a \
+                    distance; 1 other pair is like it [distance-unreachable]";
     assert_eq!(said(&reading), [expected]);
     let [zero, one, two] = [0, 1, 2].map(numalab_topology::NodeId);
     assert_eq!(reading.machine.distance(zero, one), Some(255));

@@ -3,7 +3,7 @@
 mod seats;
 mod weights;
 
-use numalab_host::{Classed, ErrorClass, set_thread_affinity};
+use numalab_host::{AffinityError, Classed, ErrorClass, set_thread_affinity};
 use numalab_record::shell::command_line;
 use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement};
 
@@ -136,6 +136,9 @@ pub enum BindError {
     /// The node has no cpus for this process.
     #[error("--cpus node: node {node} has no cpus that this process may use")]
     NoCpus { node: NodeId },
+    /// The rank's cpu in the list does not exist, or the process may not run on it.
+    #[error("--cpus: {0}")]
+    Cpu(#[from] AffinityError),
     /// The kernel refuses the cpus.
     #[error("cannot bind to cpus {cpus} of node {node}: {reason}")]
     Refused { node: NodeId, cpus: CpuSet, reason: String },
@@ -145,6 +148,7 @@ impl Classed for BindError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::NoCpus { .. } | Self::Refused { .. } => ErrorClass::Lacking,
+            Self::Cpu(error) => error.class(),
             _ => ErrorClass::BadInput,
         }
     }
@@ -185,6 +189,8 @@ pub struct Binding {
     pub policy: MemoryPolicy,
     /// The node on whose cpus it runs, if requested too.
     pub cpus_of: Option<NodeId>,
+    /// The cpus on which it runs, if requested too.
+    pub cpus: Option<CpuSet>,
 }
 
 impl Binding {
@@ -238,7 +244,7 @@ impl Binding {
                 (NodeChoice::Auto | NodeChoice::InTurn(_), task) => {
                     task.map_or(Ok(0), local_rank)? % entries
                 }
-                _ => Seats { option: "--numa", what: "nodes", entries }.of(task)?,
+                _ => Seats { option: "--numa", what: "node", entries }.of(task)?,
             };
             NodeSet::from_iter([named.get(seat).copied().unwrap_or_default()])
         };
@@ -248,7 +254,7 @@ impl Binding {
             PolicyKind::Interleave => MemoryPolicy::Interleave(nodes),
             PolicyKind::Weighted => MemoryPolicy::WeightedInterleave(nodes),
         };
-        Ok(Self { rank, policy, cpus_of: None })
+        Ok(Self { rank, policy, cpus_of: None, cpus: None })
     }
 
     /// Returns the node of the rank's memory with its cpus.
@@ -274,7 +280,7 @@ impl Binding {
     /// equivalent `numactl` options.
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
-        let options = self.placement(None).numactl();
+        let options = self.placement().numactl();
         let command = command_line(command);
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
@@ -282,18 +288,17 @@ impl Binding {
         )
     }
 
-    /// Returns a line for each other tool that can bind a command like this, on `cpus` if it is bound
-    /// to any.
-    pub fn other_tools(&self, cpus: Option<&CpuSet>, command: &[String]) -> String {
-        let commands = self.placement(cpus.cloned()).commands(&command_line(command));
+    /// Returns a line for each other tool that can bind a command like this.
+    pub fn other_tools(&self, command: &[String]) -> String {
+        let commands = self.placement().commands(&command_line(command));
         let others = commands.iter().filter(|(tool, _)| !matches!(*tool, "numalab" | "numactl"));
         others.map(|(tool, line)| format!("{tool}: {line}\n")).collect()
     }
 
-    fn placement(&self, cpus: Option<CpuSet>) -> Placement {
+    fn placement(&self) -> Placement {
         Placement {
             nodes: self.cpus_of.map(|node| NodeSet::from_iter([node])),
-            cpus,
+            cpus: self.cpus.clone(),
             policy: Some(self.policy.clone()),
         }
     }

@@ -7,7 +7,9 @@ mod slurm;
 use std::fmt;
 
 pub use error::IdentityError;
-use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PYTORCH, TORCHRUN, Variables};
+use launchers::{
+    AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PYTORCH, TORCHRUN, Variables,
+};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, shell, tasks_on_node};
 
@@ -270,10 +272,7 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
             None => last(look)?,
         },
     };
-    let found = match found {
-        Some(task) => Some(pytorch_within(task, look)),
-        None => pytorch(look)?,
-    };
+    let found = found.map(|task| pytorch_within(task, look));
     let within_all = |task: Task| outers(look).try_fold(task, |task, outer| task.within(&outer));
     let found = found.map(within_all).transpose()?;
     let found = found.map(|task| task.completed(look)).transpose()?;
@@ -331,6 +330,13 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
+    let found = match pytorch(look)? {
+        Some(task) => Some(task),
+        None => of_pbs(look)?,
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
     // A local rank alone belongs to a task with other variables that are missing here.
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, local_rank, .. } in known {
@@ -358,6 +364,15 @@ fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         [None, None, Some(1..)] => Err(without_rank()),
         _ => Ok(None),
     }
+}
+
+/// Returns the task of PBS that this process is, unless it is the job's script.
+fn of_pbs(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let value = |name| number(look, PBSDSH.launcher, name).map(|value| value.map_or(0, |of| of.1));
+    let is_task = value(PBSDSH.rank)? >= PBSDSH.first
+        || (look(PBSDSH.rank).is_some()
+            && (value("PBS_NODENUM")?, value("PBS_VNODENUM")?) != (0, 0));
+    if is_task { Task::of(&PBSDSH, look) } else { Ok(None) }
 }
 
 fn without_rank() -> IdentityError {

@@ -3,7 +3,7 @@
 use std::io;
 
 use numalab_host::perf::PerfError;
-use numalab_host::{Classed, ErrorClass, SysfsError};
+use numalab_host::{Classed, ErrorClass, StartError, SysfsError};
 use numalab_record::profile::{Hindrance, SourceName};
 
 /// Reason why there is no profile.
@@ -21,6 +21,9 @@ pub enum ProfileError {
     /// The requested source cannot be used.
     #[error("--source {source_name}: {why:?}")]
     Hindered { source_name: SourceName, why: Hindrance },
+    /// The command exists, but what it needs to start does not.
+    #[error(transparent)]
+    NotStartable(#[from] StartError),
     /// The command cannot be started.
     #[error("cannot run `{program}`: {source}")]
     NotStarted { program: String, source: io::Error },
@@ -35,6 +38,7 @@ impl Classed for ProfileError {
             Self::Machine(error) => error.class(),
             Self::NoProcess { .. } => ErrorClass::BadInput,
             Self::Foreign { .. } | Self::Hindered { .. } => ErrorClass::Lacking,
+            Self::NotStartable(error) => error.class(),
             Self::NotStarted { source, .. } => ErrorClass::of_start(source),
             Self::NotFollowed(_) => ErrorClass::Failed,
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use numalab_host::perf::{Followed, MemoryUnit, Recording, memory_unit};
 use numalab_host::proc::{ClearedBits, Stat, clear_bits};
 use numalab_host::{
-    Interrupt, Root, adopt_orphans, die_with_parent, end_gently, end_orphans, monotonic_ns,
-    spawn_held, users_program,
+    Interrupt, Root, adopt_orphans, check_startable, die_with_parent, end_gently, end_orphans,
+    monotonic_ns, spawn_held, users_program,
 };
 use numalab_record::profile::{CannotSee, Ended, Hindrance, PassedOver, SourceName};
 use numalab_topology::Machine;
@@ -115,6 +115,7 @@ fn start(
 ) -> Result<Begun, ProfileError> {
     adopt_orphans().map_err(ProfileError::NotFollowed)?;
     let program = words.first().map_or("", String::as_str);
+    check_startable(program)?;
     let mut command = users_program(program, words.iter().skip(1));
     die_with_parent(&mut command);
     let not_started = |source| ProfileError::NotStarted { program: program.to_owned(), source };

@@ -6,6 +6,7 @@ mod memory;
 use alloc::vec::Vec;
 
 use crate::cache::Cache;
+use crate::count::count;
 use crate::cpu::Cpu;
 use crate::distance::{Distances, LOCAL_DISTANCE};
 use crate::fallback::REMOTE_DISTANCE;
@@ -67,7 +68,7 @@ pub enum EmulationError {
         present_bytes: u64,
     },
     /// The nodes need more cpus than there are.
-    #[error("the nodes need {asked} cpus, but the machine has {present} online")]
+    #[error("the nodes need {}, but the machine has {present} online", count(*asked, "cpu"))]
     Cpus {
         /// Cpus needed.
         asked: usize,

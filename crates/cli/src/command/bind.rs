@@ -4,15 +4,15 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use numalab_host::{
-    Root, generic_initiators, read_machine, read_machine_and_devices, set_process_policy,
-    users_program,
+    Pinned, Root, check_startable, generic_initiators, pin, read_machine, read_machine_and_devices,
+    set_process_policy, users_program,
 };
 use numalab_launch::bind::{
-    Binding, Home, NodeChoice, PolicyKind, Seats, Weights, without_weights,
+    BindError, Binding, Home, NodeChoice, PolicyKind, Seats, Weights, without_weights,
 };
 use numalab_launch::identity::{self, Launcher, Task, detect_own};
 use numalab_launch::near::{Near, device_memory};
-use numalab_topology::CpuId;
+use numalab_topology::{CpuId, CpuSet};
 
 use super::own;
 use crate::args::{BindArgs, RankCpus};
@@ -41,9 +41,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
                 if let Some(home) = &prepared.home {
                     home.stay()?;
                 }
-                // Never dropped: the command keeps the affinity.
-                let pinned = prepared.cpu.map(numalab_host::pin).transpose();
-                let _pinned = pinned?;
+                // `prepared` is not dropped before: the command keeps the affinity.
                 return become_command(&prepared.command);
             }
         }
@@ -71,11 +69,13 @@ fn with_weights(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failure>
 /// A rank that is ready to become its command.
 struct Prepared {
     command: Vec<String>,
-    cpu: Option<CpuId>,
     home: Option<Home>,
+    /// Restores the affinity when dropped.
+    _pinned: Option<Pinned>,
 }
 
-/// Sets the policy, unless it is a dry run, and reports it.
+/// Pins this thread, which shows whether the kernel allows it; sets the policy, unless it is a dry run;
+/// and reports both.
 fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let needs_devices = args.near.is_some() || args.policy == PolicyKind::Weighted;
@@ -92,11 +92,15 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let cpu = cpu_of(args, task)?;
     let binding = Binding::of(&choice, args.policy, task, &machine, &of_devices)?;
     let home = match &near {
+        _ if cpu.is_some() => None,
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None if args.cpus == Some(RankCpus::OfNode) => Some(binding.home(&machine)?),
         None => None,
     };
-    let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
+    let pinned = cpu.map(pin).transpose().map_err(BindError::from)?;
+    let of_home = home.as_ref().map(|home| home.cpus.clone());
+    let cpus = cpu.map(|cpu| CpuSet::from_iter([cpu])).or(of_home);
+    let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), cpus, ..binding };
     if !args.dry_run {
         set_process_policy(&binding.policy)?;
     }
@@ -112,12 +116,12 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         });
         let who = who(args, task);
         let others = match args.dry_run && task.is_none() {
-            true => binding.other_tools(home.as_ref().map(|home| &home.cpus), &command),
+            true => binding.other_tools(&command),
             false => String::new(),
         };
         output::print(&format!("{who}{unsaid}{said}{}{others}", binding.lines(&command)))?;
     }
-    Ok(Prepared { command, cpu, home })
+    Ok(Prepared { command, home, _pinned: pinned })
 }
 
 /// Describes a rank as its launcher does, for a dry run, or a part of a job that is not a rank.
@@ -136,8 +140,8 @@ fn who(args: &BindArgs, task: Option<&Task>) -> String {
 /// Returns the cpu of this rank from `--cpus`.
 fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure> {
     let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
-    let seats = Seats { option: "--cpus", what: "cpus", entries: cpus.len() };
-    let seat = seats.of(task).map_err(numalab_launch::bind::BindError::from)?;
+    let seats = Seats { option: "--cpus", what: "cpu", entries: cpus.len() };
+    let seat = seats.of(task).map_err(BindError::from)?;
     Ok(cpus.get(seat).copied())
 }
 
@@ -157,6 +161,7 @@ fn become_command(command: &[String]) -> Result<ExitCode, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("nothing to run: expected -- and a command, or options of latency")
     })?;
+    check_startable(program)?;
     let error = users_program(program, arguments).exec();
     Err(Failure::not_started(program, &error))
 }

@@ -97,6 +97,7 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     }
     let collected = runs.collect(&path)?;
     collected.failed.iter().for_each(note);
+    collected.copies.iter().for_each(note);
     if output::quiet() {
         return Ok(());
     }

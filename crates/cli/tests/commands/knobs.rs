@@ -236,12 +236,20 @@ fn a_dry_run_refuses_a_value_that_the_files_rule_out() {
     for (setting, words) in [
         ("thp_enabled=foo", "\"foo\", expected one of always, madvise, never"),
         ("swappiness=abc", "\"abc\", expected a number"),
+        ("swappiness=999", "\"999\", expected a number from 0 to 200"),
+        ("vm.swappiness=-1", "expected a number from 0 to 200"),
+        ("zone_reclaim_mode=1.5", "expected a number from 0 to 7"),
+        ("ksm_run=3", "expected a number from 0 to 2"),
+        ("compact_memory=2", "expected 1"),
+        ("huge_2m_pages=many", "expected a number, from 0"),
     ] {
         let output = lab.run(&["run", setting, "--dry-run", "--", "true"]);
         assert_ne!(output.status.code(), Some(0), "{}", stdout(&output));
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
-    for setting in ["thp_enabled=never", "swappiness=10", "zone_reclaim_mode=0x3"] {
+    for setting in
+        ["thp_enabled=never", "swappiness=10", "zone_reclaim_mode=0x3", "compact_memory=1"]
+    {
         let output = lab.run(&["run", setting, "--dry-run", "--", "true"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }

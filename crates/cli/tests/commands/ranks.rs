@@ -1,8 +1,11 @@
 //! Ranks and their binding, from outside and without a cluster.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use numalab_topology::CpuSet;
 
 use crate::command::{self, numalab, stdout};
 use crate::schemas;
@@ -18,6 +21,11 @@ fn a_node() -> String {
     let listed = fs::read_to_string("/sys/devices/system/node/has_memory");
     let listed = listed.unwrap_or_else(|_| "0".to_owned());
     listed.trim().split([',', '-']).next().expect("a node").to_owned()
+}
+
+/// Returns the cpus on which this process may run.
+fn usable_cpus() -> CpuSet {
+    numalab_host::current_affinity().expect("readable")
 }
 
 #[test]
@@ -93,6 +101,53 @@ fn a_dry_run_shows_the_binding_for_other_tools_which_they_take() {
 }
 
 #[test]
+fn a_listed_cpu_is_in_the_lines_for_other_tools_and_an_unusable_one_is_refused() {
+    let (option, cpu) = (format!("--numa={}", a_node()), usable_cpus().first().expect("a cpu").0);
+    let bind = |cpus: &str, more: &[&str]| {
+        let cpus = format!("--cpus={cpus}");
+        numalab(&[&["bind", &option, &cpus], more, &["--", "true"]].concat())
+    };
+    let shown = ends(&mut bind(&cpu.to_string(), &["--dry-run"]), 0);
+    for line in [
+        format!("numactl --physcpubind={cpu} --membind={} true", a_node()),
+        format!("taskset: taskset -c {cpu} true"),
+        format!("srun: srun -n1 --cpu-bind=mask_cpu:0x{:x} ", 1 << cpu),
+        format!("-p CPUAffinity={cpu} -p NUMAPolicy=bind"),
+    ] {
+        assert!(shown.contains(&line), "{line} in {shown}");
+    }
+    for more in [&["--dry-run"][..], &[]] {
+        let error = ends(&mut bind("4000", more), 125);
+        let expected = format!("expected one of cpus {}", usable_cpus());
+        assert!(error.contains("--cpus: cpu 4000 ") && error.contains(&expected), "{error}");
+    }
+    let ranks = ["--dry-run", "--ranks", "2"];
+    let error = ends(&mut bind(&format!("{cpu},4000"), &ranks), 125);
+    assert!(error.contains("cpu 4000"), "{error}");
+}
+
+#[test]
+fn a_command_with_a_missing_interpreter_or_for_another_processor_is_explained() {
+    let place = tempfile::tempdir().expect("made");
+    let file = place.path().join("program");
+    let name = file.to_str().expect("UTF-8");
+    fs::write(&file, "#!/no/such/perl -w\n").expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("set");
+    let option = format!("--numa={}", a_node());
+    let bind = ["bind", "-q", &option, "--", name];
+    for command in [&bind[..], &["mark", "--", name], &["profile", "--", name]] {
+        let error = ends(&mut numalab(command), 126);
+        assert!(error.contains("interpreter \"/no/such/perl\""), "{command:?}: {error}");
+    }
+    // The kernel's name for an architecture that has no processors any more.
+    let mut program = fs::read(command::NUMALAB).expect("readable");
+    program[18..20].copy_from_slice(&[0x50, 0]);
+    fs::write(&file, program).expect("written");
+    let error = ends(&mut numalab(&bind), 126);
+    assert!(error.contains("for another processor"), "{error}");
+}
+
+#[test]
 fn options_alone_are_those_of_latency_and_a_dry_run_starts_nothing() {
     let shown = ends(&mut numalab(&["bind", "--dry-run", "--", "--size=2048"]), 0);
     assert!(shown.contains("No --numa given: binding to node 0"), "{shown}");
@@ -138,6 +193,8 @@ fn ranks_are_known_by_the_variables_of_each_launcher_and_unknown_places_are_refu
     let said = bind_as(pals, &[], 0);
     assert!(said.starts_with("[Rank 9] Known as rank 9, local rank 1 of 8 (PALS)\n"), "{said}");
     assert!(bind_as("RANK=gold", &[], 0).starts_with("[Rank 0] Binding"));
+    let said = bind_as("PBS_TASKNUM=3 PBS_NODENUM=0 PBS_JOBID=7.master", &[], 125);
+    assert!(said.contains("started by pbsdsh, which does not say which of this host's"), "{said}");
     let said = bind_as("PMIX_RANK=3", &[], 125);
     assert!(said.contains("rank 3") && said.contains("NUMALAB_LOCAL_RANK"), "{said}");
 }

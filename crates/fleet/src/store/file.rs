@@ -1,7 +1,7 @@
 //! The store's file: lines of JSON, the first with the keys and each other one with a run. It is
 //! replaced atomically, so that a killed collection leaves the previous content.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use numalab_host::files::{remove_drafts_of, write_atomically};
 use numalab_host::open_locked;
 use serde::{Deserialize, Serialize};
 
+use super::copies::CopyOfRun;
 use super::{Digest, KeptRun, Key, Store};
 use crate::error::FleetError;
 
@@ -139,6 +140,16 @@ impl Writing {
             keys.push(key.clone());
             keys.len() - 1
         })
+    }
+
+    /// Removes runs that are another one under a second name; of such runs one that is not `new`
+    /// stays, or the first.
+    pub(crate) fn remove_copies(&mut self, new: &BTreeSet<&str>) -> Vec<CopyOfRun> {
+        let copies = self.store.copies(new);
+        for CopyOfRun { run, .. } in &copies {
+            self.store.runs.remove(run);
+        }
+        copies
     }
 
     /// Commits the collection.

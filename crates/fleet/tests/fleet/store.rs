@@ -114,8 +114,7 @@ fn concurrent_collections_are_all_kept() {
     let store = directory.path().join("fleet.jsonl");
     let raw: Vec<_> = (0..8).map(|at| directory.path().join(format!("raw{at}"))).collect();
     for (at, raw) in raw.iter().enumerate() {
-        Fleet::new(1, 1).write(raw);
-        fs::rename(raw.join("host00000"), raw.join(format!("own{at}"))).unwrap();
+        Fleet::new(8, 1).write_host(raw, at, 0);
     }
     thread::scope(|scope| {
         for raw in &raw {
@@ -125,9 +124,44 @@ fn concurrent_collections_are_all_kept() {
     });
     let hosts = Store::open(&store).unwrap().latest().1;
     let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
-    assert_eq!(names, ["own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7"]);
+    let expected: Vec<String> = (0..8).map(|at| format!("host0000{at}")).collect();
+    assert_eq!(names, expected);
     // Only the store and the collected directories remain.
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1 + raw.len());
+}
+
+#[test]
+fn a_run_that_was_copied_under_another_name_is_counted_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("hosts");
+    Fleet::new(2, 1).write(&raw);
+    let copy = |from: &str, to: &str| {
+        let (from, to) = (raw.join(from), raw.join(to));
+        fs::create_dir_all(&to).unwrap();
+        for file in fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    };
+    copy("host00001/measure-1", "zz-old/measure-1");
+    let collect = |name: &str| {
+        let store = directory.path().join(name);
+        let collected = Runs::find(&raw).unwrap().collect(&store).unwrap();
+        let hosts = Store::open(&store).unwrap().latest().1;
+        let copies: Vec<String> = collected.copies.iter().map(ToString::to_string).collect();
+        (collected.read, copies, hosts.into_iter().map(|host| host.host).collect::<Vec<_>>())
+    };
+    let said = "zz-old/measure-1: has the start and the samples of host00001/measure-1: a copy, \
+                which is not counted";
+    let (read, copies, hosts) = collect("one.jsonl");
+    assert_eq!((read, copies), (2, vec![said.to_owned()]));
+    assert_eq!(hosts, ["host00000", "host00001"]);
+    // One that is in the store stays, whatever the names are.
+    copy("host00000/measure-1", "a-new/measure-1");
+    let (read, copies, hosts) = collect("one.jsonl");
+    assert_eq!((read, copies.len()), (0, 2), "{copies:?}");
+    assert_eq!(hosts, ["host00000", "host00001"]);
+    assert_eq!(collect("two.jsonl").2, ["a-new", "host00001"]);
 }
 
 #[test]

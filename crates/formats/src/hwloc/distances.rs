@@ -1,6 +1,6 @@
 //! Distances between nodes in `lstopo` XML.
 
-use numalab_topology::{Distances, Findings, Machine, NodeId};
+use numalab_topology::{Distances, Findings, Machine, NodeId, count};
 use roxmltree::Node as Element;
 
 use super::element::{malformed, os_index};
@@ -84,14 +84,15 @@ fn read_v1(
 }
 
 fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Findings) {
-    let count = ids.len();
-    if count == 0 || values.len() != count.saturating_mul(count) {
-        let message = format!("{} values for {count} nodes, so they are ignored", values.len());
+    let nodes = ids.len();
+    if nodes == 0 || values.len() != nodes.saturating_mul(nodes) {
+        let (values, nodes) = (count(values.len(), "value"), count(nodes, "node"));
+        let message = format!("{values} for {nodes}, so they are ignored");
         findings.warning("distances-ignored", "distances".to_owned(), message);
         return;
     }
     machine.distances = Distances::unknown(machine.nodes.len());
-    for (row, &from) in values.chunks(count).zip(ids) {
+    for (row, &from) in values.chunks(nodes).zip(ids) {
         for (&value, &to) in row.iter().zip(ids) {
             let (Some(from), Some(to)) = (machine.node_index(from), machine.node_index(to)) else {
                 continue;

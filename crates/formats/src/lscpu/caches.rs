@@ -1,6 +1,6 @@
 //! The caches of a machine, for which lscpu gives only sizes and counts.
 
-use numalab_topology::{Cache, CpuId, Findings, Machine};
+use numalab_topology::{Cache, CpuId, Findings, Machine, count};
 
 use super::cache_line::CacheLine;
 use super::lines::Lines;
@@ -40,7 +40,7 @@ fn instances_of(
         left_out("has no number of instances, which lscpu prints since util-linux 2.37")
     })?;
     if !cores.is_multiple_of(instances) {
-        return Err(format!("{instances} instances do not divide {cores} cores"));
+        return Err(format!("{instances} instances do not divide {}", count(cores, "core")));
     }
     let bytes = line.bytes_of_each(instances, lines.is_amd()).ok_or_else(|| {
         let sum =

@@ -117,7 +117,7 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
         let message = "has no value: they belong to no node".to_owned();
         findings.warning("cpu-without-node", format!("column NODE of cpus {apart}"), message);
     }
-    note_gaps(rows, findings);
+    note_gaps(&machine, findings);
     let missing = [
         ("NODE", nodes.is_empty(), "nodes-missing", "nodes"),
         ("SOCKET", rows.iter().all(|row| row.socket.is_none()), "packages-unknown", "packages"),
@@ -130,18 +130,27 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
     Ok(machine)
 }
 
-/// Warns of numbers between those of the cpus that no row has: `lscpu -e` also lists offline cpus.
-fn note_gaps(rows: &[Row], findings: &mut Findings) {
-    let cpus: CpuSet = rows.iter().map(|row| row.cpu).collect();
-    let last = rows.iter().map(|row| row.cpu.0).max().unwrap_or(0);
-    let all: CpuSet = (0..=last).map(CpuId).collect();
-    let absent = all.difference(&cpus);
-    if !absent.is_empty() {
+/// Reports what a text that lost lines has too, since a table does not count its cpus: cpus without a
+/// row before the last one, and cores with fewer threads than others.
+fn note_gaps(machine: &Machine, findings: &mut Findings) {
+    let listed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
+    let last = listed.iter().last().map_or(0, |last| last.0);
+    let missing = (0..last).map(CpuId).collect::<CpuSet>().difference(&listed);
+    if !missing.is_empty() {
+        let message = format!("cpus {missing} have no row: they are offline, or lines are missing");
+        findings.note("cpus-missing", "column CPU".to_owned(), message);
+    }
+    let cores = machine.cores();
+    let most = cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0);
+    let fewer = cores.iter().filter(|core| core.cpus.len() < most);
+    let fewer: CpuSet = fewer.flat_map(|core| core.cpus.iter()).collect();
+    // An offline sibling that is listed explains it.
+    if !fewer.is_empty() && machine.cpus.iter().all(|cpu| cpu.online) {
         let message = format!(
-            "no row has cpus {absent}: they are offline (`lscpu -p` leaves those out; add -a), or \
-             rows were lost"
+            "the cores of cpus {fewer} have fewer threads than others: they are of another kind, or \
+             siblings are offline, or lines are missing"
         );
-        findings.warning("cpus-missing", "rows of cpus".to_owned(), message);
+        findings.note("cores-differ", "column CORE".to_owned(), message);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Costs of accesses: models, and the matrices that they give for a guest.
 
-use numalab_topology::{REMOTE_DISTANCE, TierSpec, UNREACHABLE_DISTANCE};
+use numalab_topology::{REMOTE_DISTANCE, TierSpec, UNREACHABLE_DISTANCE, count};
 
 use super::{BandwidthModel, CacheLevel, FORMAT, LatencyModel, Stage, parse_caches};
 use crate::error::WriteError;
@@ -130,13 +130,21 @@ pub(super) fn bandwidths(
         BandwidthModel::Nodes(list) => match list[..] {
             [each] => Ok((Some(vec![each; nodes]), None)),
             _ if list.len() == nodes => Ok((Some(list.clone()), None)),
-            _ => Err(wrong(format!("{} bandwidths for {nodes} nodes", list.len()))),
+            _ => Err(wrong(format!(
+                "{} for {}",
+                count(list.len(), "bandwidth"),
+                count(nodes, "node")
+            ))),
         },
         BandwidthModel::Links(rows) => {
             if rows.len() == nodes && rows.iter().all(|row| row.len() == nodes) {
                 return Ok((None, Some(rows.clone())));
             }
-            Err(wrong(format!("{} rows of bandwidths between {nodes} nodes", rows.len())))
+            Err(wrong(format!(
+                "{} of bandwidths between {}",
+                count(rows.len(), "row"),
+                count(nodes, "node")
+            )))
         }
         BandwidthModel::Firmware => {
             let links = told(guest, "read bandwidth", |access| access.read_bandwidth_mb_per_s)?;

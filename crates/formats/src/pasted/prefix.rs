@@ -13,6 +13,9 @@ const BARS: [&str; 4] = ["|", "#", "//", ";"];
 /// of a log, or a host or task that a parallel shell puts before each line; returns that of the first
 /// line.
 pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
+    if let Some(first) = strip_numbers(lines) {
+        return Some(first);
+    }
     let texts =
         || lines.iter().map(|(_, line)| line.as_str()).filter(|line| !line.trim().is_empty());
     let first = texts().next().filter(|_| texts().count() >= FEWEST_LINES)?;
@@ -32,6 +35,33 @@ pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
         *line = line.chars().skip(length).collect();
     }
     Some(prefix.trim().to_owned())
+}
+
+/// Removes the numbers, from 1, that `cat -n`, `grep -n` and `nl` put before lines of text; returns the
+/// first.
+fn strip_numbers(lines: &mut [(usize, String)]) -> Option<String> {
+    let numbered = lines.iter().filter(|(_, line)| !line.trim().is_empty());
+    let numbered: Option<Vec<(usize, &str)>> = numbered.map(|(_, line)| number(line)).collect();
+    let numbered = numbered.filter(|numbered| numbered.len() >= FEWEST_LINES)?;
+    let is_counted = (1..).zip(&numbered).all(|(expected, (number, _))| expected == *number);
+    let (_, first) = numbered.first()?;
+    if !is_counted || !first.contains(char::is_alphabetic) {
+        return None;
+    }
+    for (_, line) in lines {
+        *line = number(line).map_or_else(String::new, |(_, rest)| rest.to_owned());
+    }
+    Some("1".to_owned())
+}
+
+/// Splits a line into its number and its text.
+fn number(line: &str) -> Option<(usize, &str)> {
+    let line = line.trim_start();
+    let end = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
+    let (number, rest) = line.split_at(end);
+    let text = rest.strip_prefix([':', '\t']).unwrap_or(rest);
+    let is_apart = rest.is_empty() || rest.starts_with([':', '\t', ' ']);
+    number.parse().ok().filter(|_| is_apart).map(|number| (number, text))
 }
 
 /// Returns the label that `pdsh`, `clush` or `srun --label` puts before a line: `node17:`, `0:`.
@@ -107,6 +137,26 @@ mod tests {
             let (found, lines) = stripped(&text);
             assert_eq!(found.as_deref(), Some(prefix.trim()), "{text}");
             assert_eq!(lines, ["node 0 a", "node 1 a", "", "node 2 b"], "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_lines_are_left_out() {
+        for text in ["1:a: 7\n2:b\n3:\n4:c 1\n", "   1\ta: 7\n   2\tb\n   3\t\n   4\tc 1\n"] {
+            assert_eq!(
+                stripped(text),
+                (
+                    Some("1".to_owned()),
+                    vec!["a: 7".into(), "b".into(), String::new(), "c 1".into()]
+                )
+            );
+        }
+        let of_nl = "     1  a\n       \n     2  b\n     3  c\n";
+        assert_eq!(stripped(of_nl).1, ["  a", "", "  b", "  c"]);
+        for text in
+            ["1: 10 21\n2: 21 10\n3: 21 10\n", "1 a\n3 b\n4 c\n", "1a\n2b\n3c\n", "0 a\n1 b\n2 c\n"]
+        {
+            assert_eq!(stripped(text).0, None, "{text}");
         }
     }
 

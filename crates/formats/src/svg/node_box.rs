@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CacheKind, Cpu, CpuSet, Machine, Node};
+use numalab_topology::{CacheKind, Cpu, CpuSet, Machine, MemorySideCache, Node, count};
 
 use super::canvas::{Canvas, Size, text_width, units};
 use crate::device::label_of;
@@ -17,7 +17,8 @@ const GROUP_PADDING: u32 = 6;
 const GROUP_GAP: u32 = 8;
 const CORE_GAP: u32 = 3;
 const LINE_HEIGHT: u32 = 12;
-const DEVICE_HEIGHT: u32 = 14;
+/// Height of a line below the groups.
+const ROW_HEIGHT: u32 = 14;
 /// The largest number of devices of a node that are drawn separately.
 const MOST_DEVICES: usize = 8;
 const CPU_FONT: u32 = 10;
@@ -73,8 +74,8 @@ pub(super) struct NodeBox {
     memory_bytes: u64,
     detail: Detail,
     groups: Vec<Group>,
-    /// A line for each device that is near the node.
-    devices: Vec<String>,
+    /// A line for each cache in front of its memory, and for each device that is near the node.
+    lines: Vec<String>,
 }
 
 /// The cores of one L3 group that are on the node.
@@ -111,7 +112,7 @@ impl NodeBox {
             memory_bytes: node.memory_bytes,
             detail,
             groups: groups.collect(),
-            devices: device_lines(machine, node),
+            lines: cache_lines(node).chain(device_lines(machine, node)).collect(),
         }
     }
 
@@ -141,18 +142,18 @@ impl NodeBox {
         let columns = units(self.columns());
         let rows = units(self.groups.len()).div_ceil(columns);
         let width = columns * (group.width + GROUP_GAP) - GROUP_GAP + 2 * PADDING;
-        let lines = self.devices.iter().map(|line| text_width(line, SMALL_FONT) + 2 * PADDING);
+        let lines = self.lines.iter().map(|line| text_width(line, SMALL_FONT) + 2 * PADDING);
         let no_cpus = if self.groups.is_empty() { LINE_HEIGHT } else { 0 };
-        let devices = match units(self.devices.len()) {
+        let below = match units(self.lines.len()) {
             0 => 0,
-            lines => lines * DEVICE_HEIGHT + PADDING / 2 + no_cpus,
+            lines => lines * ROW_HEIGHT + PADDING / 2 + no_cpus,
         };
         Size {
             width: lines.chain([width, LEAST_WIDTH]).max().unwrap_or(LEAST_WIDTH),
             height: HEADER
                 + MEMORY_HEIGHT
                 + rows * (group.height + GROUP_GAP)
-                + devices
+                + below
                 + PADDING / 2,
         }
     }
@@ -186,8 +187,8 @@ impl NodeBox {
             one.draw(canvas, group_x, group_y, size, self.detail);
         }
         let bottom = y + size.height - PADDING;
-        for (line, above) in self.devices.iter().rev().zip(0..) {
-            canvas.text("small", x + PADDING, bottom - above * DEVICE_HEIGHT, line);
+        for (line, above) in self.lines.iter().rev().zip(0..) {
+            canvas.text("small", x + PADDING, bottom - above * ROW_HEIGHT, line);
         }
         canvas.end_group();
     }
@@ -207,6 +208,12 @@ impl NodeBox {
             canvas.rectangle("bar", x, y, Size { width: part, height });
         }
     }
+}
+
+/// Returns lines such as `memory-side cache 64 MiB`, nearest to the cpus first.
+fn cache_lines(node: &Node) -> impl Iterator<Item = String> {
+    let size = |cache: &MemorySideCache| format_rounded(cache.size_bytes);
+    node.memory_side_caches.iter().map(move |cache| format!("memory-side cache {}", size(cache)))
 }
 
 /// Returns lines such as `network eth0 · 0000:41:00.0`, and the number of devices above the limit.
@@ -230,8 +237,8 @@ impl Body {
         let set: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
         let known = cpus.iter().all(|cpu| cpu.core.is_some());
         let mut lines = match known {
-            true => vec![format!("{} cores, {} cpus", cores.len(), cpus.len())],
-            false => vec![format!("{} cpus", cpus.len())],
+            true => vec![format!("{}, {}", count(cores.len(), "core"), count(cpus.len(), "cpu"))],
+            false => vec![count(cpus.len(), "cpu")],
         };
         lines.extend(wrap(&set.to_string()));
         Self::List(lines)

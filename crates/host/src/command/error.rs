@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::start::StartError;
 use crate::error_class::{Classed, ErrorClass};
 
 /// A command that gave no usable output.
@@ -16,6 +17,9 @@ pub enum CommandError {
     /// The file of its standard input could not be opened.
     #[error("the input of `{program}`, {}: {source}", input.display())]
     NoInput { program: String, input: PathBuf, source: io::Error },
+    /// The program exists, but what it needs to start does not.
+    #[error(transparent)]
+    NotStarted(#[from] StartError),
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
@@ -51,7 +55,7 @@ pub enum CommandError {
 impl Classed for CommandError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NotFound { .. } => ErrorClass::Lacking,
+            Self::NotFound { .. } | Self::NotStarted(_) => ErrorClass::Lacking,
             Self::NoInput { .. } => ErrorClass::BadInput,
             _ => ErrorClass::Failed,
         }

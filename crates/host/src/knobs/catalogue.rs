@@ -1,6 +1,7 @@
 //! The catalogue of named knobs.
 
 mod pools;
+pub(super) mod ranges;
 
 use numalab_record::system::KnobNow;
 

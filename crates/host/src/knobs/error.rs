@@ -105,8 +105,9 @@ pub enum KnobError {
     },
     /// An earlier run left settings behind.
     #[error(
-        "an earlier run ended without restoring {count} settings ({}): \
-         run `numalab knobs restore` first", journal.display()
+        "an earlier run ended without restoring {} ({}): run `numalab knobs restore` first",
+        numalab_topology::count(*count, "setting"),
+        journal.display()
     )]
     Stale {
         /// Number of files that still have to be restored.

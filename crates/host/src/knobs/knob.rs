@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::catalogue::ranges;
 use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
@@ -74,12 +75,15 @@ impl Knob {
         if values.is_empty() { FileState::Absent } else { FileState::Value(values.join(" ")) }
     }
 
-    /// Checks a value by what the files show, without writing: their choices, and sysctls that are
-    /// numbers. The kernel may refuse others all the same.
+    /// Checks a value without writing, by what the files show: their choices, and sysctls that are
+    /// numbers; and by the ranges that the kernel documents. It may refuse others all the same.
     ///
     /// # Errors
-    /// [`KnobError::Refused`] with the choices.
+    /// [`KnobError::Refused`] with the choices or the range.
     pub fn check_value(&self, root: &Root, value: &str) -> Result<(), KnobError> {
+        for path in &self.writes {
+            self.check_range(path, value)?;
+        }
         let checked = if self.nature == Nature::Value { &self.writes[..] } else { &[] };
         for path in checked {
             let choices = file::choices(root, path);
@@ -97,6 +101,24 @@ impl Knob {
             }
         }
         Ok(())
+    }
+
+    fn check_range(&self, path: &str, value: &str) -> Result<(), KnobError> {
+        let Some(range) = ranges::of_file(path) else { return Ok(()) };
+        let is_within = match value::number(value) {
+            Some(number) => u64::try_from(number).is_ok_and(|number| range.contains(&number)),
+            None => *range.end() == 1 && value::truth(value).is_some(),
+        };
+        if is_within {
+            return Ok(());
+        }
+        let (least, most) = range.into_inner();
+        let expected = match most {
+            u64::MAX => ", expected a number, from 0".to_owned(),
+            _ if least == most => format!(", expected {least}"),
+            _ => format!(", expected a number from {least} to {most}"),
+        };
+        Err(KnobError::Refused { name: self.name.clone(), value: value.to_owned(), expected })
     }
 
     /// Converts a failed write into an error.

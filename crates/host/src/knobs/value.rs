@@ -36,7 +36,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 }
 
 /// Parses a word like the kernel's `kstrtobool`; a number other than 0 and 1 is not a truth value.
-fn truth(text: &str) -> Option<bool> {
+pub(super) fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "y" | "Y" | "on" | "true" => Some(true),
         "0" | "n" | "N" | "off" | "false" => Some(false),
@@ -49,7 +49,7 @@ pub(super) fn is_number(text: &str) -> bool {
     number(text).is_some()
 }
 
-fn number(text: &str) -> Option<i128> {
+pub(super) fn number(text: &str) -> Option<i128> {
     match text.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -1,6 +1,6 @@
 //! Reads distances between nodes.
 
-use numalab_topology::{Distances, LOCAL_DISTANCE, Node};
+use numalab_topology::{Distances, LOCAL_DISTANCE, Node, count};
 
 use super::nodes;
 use super::reader::{Reader, shortened};
@@ -42,8 +42,9 @@ fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -
     }
     if values != nodes.len() {
         let message = format!(
-            "{values} values for {} nodes, {} of them online: {}",
-            nodes.len(),
+            "{} for {}, {} of them online: {}",
+            count(values, "value"),
+            count(nodes.len(), "node"),
             online.len(),
             if values < nodes.len() {
                 "the last ones are unknown"
@@ -62,8 +63,7 @@ fn distance(reader: &mut Reader<'_>, path: &str, value: &str) -> Option<u8> {
     match value.parse::<u8>() {
         Ok(distance) if distance >= LOCAL_DISTANCE => Some(distance),
         _ => {
-            let message =
-                format!("`{}`: expected a distance, which is 10 or more", shortened(value));
+            let message = format!("`{}`: expected a distance from 10 to 255", shortened(value));
             reader.warn("distance-value", path, message);
             None
         }

@@ -96,7 +96,8 @@ pub(super) fn assign_cpus(
     distances: &Distances,
 ) {
     let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
-    let listed: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.intersection(&known)).collect();
+    let mut listed: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.intersection(&known)).collect();
+    share_with_fakes(reader, nodes, &mut listed, distances);
     let mut parts: BTreeMap<NodeId, NodeSet> = BTreeMap::new();
     for index in 0..nodes.len() {
         let place = directory(nodes[index].id);
@@ -141,6 +142,31 @@ pub(super) fn assign_cpus(
     }
 }
 
+/// Gives the fake nodes that list no cpus those of the node that they are parts of: some kernels list
+/// them only there.
+fn share_with_fakes(
+    reader: &mut Reader<'_>,
+    nodes: &[Node],
+    listed: &mut [CpuSet],
+    distances: &Distances,
+) {
+    if !is_fake(reader) {
+        return;
+    }
+    let whole = |index: usize| {
+        let local = |first: &usize| !listed[*first].is_empty() && distances.is_local(*first, index);
+        (0..nodes.len()).find(local)
+    };
+    let is_part = |index: &usize| listed[*index].is_empty() && nodes[*index].may_have_memory();
+    let parts: Vec<(usize, CpuSet)> = (0..nodes.len())
+        .filter(is_part)
+        .filter_map(|index| Some((index, listed[whole(index)?].clone())))
+        .collect();
+    for (index, cpus) in parts {
+        listed[index] = cpus;
+    }
+}
+
 /// Reports nodes with cpus of their own that are as near to each other as to themselves.
 fn note_local_to_each_other(
     reader: &mut Reader<'_>,
@@ -164,10 +190,15 @@ fn note_local_to_each_other(
     }
 }
 
+/// Reports whether the kernel was started with fake nodes.
+fn is_fake(reader: &mut Reader<'_>) -> bool {
+    let command_line = reader.document("proc/cmdline").unwrap_or_default();
+    command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake"))
+}
+
 /// Describes the origin of nodes that are parts of one.
 fn by_fake(reader: &mut Reader<'_>) -> &'static str {
-    let command_line = reader.document("proc/cmdline").unwrap_or_default();
-    match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
+    match is_fake(reader) {
         true => "the kernel option numa=fake created them",
         false => "the kernel option numa=fake creates such nodes",
     }
@@ -177,7 +208,7 @@ fn by_fake(reader: &mut Reader<'_>) -> &'static str {
 fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
     let by = by_fake(reader);
     let message = format!(
-        "nodes {nodes} list the same cpus at distance {LOCAL_DISTANCE} from each other, so these are \
+        "nodes {nodes} have the same cpus at distance {LOCAL_DISTANCE} from each other, so these are \
          local to each of them: {by}"
     );
     reader.note("nodes-share-cpus", NODE_DIRECTORY, message);

@@ -1,5 +1,7 @@
 //! Assigns entries of a list to ranks.
 
+use numalab_topology::count;
+
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 
 /// Reason why a rank's entry of a list is unknown.
@@ -7,14 +9,15 @@ use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 pub enum SeatError {
     /// The length of the list does not match the ranks.
     #[error(
-        "{option} names {entries} {what} for {}: expected {}one for each",
+        "{option} names {} for {}: expected {}one for each",
+        count(*entries, what),
         ranks_of(*local, *ranks),
         if are_shared(what) { "one for all, or " } else { "" }
     )]
     Length {
         option: &'static str,
         entries: usize,
-        /// The kind of entries, `nodes` or `cpus`.
+        /// The kind of entries, `node` or `cpu`.
         what: &'static str,
         /// Ranks on this host, if known.
         local: Option<usize>,
@@ -23,7 +26,8 @@ pub enum SeatError {
     },
     /// There is a list, but no launcher.
     #[error(
-        "{option} names {entries} {what}, but no launcher says which rank this is: start it with srun or mpirun, or name one"
+        "{option} names {}, but no launcher says which rank this is: start it with srun or mpirun, or name one",
+        count(*entries, what)
     )]
     NoRank {
         option: &'static str,
@@ -45,7 +49,8 @@ pub enum SeatError {
     Nested { rank: usize, launcher: Launcher, outer: Launcher },
     /// The launcher does not give the number of ranks on this host.
     #[error(
-        "{option} names {entries} {what}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks"
+        "{option} names {}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks",
+        count(*entries, what)
     )]
     NoLocalSize {
         option: &'static str,
@@ -58,16 +63,16 @@ pub enum SeatError {
 
 /// Returns true if all ranks may have the same one: a node, but not a cpu.
 fn are_shared(what: &str) -> bool {
-    what == "nodes"
+    what == "node"
 }
 
 fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
     match (local, ranks) {
         (Some(local), Some(ranks)) if local != ranks => {
-            format!("{local} ranks on this host and {ranks} ranks in all")
+            format!("{} on this host and {} in all", count(local, "rank"), count(ranks, "rank"))
         }
-        (_, Some(ranks)) => format!("{ranks} ranks"),
-        (Some(local), None) => format!("{local} ranks on this host"),
+        (_, Some(ranks)) => count(ranks, "rank"),
+        (Some(local), None) => format!("{} on this host", count(local, "rank")),
         (None, None) => "an unknown number of ranks".to_owned(),
     }
 }
@@ -77,7 +82,7 @@ fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
 pub struct Seats {
     /// The option that gave it, such as `--numa`.
     pub option: &'static str,
-    /// The kind of entries, such as `nodes`.
+    /// The kind of entries, such as `node`.
     pub what: &'static str,
     pub entries: usize,
 }

@@ -213,7 +213,7 @@ fn the_default_is_node_0_with_the_lines_of_the_suite() {
     );
     let script = ["sh", "-c", "a; b"].map(str::to_owned);
     assert!(binding.lines(&script).ends_with(" sh -c 'a; b'\n"), "{}", binding.lines(&script));
-    assert!(binding.other_tools(None, &script).contains("map_mem:0 sh -c 'a; b'\n"));
+    assert!(binding.other_tools(&script).contains("map_mem:0 sh -c 'a; b'\n"));
 }
 
 #[test]

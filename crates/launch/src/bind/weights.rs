@@ -1,7 +1,7 @@
 //! Weights of nodes for weighted interleaving, as settings of the kernel.
 
 use numalab_host::{Classed, ErrorClass};
-use numalab_topology::{Machine, NodeId, interleave_weights};
+use numalab_topology::{Machine, NodeId, count, interleave_weights};
 
 /// Weights of nodes for interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,11 @@ pub enum WeightsError {
     )]
     NoBandwidths,
     /// There are more or fewer weights than nodes.
-    #[error("--weights: {given} weights for {nodes} nodes with memory, expected one for each")]
+    #[error(
+        "--weights: {} for {} with memory, expected one for each",
+        count(*given, "weight"),
+        count(*nodes, "node")
+    )]
     Count { given: usize, nodes: usize },
 }
 
@@ -106,6 +110,8 @@ mod tests {
         let settings = |text: &str| text.parse::<Weights>().unwrap().settings(&machine);
         assert_eq!(settings("3"), Ok(vec!["interleave_weight_node0=3".to_owned()]));
         assert_eq!(settings("2,1"), Err(WeightsError::Count { given: 2, nodes: 1 }));
+        let said = settings("2,1").unwrap_err().to_string();
+        assert!(said.starts_with("--weights: 2 weights for 1 node with memory"), "{said}");
         assert_eq!(settings("auto"), Err(WeightsError::NoBandwidths));
         assert!("0,1".parse::<Weights>().unwrap_err().contains("from 1 to 255"));
     }

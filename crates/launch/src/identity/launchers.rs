@@ -42,6 +42,8 @@ pub enum Launcher {
     OscMpiexec,
     /// LSF's `blaunch`.
     Blaunch,
+    /// `pbsdsh` of PBS and TORQUE.
+    Pbsdsh,
     /// Another launcher that speaks PMI.
     Pmi,
     /// Another launcher that speaks `PMIx`.
@@ -70,6 +72,7 @@ impl fmt::Display for Launcher {
             Self::Poe => "poe",
             Self::OscMpiexec => "OSC mpiexec",
             Self::Blaunch => "blaunch",
+            Self::Pbsdsh => "pbsdsh",
             Self::Pmi => "a PMI launcher",
             Self::Pmix => "a PMIx launcher",
         })
@@ -153,6 +156,11 @@ pub(super) const JSRUN: Variables = Variables {
     ..usual(Launcher::Jsrun, &["JSM_NAMESPACE_RANK"])
 };
 
+/// OpenPBS and TORQUE number the processes that they start for a job; the first, on the first node,
+/// is its script. Those of any other launcher inherit the number, so this one comes last.
+pub(super) const PBSDSH: Variables =
+    Variables { first: 2, ..usual(Launcher::Pbsdsh, &["PBS_TASKNUM"]) };
+
 /// Launchers that can run inside another one's step come before those that cannot.
 pub(super) const BEFORE_SLURM: [Variables; 9] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
@@ -190,10 +198,11 @@ pub(super) const BEFORE_SLURM: [Variables; 9] = [
         local_size: &["MPI_LOCALNRANKS"],
         ..usual(Launcher::PlatformMpi, &["MPI_RANKID"])
     },
-    // NEC MPI User's Guide, "Environment Variables". `MPIRANK` alone is often a script's own.
+    // NEC MPI User's Guide, "Environment Variables". `MPIRANK` alone is often a script's own. NEC's
+    // libraries for Python read the local rank of later versions (`mpi4py-ve`, `nlcpy`).
     Variables {
         size: Some("MPISIZE"),
-        local_rank: &["MPILOCALRANK"],
+        local_rank: &["NMPI_LOCAL_RANK"],
         ..usual(Launcher::Nec, &["MPIRANK", "MPISIZE"])
     },
     // Hydra of MPICH and Intel MPI; the variable of the local rank distinguishes it from other PMI
@@ -209,7 +218,7 @@ pub(super) const BEFORE_SLURM: [Variables; 9] = [
     // HPE's mpiexec(1) of PALS; without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
     Variables {
         size: Some("PMI_SIZE"),
-        local_rank: &["PALS_LOCAL_RANKID"],
+        local_rank: &["PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"],
         local_size: &["PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"],
         ..usual(Launcher::Pals, &["PALS_RANKID"])
     },

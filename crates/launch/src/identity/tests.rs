@@ -64,7 +64,7 @@ const LAUNCHERS: &[(&str, Known)] = &[
         "MPIUNIVERSE=0 MPIRANK=3 MPISIZE=8 MPINODEID=0 MPIVEID=1",
         (Launcher::Nec, 3, Some(8), None, None),
     ),
-    ("MPIRANK=3 MPISIZE=8 MPILOCALRANK=1", (Launcher::Nec, 3, Some(8), Some(1), None)),
+    ("MPIRANK=3 MPISIZE=8 NMPI_LOCAL_RANK=1", (Launcher::Nec, 3, Some(8), Some(1), None)),
     ("MPIRUN_RANK=3 MPIRUN_NPROCS=8", (Launcher::Mvapich, 3, Some(8), None, None)),
     ("_CONDOR_PROCNO=3 _CONDOR_NPROCS=8", (Launcher::Condor, 3, Some(8), None, None)),
     ("MP_CHILD=3", (Launcher::Poe, 3, None, None, None)),
@@ -92,6 +92,10 @@ const LAUNCHERS: &[(&str, Known)] = &[
         "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9",
         (Launcher::Pals, 9, None, Some(1), Some(8)),
     ),
+    (
+        "PALS_RANKID=9 PMI_SIZE=16 PMI_LOCAL_RANK=1 PMI_LOCAL_SIZE=8",
+        (Launcher::Pals, 9, Some(16), Some(1), Some(8)),
+    ),
     (FLUX_TASK, (Launcher::Flux, 40, Some(64), Some(8), None)),
     (
         "JSM_NAMESPACE_RANK=3 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1 \
@@ -117,6 +121,18 @@ const LAUNCHERS: &[(&str, Known)] = &[
         (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
     ),
     ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
+    ("PBS_TASKNUM=4 PBS_NODENUM=1 PBS_JOBID=7.m", (Launcher::Pbsdsh, 2, None, None, None)),
+    (
+        "PBS_TASKNUM=4 NUMALAB_LOCAL_RANK=1 NUMALAB_RANKS=8",
+        (Launcher::Pbsdsh, 2, Some(8), Some(1), None),
+    ),
+    ("PBS_TASKNUM=1 PBS_NODENUM=1 PBS_VNODENUM=3", (Launcher::Pbsdsh, 0, None, None, None)),
+    // Ranks of another launcher that PBS started have its number too.
+    ("PBS_TASKNUM=4 PMIX_RANK=5", (Launcher::Pmix, 5, None, None, None)),
+    (
+        "PBS_TASKNUM=4 RANK=3 WORLD_SIZE=8 LOCAL_RANK=1",
+        (Launcher::Pytorch, 3, Some(8), Some(1), None),
+    ),
     ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
     ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
     ("PMIX_RANK=5 PLE_RANK_ON_NODE=1", (Launcher::Pmix, 5, None, Some(1), None)),
@@ -157,6 +173,7 @@ fn numbers_of_independent_jobs_are_not_ranks() {
         "SGE_TASK_ID=3",
         "SLURM_ARRAY_TASK_ID=3",
         "PBS_ARRAY_INDEX=3",
+        "PBS_TASKNUM=1 PBS_NODENUM=0 PBS_JOBID=7.m",
         "LSB_JOBINDEX=3",
         "_CONDOR_PROCNO=3",
         "MPIRANK=3",

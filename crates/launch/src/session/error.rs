@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use numalab_host::{Classed, ErrorClass};
 use numalab_measure::MeasureError;
-use numalab_topology::{CpuId, CpuSet};
+use numalab_topology::{CpuId, CpuSet, count};
 
 use crate::team::TeamError;
 
@@ -35,8 +35,10 @@ pub enum SessionError {
     },
     /// A `map_cpu` list has fewer entries than the host has ranks.
     #[error(
-        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently wraps \
-         around, so ranks share cpus; list a cpu for each"
+        "srun's map_cpu names {} for {} on host {host}: srun silently wraps around, so ranks share \
+         cpus; list a cpu for each",
+        count(*cpus, "cpu"),
+        count(*ranks, "rank")
     )]
     WrappedMap {
         /// Number of cpus in the list.

@@ -171,6 +171,7 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
         Launcher::Blaunch => join(&["LSB_JOBID"]),
         Launcher::Alps => join(&["ALPS_APP_ID"]),
+        Launcher::Pbsdsh => join(&["PBS_JOBID"]),
         Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
         // The environment does not distinguish one start from another; the process that started all
         // ranks of this host does.

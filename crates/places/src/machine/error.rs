@@ -26,7 +26,7 @@ pub enum MachineError {
     /// A source has another form.
     #[error(
         "--source `{text}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, lscpu:FILE, \
-         lstopo:FILE, numactl:FILE or results:DIR"
+         lstopo:FILE, numactl:FILE, xl:FILE or results:DIR"
     )]
     Source { text: String },
     /// A file is not as expected.

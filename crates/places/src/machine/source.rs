@@ -4,7 +4,7 @@ use std::path::Path;
 
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{
-    ReadError, Reading, architecture, hwloc, lscpu, machine_toml, numactl, printed_by,
+    ReadError, Reading, architecture, hwloc, lscpu, machine_toml, numactl, printed_by, xl_info,
 };
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_results::run::NodeAccess;
@@ -68,6 +68,7 @@ pub(super) fn of(source: &str) -> Read {
             false => hwloc::read_xml(text),
         }),
         ("numactl", Some(file)) => read(kind, file, numactl::read),
+        ("xl", Some(file)) => read(kind, file, xl_info::read),
         ("results", Some(place)) => measured(place),
         _ => Err(MachineError::Source { text: source.to_owned() }),
     }

@@ -1,5 +1,6 @@
 //! Validation of the distance matrix (ACPI 6.5, section 5.2.17).
 
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 
@@ -46,7 +47,7 @@ impl Machine {
         let is_cut = |from, to| self.distances.get(from, to) == Some(UNREACHABLE_DISTANCE);
         if let Some(((from, to), others)) = self.first_pair(is_cut) {
             let message = format!(
-                "is {UNREACHABLE_DISTANCE}{others}, which means unreachable memory, not a distance"
+                "is {UNREACHABLE_DISTANCE}, which means unreachable memory, not a distance{others}"
             );
             findings.note("distance-unreachable", place(self, from, to), message);
         }
@@ -60,7 +61,8 @@ impl Machine {
         let first = pairs.next()?;
         let others = match pairs.count() {
             0 => String::new(),
-            more => format!(", like {more} more"),
+            1 => "; 1 other pair is like it".to_owned(),
+            others => format!("; {others} other pairs are like it"),
         };
         Some((first, others))
     }

@@ -4,7 +4,7 @@ use std::env;
 use std::process::{Child, ExitCode};
 
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
-use numalab_host::{Interrupt, Root, note, users_program, wait_passing_signals};
+use numalab_host::{Interrupt, Root, check_startable, note, users_program, wait_passing_signals};
 use numalab_record::shell::command_line;
 use numalab_results::system::no_effect;
 
@@ -75,6 +75,7 @@ fn start(command: &[String]) -> Result<Child, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("expected a command after `--`, such as `-- sysbench memory run`")
     })?;
+    check_startable(program)?;
     let started = users_program(program, arguments).spawn();
     started.map_err(|error| Failure::not_started(program, &error))
 }
