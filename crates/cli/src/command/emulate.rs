@@ -3,26 +3,22 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, ThreadPlacement};
+use numalab_guest::program::{EmulatedProgram, Followed};
 use numalab_host::note;
-use numalab_topology::Machine;
 
 use crate::args::EmulateArgs;
 use crate::command::wrapper;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 /// Runs a program on an emulated machine, reports the cost of its memory, and exits with its code.
 pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     let described = args.machine.request().describe_for_program()?;
     described.findings.iter().for_each(note);
-    let program = EmulatedProgram::new(
-        PLUGIN.find()?,
-        described.followed_memory(args.costs.given())?,
-        threads(&args.threads, &described.machine)?,
-        args.command.clone(),
-    );
+    let memory = described.followed_memory(args.costs.given())?;
+    let threads = args.threads.cpus(&described.machine);
+    let threads = threads.map_err(|error| Failure::bad_input(format!("--threads: {error}")))?;
+    let program = EmulatedProgram::new(memory, threads, args.command.clone())?;
     let program = EmulatedProgram { exact: args.exact, ..program };
     if args.dry_run {
         let words = program.command_line(Path::new("DIRECTORY"))?;
@@ -30,29 +26,9 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = program.run()?;
-    deliver(args, &Followed::read(&outcome.reports)?)?;
-    Ok(wrapper::exit_code(outcome.status))
-}
-
-/// Returns the positions of the cpus that threads take in turn.
-pub(super) fn threads(
-    placement: &ThreadPlacement,
-    machine: &Machine,
-) -> Result<Vec<usize>, Failure> {
-    placement.cpus(machine).map_err(|error| Failure::bad_input(format!("--threads: {error}")))
-}
-
-/// Prints or writes the report of all processes.
-fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
+    let followed = Followed::read(&outcome.reports)?;
     followed.remarks().into_iter().for_each(note);
     args.report.deliver(&followed.report, output::print_apart)?;
-    has_most(followed)
-}
-
-/// Refuses a report that covers only the smaller part of the processes.
-pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
-    match followed.mostly_lost() {
-        Some(lost) => Err(Failure::new(Code::Lacking, lost)),
-        None => Ok(()),
-    }
+    followed.expect_most()?;
+    Ok(wrapper::exit_code(outcome.status))
 }

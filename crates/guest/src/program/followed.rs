@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_host::{Classed, SourceLines};
+use numalab_host::{Classed, ErrorClass, SourceLines};
 use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::Reports;
@@ -27,12 +27,22 @@ pub enum FollowedError {
     /// No process left a report.
     #[error("the memory emulator wrote no report")]
     NoReport,
+    /// The processes that were not seen outnumber the others.
+    #[error("{0}")]
+    MostLost(String),
     /// A report is damaged.
     #[error(transparent)]
     Report(#[from] MemoryReportError),
 }
 
-impl Classed for FollowedError {}
+impl Classed for FollowedError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::MostLost(_) => ErrorClass::Lacking,
+            Self::NoReport | Self::Report(_) => ErrorClass::Failed,
+        }
+    }
+}
 
 impl Followed {
     /// Joins the reports of a command's processes.
@@ -66,10 +76,15 @@ impl Followed {
         self.not_followed().into_iter().chain(several).collect()
     }
 
-    /// Returns a sentence about the processes that were not followed if they outnumber those that
-    /// were: the figures then describe the smaller part.
-    pub fn mostly_lost(&self) -> Option<String> {
-        self.not_followed().filter(|_| self.lost.len() > self.number())
+    /// Refuses figures of the smaller part of the processes.
+    ///
+    /// # Errors
+    /// [`FollowedError::MostLost`].
+    pub fn expect_most(&self) -> Result<(), FollowedError> {
+        match self.not_followed().filter(|_| self.lost.len() > self.number()) {
+            Some(lost) => Err(FollowedError::MostLost(lost)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the processes that were not followed, in a sentence.
