@@ -1,3 +1,5 @@
+use numalab_topology::{CpuId, UniformMachine};
+
 use super::*;
 
 fn request(emulate: Option<&str>, cpus: Option<u32>) -> MachineRequest {
@@ -65,4 +67,17 @@ fn a_program_on_nodes_without_a_known_distance_is_emulated_with_a_note() {
     assert_eq!(unreachable.len(), 1, "{unreachable:?}");
     assert_eq!(unreachable[0].place, "node 0 to 1");
     assert!(unreachable[0].message.contains("(as for 1 more)"), "{unreachable:?}");
+}
+
+#[test]
+fn a_machine_is_this_one_with_the_same_nodes_and_cpus() {
+    let machine = |cpus| {
+        let uniform = UniformMachine::of_packages(1, cpus, 1 << 30);
+        uniform.build().expect("a machine")
+    };
+    assert!(is_like(&machine(4), &machine(4)) && !is_like(&machine(4), &machine(2)));
+    let mut offline = machine(4);
+    offline.cpus[3].online = false;
+    assert_eq!(offline.cpus[3].id, CpuId(3));
+    assert!(!is_like(&offline, &machine(4)));
 }
