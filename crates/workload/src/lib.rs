@@ -15,6 +15,7 @@ mod own;
 mod pattern;
 mod perf_stat;
 mod reader;
+mod sample;
 mod spec;
 mod workload;
 
@@ -30,5 +31,6 @@ pub use own::{MetricSpec, OwnMetric, Source, Stream};
 pub use pattern::Pattern;
 pub use perf_stat::counters as perf_stat_counters;
 pub use reader::Reader;
+pub use sample::{LogSample, SampleError};
 pub use spec::WorkloadSpec;
 pub use workload::Workload;
