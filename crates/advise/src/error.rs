@@ -5,6 +5,7 @@ use std::io;
 use numalab_guest::GuestError;
 use numalab_guest::program::{FollowedError, ProgramError};
 use numalab_host::{Classed, CommandError, ErrorClass};
+use numalab_places::machine::MachineError;
 use numalab_results::advice::Untried;
 use numalab_study::{BackendError, SessionError};
 use numalab_workload::{OutputError, SpecError};
@@ -35,18 +36,28 @@ pub enum AdviseError {
          its work before it exits"
     )]
     Left { program: String, left: String },
-    /// Most processes of the program were not observed, or the machine has too little memory for it.
-    #[error("{0}")]
-    Misleading(String),
     /// The emulator's report does not describe a program.
     #[error("no program ran")]
     NoProgram,
-    /// The emulator's report cannot be read.
+    /// The emulator's report cannot be read, or lacks most processes.
     #[error(transparent)]
     Report(#[from] FollowedError),
     /// The metric is not in its output.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The machine cannot be read or modelled.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error(
+        "--try-on host: candidates run on this machine, so no option may describe another one; \
+         --source results:DIR or --emulate-like FILE gives its measured memory costs"
+    )]
+    NotHere,
+    #[error(
+        "--try-on host: {name} describes a machine with other nodes and cpus: expected one measured \
+         here"
+    )]
+    Unlike { name: String },
     /// The program cannot be run under emulation.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -81,10 +92,14 @@ pub enum AdviseError {
 impl Classed for AdviseError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::NothingToRun | Self::Workload(_) | Self::Ranks(_) | Self::Study(_) => {
-                ErrorClass::BadInput
-            }
-            Self::Misleading(_) => ErrorClass::Lacking,
+            Self::NothingToRun
+            | Self::Workload(_)
+            | Self::Ranks(_)
+            | Self::Study(_)
+            | Self::NotHere
+            | Self::Unlike { .. } => ErrorClass::BadInput,
+            Self::Machine(error) => error.class(),
+            Self::Report(error) => error.class(),
             Self::NotFound(_) => ErrorClass::NotFound,
             Self::Command(CommandError::NotRun { .. } | CommandError::NotStarted(_)) => {
                 ErrorClass::NotRunnable

@@ -24,11 +24,7 @@ const MOST_CPUS: usize = 255;
 const MOST_BYTES: u64 = 512 << 30;
 
 /// Returns a target for this machine, with the figures of a machine file if one is given.
-///
-/// # Errors
-///
-/// [`WriteError`] if the emulator does not model such a machine.
-pub fn target_here(
+pub(crate) fn target_here(
     here: &Machine,
     (file, known): (Option<MachineFile>, &CostsKnown),
     given: GivenCosts,
@@ -66,15 +62,6 @@ fn kernel_now(root: &Root) -> KernelNow {
         balancing: value("numa_balancing").and_then(|value| value.trim().parse().ok()),
         huge_always: value(HUGE_PAGES).is_some_and(|value| value == "always"),
     }
-}
-
-/// Returns true if a machine has the same nodes and cpus as this one.
-pub fn is_like(machine: &Machine, here: &Machine) -> bool {
-    let shape = |of: &Machine| {
-        let online = of.cpus.iter().filter(|cpu| cpu.online);
-        online.map(|cpu| (cpu.id, cpu.node)).collect::<Vec<_>>()
-    };
-    shape(machine) == shape(here) && machine.memory_nodes() == here.memory_nodes()
 }
 
 /// Returns the machine with one cpu of each core, and with no more cpus and memory than the
@@ -147,7 +134,7 @@ fn cpu_places(machine: &Machine) -> Vec<CpuPlace> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_topology::{CpuId, UniformMachine};
+    use numalab_topology::UniformMachine;
 
     use super::*;
 
@@ -165,18 +152,5 @@ mod tests {
         let small = within_limits(&server(1024).build().expect("a machine"));
         assert_eq!(small.cpus.len(), MOST_CPUS);
         assert!(describe(&small, &MemoryCosts::default()).is_ok());
-    }
-
-    #[test]
-    fn a_machine_is_this_one_with_the_same_nodes_and_cpus() {
-        let machine = |cpus| {
-            let uniform = UniformMachine::of_packages(1, cpus, 1 << 30);
-            uniform.build().expect("a machine")
-        };
-        assert!(is_like(&machine(4), &machine(4)) && !is_like(&machine(4), &machine(2)));
-        let mut offline = machine(4);
-        offline.cpus[3].online = false;
-        assert_eq!(offline.cpus[3].id, CpuId(3));
-        assert!(!is_like(&offline, &machine(4)));
     }
 }

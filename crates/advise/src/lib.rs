@@ -22,13 +22,13 @@ mod model;
 mod ranks;
 mod settings;
 mod subject;
+mod target;
 mod trials;
 mod watch;
 
 pub use advisor::Advisor;
 pub use asked::{Asked, Tries};
 pub use error::AdviseError;
-pub use here::{is_like, target_here};
 pub use input::redirected;
 pub use model::Target;
 pub use ranks::RanksError;

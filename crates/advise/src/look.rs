@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use numalab_formats::memory_emulator::MOST_BESIDE;
 use numalab_guest::GuestError;
-use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, Followed, in_turn};
 use numalab_host::Ran;
 use numalab_places::runs_at_once;
@@ -40,9 +39,9 @@ pub(super) struct Known {
 
 /// Returns the unchanged program under emulation on the machine, with threads on all nodes in turn.
 fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError> {
-    let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
-    let program = EmulatedProgram::new(plugin, machine, threads, asked.command.clone());
+    let program = EmulatedProgram::new(machine, threads, asked.command.clone());
+    let program = program.map_err(GuestError::from)?;
     Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
 }
 

@@ -50,10 +50,8 @@ impl Subject {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
         let followed = Followed::read(&reports)?;
-        match followed.misleading() {
-            Some(why) => Err(AdviseError::Misleading(why)),
-            None => Ok((ran, followed)),
-        }
+        followed.expect_most()?;
+        Ok((ran, followed))
     }
 
     /// Returns true if it uses OpenMP, which places threads by environment variables.

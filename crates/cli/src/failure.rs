@@ -77,10 +77,6 @@ impl Failure {
         Self { code: code.into(), message: message.to_string() }
     }
 
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
     /// Reports an error with a file or a directory.
     pub fn at(path: &Path, error: impl Display) -> Self {
         Self::new(Code::Failed, format!("{}: {error}", path.display()))

@@ -1,7 +1,6 @@
 //! Runs a guest: arguments, process, console, channel, deadlines, cleanup.
 
 mod arguments;
-mod bare;
 mod board;
 mod collected;
 mod console;
@@ -20,7 +19,6 @@ mod session;
 mod shell;
 mod watch;
 
-pub use bare::{BareKernel, BareOutcome};
 pub use board::BoardError;
 pub use console::ConsoleTail;
 pub use failure::GuestError;

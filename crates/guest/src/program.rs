@@ -18,9 +18,10 @@ use numalab_host::{
     Classed, CommandError, ErrorClass, Input, Interpreter, Interrupt, Ran, StartError,
     TemporaryDirectory, die_with_parent, loader_of, on_path, run_with_input, users_program,
 };
+use numalab_image::CompanionError;
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
-use crate::emulator::{MACHINE, escaped};
+use crate::emulator::{MACHINE, PLUGIN, escaped};
 
 pub use followed::{Followed, FollowedError};
 pub use processes::Reports;
@@ -41,7 +42,7 @@ const HUGE_TABLES: &str = "glibc.malloc.hugetlb=1";
 /// A program and the machine to emulate for it.
 #[derive(Clone, Debug)]
 pub struct EmulatedProgram {
-    /// The emulator's plugin ([`crate::emulator::PLUGIN`]).
+    /// The emulator's plugin.
     pub plugin: PathBuf,
     /// The placement of memory and the cost of accesses.
     pub machine: EmulatedMachine,
@@ -140,14 +141,17 @@ impl Processor {
 
 impl EmulatedProgram {
     /// Creates a program with pages placed by its own policies or first touch.
+    ///
+    /// # Errors
+    /// [`CompanionError`] if the emulator's plugin is not installed.
     pub fn new(
-        plugin: PathBuf,
         machine: EmulatedMachine,
         threads: Vec<usize>,
         command: Vec<String>,
-    ) -> Self {
+    ) -> Result<Self, CompanionError> {
+        let plugin = PLUGIN.find()?;
         let (policy, huge_always, beside, exact) = (None, false, Vec::new(), false);
-        Self { plugin, machine, threads, policy, huge_always, beside, exact, command }
+        Ok(Self { plugin, machine, threads, policy, huge_always, beside, exact, command })
     }
 
     /// Returns QEMU's command line; files for it are created in `directory`.

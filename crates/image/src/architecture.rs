@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use elf::abi::{EM_AARCH64, EM_X86_64};
+use serde::Deserialize;
 
 use crate::companion::Companion;
 use crate::elf::is_readable;
@@ -19,7 +20,8 @@ const LINUX_X86: (usize, &[u8]) = (0x202, b"HdrS");
 const LINUX_AARCH64: (usize, &[u8]) = (56, b"ARM\x64");
 
 /// The processor architecture of a guest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Architecture {
     /// The architecture of PCs, and of the hosts on which numalab boots guests.
     #[default]

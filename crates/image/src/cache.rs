@@ -99,7 +99,8 @@ impl EntryKind {
         matches!(self, Self::Kernel | Self::Package)
     }
 
-    fn directory(self) -> &'static str {
+    /// Returns its name, which is also that of its directory.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
             Self::Image => "image",
@@ -135,7 +136,7 @@ impl Cache {
         let root = std::path::absolute(&root).map_err(|source| io_at(&root, source))?;
         trust::check_owner(&root)?;
         for kind in EntryKind::ALL {
-            trust::check_owner(&root.join(kind.directory()))?;
+            trust::check_owner(&root.join(kind.name()))?;
         }
         Ok(Self { root })
     }
@@ -147,7 +148,7 @@ impl Cache {
 
     /// Returns the path of an entry, even if it does not exist.
     pub fn path(&self, kind: EntryKind, name: &str) -> PathBuf {
-        self.root.join(kind.directory()).join(name)
+        self.root.join(kind.name()).join(name)
     }
 
     /// Waits for the lock that is needed to create entries.
@@ -186,7 +187,7 @@ impl Cache {
         if kind.is_sealed() {
             io(working.path(), trust::seal(working.path()))?;
         }
-        let parent = self.root.join(kind.directory());
+        let parent = self.root.join(kind.name());
         io(&parent, fs::create_dir_all(&parent))?;
         if done.exists() {
             io(&done, fs::remove_dir_all(&done))?;
@@ -224,7 +225,7 @@ impl Cache {
     pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
         let mut entries = Vec::new();
         for kind in EntryKind::ALL {
-            for entry in children(&self.root.join(kind.directory()))? {
+            for entry in children(&self.root.join(kind.name()))? {
                 let path = entry.path();
                 let used = entry.metadata().and_then(|data| data.modified());
                 entries.push(CacheEntry {
@@ -292,7 +293,7 @@ impl Cache {
     pub fn clear(&self) -> Result<(), CacheError> {
         let _lock = self.lock()?;
         for kind in EntryKind::ALL {
-            let path = self.root.join(kind.directory());
+            let path = self.root.join(kind.name());
             if path.exists() {
                 fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))?;
             }

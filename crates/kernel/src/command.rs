@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use numalab_topology::order;
+use numalab_topology::CpuSet;
 
 use crate::work::{Generator, Work};
 
@@ -244,17 +244,8 @@ fn cpus_of(value: &str) -> Option<Cpus> {
     if let Some(count) = number::<usize>(value) {
         return (count > 0).then_some(Cpus::Count(count));
     }
-    let mut listed = Vec::new();
-    for part in value.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u16, u16) = (number(first)?, number(last)?);
-        if last < first {
-            return None;
-        }
-        listed.extend((first..=last).map(usize::from));
-    }
-    order::by_key(&mut listed, |&cpu| cpu);
-    listed.dedup();
+    let listed: CpuSet = value.parse().ok()?;
+    let listed: Vec<usize> = listed.iter().map(|cpu| cpu.0 as usize).collect();
     (!listed.is_empty()).then_some(Cpus::Listed(listed))
 }
 

@@ -3,7 +3,7 @@
 use std::string::String;
 use std::vec::Vec;
 
-use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime};
+use numalab_guest::{GuestError, Launch, Runtime};
 use numalab_guest_agent::Stream;
 use numalab_host::{Classed, ErrorClass};
 
@@ -82,7 +82,8 @@ impl Listener<'_> {
     }
 }
 
-/// Boots the kernel and reads its output; `told` is called with every result as it arrives.
+/// Boots the kernel and reads its output; `told` is called with every result as it arrives. Returns the
+/// memory emulator's report, if there was one, and all results.
 ///
 /// # Errors
 /// [`RunError`]; a failed workload is not an error but [`Results::failure`].
@@ -91,7 +92,7 @@ pub fn run(
     runtime: &Runtime,
     told: &mut dyn FnMut(&Results, &Event),
     asked: &dyn Fn() -> bool,
-) -> Result<(BareOutcome, Results), RunError> {
+) -> Result<(Option<String>, Results), RunError> {
     let mut listener = Listener {
         told,
         reader: Reader::default(),
@@ -99,16 +100,15 @@ pub fn run(
         refused: None,
         failed: None,
     };
-    let kernel = BareKernel { end_marker: END_MARK.into() };
     let mut sink = |_: Stream, bytes: &[u8]| listener.hear(bytes);
-    let ended = launch.run_bare(runtime, &kernel, &mut sink, asked);
+    let ended = launch.run_bare(runtime, END_MARK, &mut sink, asked);
     if let Some(reason) = listener.refused {
         return Err(RunError::Refused { reason });
     }
-    let outcome = ended?;
+    let report = ended?;
     if let Some(error) = listener.failed {
         return Err(error.into());
     }
     let results = listener.reader.finish().ok_or(RunError::Cut)?;
-    Ok((outcome, results))
+    Ok((report, results))
 }

@@ -131,11 +131,8 @@ impl Task {
 
     /// Returns true if this process is to start the ranks of `--ranks`, because it is the only one of
     /// its launcher, as in `srun -n1 --pty bash`; false if numalab started it as one of them.
-    ///
-    /// # Errors
-    ///
-    /// [`IdentityError::RankAlready`] for any other rank.
-    pub fn starts_ranks(&self, asked: usize) -> Result<bool, IdentityError> {
+    /// Any other rank may not.
+    fn starts_ranks(&self, asked: usize) -> Result<bool, IdentityError> {
         let is_own = self.launcher == Launcher::Local;
         if is_own && self.size() == Some(asked) {
             return Ok(false);
@@ -252,6 +249,34 @@ impl Task {
             return Err(IdentityError::SingletonWorld { tasks, size });
         }
         Ok(())
+    }
+}
+
+/// The role of a process among ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Is not a rank, and starts none.
+    Alone,
+    /// Starts this number of ranks.
+    Starter(usize),
+    /// Is this rank.
+    Rank(Task),
+}
+
+impl Role {
+    /// Returns the role of this process, with the number that `--ranks` gives.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if a launcher's variables are inconsistent, or for a rank that may not start
+    /// others.
+    pub fn of_own(asked: Option<u32>) -> Result<Self, IdentityError> {
+        let asked = asked.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
+        Ok(match (detect_own()?, asked) {
+            (None, None) => Self::Alone,
+            (None, Some(ranks)) => Self::Starter(ranks),
+            (Some(task), Some(ranks)) if task.starts_ranks(ranks)? => Self::Starter(ranks),
+            (Some(task), _) => Self::Rank(task),
+        })
     }
 }
 

@@ -45,6 +45,16 @@ pub enum MeasureError {
     /// The pattern is not one of streams.
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream { pattern: numalab_record::AccessPattern },
+    #[error(
+        "this kernel has memory of one tier; numalab guest run --kernel backports --emulate-tiers \
+         512M@100ns,1G@300ns -- numalab study probe tiering has two"
+    )]
+    OneTier,
+    #[error("--place tier{tier}: expected one of the {tiers} tiers of this machine")]
+    NoTier { tier: usize, tiers: usize },
+    /// The hot set does not fit into the working set.
+    #[error("--hot {hot}: expected at least a page and at most half of the working set, {half}")]
+    HotSet { hot: String, half: String },
     /// The machine has no instruction set of this name.
     #[error("instruction set `{name}` is not available here: {available}")]
     UnknownIsa {
@@ -75,11 +85,16 @@ impl Classed for MeasureError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Host(error) => error.class(),
-            Self::Scope(_) | Self::Cycle(_) | Self::Statistics(_) | Self::NotAStream { .. } => {
-                ErrorClass::BadInput
-            }
+            Self::Scope(_)
+            | Self::Cycle(_)
+            | Self::Statistics(_)
+            | Self::NotAStream { .. }
+            | Self::NoTier { .. }
+            | Self::HotSet { .. } => ErrorClass::BadInput,
             Self::Store(error) => error.class(),
-            Self::UnknownIsa { .. } | Self::KernelOnly { .. } => ErrorClass::Lacking,
+            Self::UnknownIsa { .. } | Self::KernelOnly { .. } | Self::OneTier => {
+                ErrorClass::Lacking
+            }
             Self::Clock(_)
             | Self::Memory(_)
             | Self::Stream(_)

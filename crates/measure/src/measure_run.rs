@@ -3,13 +3,14 @@
 
 use numalab_record::{
     BandwidthCell, Cell, CoreCell, Document, Effort, Experiment, LatencyCell, Metric, Pages,
-    SurveyChoice,
+    StreamKernel, SurveyChoice,
 };
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
 
 use crate::error::MeasureError;
 use crate::kind::MEASURED_BEYOND_CACHES;
+use crate::kind::loaded::loaded_surface;
 use crate::plan::check_plan;
 use crate::scope::{Scope, ScopeError};
 use crate::survey::Survey;
@@ -85,7 +86,7 @@ impl<'a> MeasurePlan<'a> {
 
     /// Returns the bytes of a worker's buffer beyond the caches found by the first phase, or a
     /// guess without it.
-    pub fn beyond_bytes(&self, first: Option<&Document>) -> u64 {
+    fn beyond_bytes(&self, first: Option<&Document>) -> u64 {
         let found = || first.map_or(BEYOND_CACHES_BYTES, beyond_caches);
         let fitting = || found().min(self.survey.most_bytes_per_worker());
         self.beyond_bytes.unwrap_or_else(fitting)
@@ -96,6 +97,22 @@ impl<'a> MeasurePlan<'a> {
         let mut cells = self.first_phase();
         cells.extend(self.phase_beyond(self.beyond_bytes(None)));
         cells
+    }
+
+    /// Returns cells of this plan with load on the memory of every node by these kernels instead of its
+    /// own loaded cells; `first` is the result of the first phase, if there is one.
+    pub fn with_surface(
+        &self,
+        cells: Vec<Cell>,
+        kernels: &[StreamKernel],
+        first: Option<&Document>,
+    ) -> Vec<Cell> {
+        let Survey { machine, scope, pages, .. } = &self.survey;
+        let cpu = scope.cpus.first().copied().unwrap_or_default();
+        let buffers = (self.beyond_bytes(first), *pages);
+        let surface = loaded_surface(machine, scope, cpu, kernels, buffers);
+        let is_load = |cell: &Cell| matches!(cell.experiment, Experiment::Loaded(_));
+        cells.into_iter().filter(|cell| !is_load(cell)).chain(surface).collect()
     }
 
     fn phase_beyond(&self, beyond_bytes: u64) -> Vec<Cell> {

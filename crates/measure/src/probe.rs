@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use numalab_host::{Mapping, ProofError, Span, base_pages, monotonic_raw_ns, pin, prove_span};
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
+use numalab_record::study::Quantity;
+use numalab_record::system::{BalancingProbed, ProbedPlace};
 use numalab_stats::Sample;
 use numalab_topology::{CpuId, Machine, NodeId};
 
@@ -33,23 +35,6 @@ pub struct BalancingProbe {
     pub to: CpuId,
 }
 
-/// The result of a probe.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BalancingFound {
-    /// The node of the first cpu.
-    pub from: NodeId,
-    /// The node of the second.
-    pub to: NodeId,
-    /// Median latency of the first tenth of the windows after the move, in nanoseconds.
-    pub begin_ns: f64,
-    /// Median latency of the last tenth, in nanoseconds.
-    pub end_ns: f64,
-    /// The share of pages on the second cpu's node at the end, in percent.
-    pub local_percent: f64,
-    /// The end of each window in nanoseconds since the move, and its latency in nanoseconds.
-    pub windows: Vec<(u64, f64)>,
-}
-
 impl BalancingProbe {
     /// Returns the cpus for a probe: the first one, and the first of the node farthest from it. On
     /// a machine with one node both are on the same node, and nothing can move.
@@ -69,7 +54,7 @@ impl BalancingProbe {
     /// # Errors
     /// [`MeasureError`] if a cpu, the memory or the clock is refused, or if the pages were not on
     /// the first node at the beginning.
-    pub fn run(&self, context: &MeasureContext) -> Result<BalancingFound, MeasureError> {
+    pub fn run(&self, context: &MeasureContext) -> Result<BalancingProbed, MeasureError> {
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
         let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, context.settings.seed)?;
         let mut mapping = Mapping::new(size, base_pages())?;
@@ -86,10 +71,21 @@ impl BalancingProbe {
         let windows = self.windows(context, &chase)?;
         let local_percent = percent_on(span, to, &chase)?;
         let latencies: Vec<f64> = windows.iter().map(|(_, latency)| *latency).collect();
+        // The median of the first and of the last tenth of the windows after the move.
         let count = (latencies.len() / SHARE).max(LEAST_WINDOWS).min(latencies.len());
         let begin_ns = Sample::new(&latencies[..count])?.median();
         let end_ns = Sample::new(&latencies[latencies.len() - count..])?.median();
-        Ok(BalancingFound { from, to, begin_ns, end_ns, local_percent, windows })
+        Ok(BalancingProbed {
+            from: ProbedPlace { cpu: self.from, node: from },
+            to: ProbedPlace { cpu: self.to, node: to },
+            size_bytes: self.size_bytes,
+            readings: vec![
+                Quantity::lower("latency-end", "ns").at(end_ns),
+                Quantity::lower("latency-begin", "ns").at(begin_ns),
+                Quantity::higher("local", "%").at(local_percent),
+            ],
+            windows_ns: windows,
+        })
     }
 
     fn windows(

@@ -3,20 +3,23 @@
 
 mod access;
 mod heat;
+mod tiers;
 
 use std::time::Duration;
 
+use numalab_formats::size::format_rounded;
 use numalab_host::proc::PageMoves;
 use numalab_host::{
     Mapping, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Line, Stamp, virtual_time};
 use numalab_record::study::{Quantity, Reading};
-use numalab_record::tiering::TierLook;
-use numalab_topology::{CpuId, Machine, MemoryPolicy, NodeId, NodeSet};
+use numalab_record::tiering::{TierLook, TieringProbed};
+use numalab_topology::{MemoryPolicy, NodeId, NodeSet};
 
 pub use access::TierAccess;
 pub use heat::Heat;
+pub use tiers::{TierPlace, Tiers};
 
 use access::{Part, Prepared};
 
@@ -28,15 +31,6 @@ const LOOKS: u32 = 32;
 /// Least time of accesses between two queries, so that the pause of a query does not matter.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
-
-/// The placement of memory before it is accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TierPlace {
-    /// On this tier, counted from 0, the fastest.
-    Tier(usize),
-    /// By first touch: on the fast tier while it has room.
-    FirstTouch,
-}
 
 /// A working set and its accesses.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,14 +46,8 @@ pub struct TieringProbe {
     pub place: TierPlace,
     /// Time for which it is accessed.
     pub time: Duration,
-    /// The cpu that accesses it.
-    pub cpu: CpuId,
-    /// The nodes of the cpu's tier.
-    pub fast: NodeSet,
-    /// The nodes of slower tiers.
-    pub slow: NodeSet,
-    /// The nodes of each tier, fastest first.
-    pub tiers: Vec<NodeSet>,
+    /// The tiers, and the cpu that accesses it.
+    pub tiers: Tiers,
 }
 
 /// Returns the pages that the kernel promoted, demoted and failed to move, by its own counters
@@ -68,39 +56,6 @@ fn moved_pages() -> [u64; 3] {
     let text = Root::live().document("proc/vmstat").unwrap_or_default();
     let PageMoves { promoted, demoted, failed, .. } = PageMoves::parse(&text);
     [promoted.unwrap_or_default(), demoted, failed]
-}
-
-/// Returns the fast and the slow nodes of a machine with tiers: those of the first tier with cpus,
-/// and those of all slower ones. If the kernel has at most one tier (Linux before 6.10 ignores HMAT
-/// for tiers), the slow nodes are those without cpus that have a higher latency in the firmware's
-/// tables. `None` if all memory is in one tier.
-pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
-    if machine.tiers.len() <= 1 {
-        return by_firmware(machine);
-    }
-    let tiers = machine.tiers_from_cpus();
-    let (fast, slower) = tiers.split_first()?;
-    let slow: NodeSet = slower.iter().flat_map(|tier| tier.nodes.iter()).collect();
-    (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
-}
-
-/// Returns the nodes of each tier, fastest first: the kernel's, else the fast and the slow nodes.
-pub fn each_tier(machine: &Machine) -> Vec<NodeSet> {
-    if machine.tiers.len() > 1 {
-        return machine.tiers_from_cpus().into_iter().map(|tier| tier.nodes.clone()).collect();
-    }
-    fast_and_slow(machine).map_or_else(Vec::new, |(fast, slow)| vec![fast, slow])
-}
-
-/// Returns the nodes with cpus, and those without cpus that have a higher latency than all of them.
-fn by_firmware(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
-    let fast = machine.cpu_nodes();
-    let latency = |node: NodeId| machine.best_read(node).0;
-    let slowest_fast = fast.iter().filter_map(latency).max()?;
-    let without = machine.nodes.iter().map(|node| node.id).filter(|&node| !fast.contains(node));
-    let slow: NodeSet =
-        without.filter(|&node| latency(node).is_some_and(|ps| ps > slowest_fast)).collect();
-    (!slow.is_empty()).then_some((fast, slow))
 }
 
 /// The time and the distribution of one stretch of accesses.
@@ -128,20 +83,47 @@ impl Stretch {
 }
 
 impl TieringProbe {
+    /// Describes the distribution of its accesses.
+    pub fn accesses(&self) -> String {
+        let mut text = match self.heat {
+            Heat::Hot { bytes, percent } => {
+                format!("{percent} % of the accesses to {}", format_rounded(bytes))
+            }
+            Heat::Zipf => "the page of rank n with weight 1/n".to_owned(),
+            Heat::Uniform => "all pages equally".to_owned(),
+        };
+        if self.access == TierAccess::Independent {
+            text.push_str(", many at a time");
+        }
+        if let Some(every) = self.moves_every {
+            text.push_str(&format!(", elsewhere every {} s", every.as_secs_f64()));
+        }
+        text
+    }
+
+    /// Describes its initial placement.
+    pub fn placed(&self) -> String {
+        match self.place {
+            TierPlace::Tier(tier) => {
+                format!("placed on tier {} of {}", tier + 1, self.tiers.each.len())
+            }
+            TierPlace::FirstTouch => {
+                "placed by the kernel, the hottest part touched last".to_owned()
+            }
+        }
+    }
+
     /// Places the working set and accesses it for the time. Returns the figures of the whole time
     /// and of its last eighth, and the nodes of pages at several times.
     ///
     /// # Errors
     /// [`MeasureError`] if the cpu, the memory or the clock is refused.
-    pub fn run(
-        &self,
-        context: &MeasureContext,
-    ) -> Result<(Vec<Reading>, Vec<TierLook>), MeasureError> {
+    pub fn run(&self, context: &MeasureContext) -> Result<TieringProbed, MeasureError> {
         let parts = self.heat.parts(self.size_bytes);
         let size = parts.iter().sum::<u64>();
         let mut mapping = Mapping::new(usize::try_from(size).unwrap_or(usize::MAX), base_pages())?;
         let start = mapping.address();
-        let _pinned = pin(self.cpu).map_err(numalab_host::Error::from)?;
+        let _pinned = pin(self.tiers.cpu).map_err(numalab_host::Error::from)?;
         let policy = |policy| set_process_policy(&policy).map_err(numalab_host::Error::from);
         if let Some(node) = self.placed_on() {
             policy(MemoryPolicy::Preferred(NodeSet::from_iter([node])))?;
@@ -162,7 +144,17 @@ impl TieringProbe {
         let look = self.look(start + offset, parts[hottest])?;
         let known = look.fast_pages + look.slow_pages;
         let hot_fast = (known > 0).then(|| look.fast_pages as f64 * 100.0 / known as f64);
-        Ok((self.readings(all, end, hot_fast, moved), looks))
+        let Tiers { fast, slow, each, .. } = self.tiers.clone();
+        Ok(TieringProbed {
+            fast,
+            slow,
+            tiers: each,
+            size_bytes: self.size_bytes,
+            heat: self.accesses(),
+            placed: self.placed(),
+            readings: self.readings(all, end, hot_fast, moved),
+            looks,
+        })
     }
 
     /// Returns the figures. Only an emulator counts accesses; from these and the firmware's
@@ -196,7 +188,7 @@ impl TieringProbe {
     /// Returns the node that the memory is placed on; `None` if the kernel chooses.
     fn placed_on(&self) -> Option<NodeId> {
         match self.place {
-            TierPlace::Tier(tier) => self.tiers.get(tier)?.first(),
+            TierPlace::Tier(tier) => self.tiers.each.get(tier)?.first(),
             TierPlace::FirstTouch => None,
         }
     }
@@ -276,13 +268,13 @@ impl TieringProbe {
                 .zip(before.get(at))
                 .map_or(0, |(after, before)| after.saturating_sub(*before))
         };
-        let Some(cost_ns) = self.access.cost_ns(&context.machine, &self.tiers, counted) else {
+        let Some(cost_ns) = self.access.cost_ns(&context.machine, &self.tiers.each, counted) else {
             return Ok(stretch);
         };
         stretch.predicted_ns = cost_ns;
         let on = |nodes: &NodeSet| nodes.iter().map(counted).sum::<u64>();
-        stretch.fast = on(&self.fast);
-        stretch.counted = stretch.fast + on(&self.slow);
+        stretch.fast = on(&self.tiers.fast);
+        stretch.counted = stretch.fast + on(&self.tiers.slow);
         Ok(stretch)
     }
 
@@ -296,71 +288,10 @@ impl TieringProbe {
             let is = |node: &&Option<NodeId>| node.is_some_and(|node| nodes.contains(node));
             found.iter().filter(is).count() as u64
         };
-        let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
+        let (fast_pages, slow_pages) = (on(&self.tiers.fast), on(&self.tiers.slow));
         // move_pages(2) reports no node for pages that NUMA balancing has marked.
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
-        let tier_pages = self.tiers.iter().map(on).collect();
+        let tier_pages = self.tiers.each.iter().map(on).collect();
         Ok(TierLook { fast_pages, slow_pages, tier_pages, marked_pages, ..TierLook::default() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use numalab_topology::{EmulatedTier, TierSpec};
-
-    use super::*;
-
-    /// Returns a node with cpus and one without, with these latencies.
-    fn machine(fast_ns: u64, slow_ns: u64) -> Machine {
-        let tier = |ns: u64| EmulatedTier {
-            memory_bytes: 1 << 30,
-            latency_ps: ns * 1000,
-            bandwidth_mb_per_s: None,
-            side_cache_bytes: None,
-        };
-        TierSpec { tiers: vec![tier(fast_ns), tier(slow_ns)] }.machine(1).unwrap()
-    }
-
-    fn sets(fast: &str, slow: &str) -> Option<(NodeSet, NodeSet)> {
-        Some((fast.parse().unwrap(), slow.parse().unwrap()))
-    }
-
-    #[test]
-    fn fast_and_slow_are_the_kernels_tiers_or_those_of_the_firmware() {
-        let mut machine = machine(100, 300);
-        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
-        machine.tiers.truncate(1);
-        machine.tiers[0].nodes = "0-1".parse().unwrap();
-        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
-        machine.tiers.clear();
-        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
-        machine.access.clear();
-        assert_eq!(fast_and_slow(&machine), None);
-    }
-
-    #[test]
-    fn three_tiers_are_kept_apart() {
-        let mut machine = machine(100, 300);
-        let sets = |machine: &Machine| {
-            each_tier(machine).iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
-        assert_eq!(sets(&machine), ["0", "1"]);
-        let mut third = machine.tiers[1].clone();
-        third.id += 10;
-        third.nodes = "2".parse().unwrap();
-        machine.tiers.push(third);
-        assert_eq!(sets(&machine), ["0", "1", "2"]);
-        machine.tiers.clear();
-        assert_eq!(sets(&machine), ["0", "1"], "by the firmware");
-    }
-
-    #[test]
-    fn memory_without_cpus_that_is_not_slower_is_not_a_slow_tier() {
-        let mut machine = machine(100, 300);
-        machine.tiers.clear();
-        for access in &mut machine.access {
-            access.read_latency_ps = Some(100_000);
-        }
-        assert_eq!(fast_and_slow(&machine), None);
     }
 }

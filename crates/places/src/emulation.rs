@@ -116,9 +116,7 @@ impl Emulation {
         let (mut ran, reports) = ran.map_err(|error| not_run(workload, error))?;
         if ran.status.success() {
             let followed = Followed::read(&reports).map_err(|error| failed(error.to_string()))?;
-            if let Some(why) = followed.misleading() {
-                return Err(failed(why));
-            }
+            followed.expect_most().map_err(|error| failed(error.to_string()))?;
             let program = followed.report.program();
             ran.took = Duration::from_nanos(program.map_or(0, |program| program.elapsed_ns));
         }

@@ -80,7 +80,7 @@ pub(super) fn contents(
     settings: &GuestSettings,
     workloads: &[Workload],
 ) -> Result<Contents, BackendError> {
-    let own = Contents::own(settings.architecture()?);
+    let own = Contents::own(settings.architecture());
     let mut contents = own.map_err(|error| failed(&error))?;
     let tools = workloads.iter().flat_map(|workload| &workload.tools);
     let programs = tools.map(|tool| tool.program.as_str());

@@ -24,9 +24,8 @@ pub(super) struct GuestSettings {
     #[serde(flatten)]
     pub(super) described: MachineSettings,
     /// The processor architecture; this machine's if absent.
-    pub(super) arch: Option<String>,
-    /// `auto`, `kvm` or `tcg`.
-    pub(super) accel: String,
+    pub(super) arch: Option<Architecture>,
+    pub(super) accel: AcceleratorChoice,
     /// The kernel that it boots unless a treatment names another.
     pub(super) kernel: String,
     /// True if a fresh guest is booted for each treatment of each block.
@@ -55,14 +54,13 @@ impl GuestSettings {
     }
 
     /// Returns the processor architecture.
-    pub(super) fn architecture(&self) -> Result<Architecture, BackendError> {
-        let Some(name) = &self.arch else { return Ok(Architecture::of_host()) };
-        Architecture::of_name(name).ok_or_else(|| bad("arch", name, &"x86_64 or aarch64"))
+    pub(super) fn architecture(&self) -> Architecture {
+        self.arch.unwrap_or_else(Architecture::of_host)
     }
 
     /// Returns the guest for this machine, without the settings in which treatments differ.
     pub(super) fn guest(&self, machine: &Machine) -> Result<Guest, BackendError> {
-        let architecture = self.architecture()?;
+        let architecture = self.architecture();
         let guest = Guest {
             architecture,
             machine: machine.clone(),
@@ -79,23 +77,15 @@ impl GuestSettings {
     }
 
     fn expect_possible(&self, guest: &Guest) -> Result<(), BackendError> {
-        let is_kvm = self.accelerator()? == AcceleratorChoice::Kvm;
+        let is_kvm = self.accelerator() == AcceleratorChoice::Kvm;
         let name = guest.architecture.name();
         let possible = guest.expect_possible(is_kvm);
         possible.map_err(|error| bad("arch", name, &format!("x86_64: {error}")))
     }
 
     /// Returns the accelerator, if there is a choice: emulated memory requires TCG.
-    pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
-        if self.emulates_memory() {
-            return Ok(AcceleratorChoice::Auto);
-        }
-        match self.accel.as_str() {
-            "auto" => Ok(AcceleratorChoice::Auto),
-            "kvm" => Ok(AcceleratorChoice::Kvm),
-            "tcg" => Ok(AcceleratorChoice::Tcg),
-            other => Err(bad("accel", other, &"auto, kvm or tcg")),
-        }
+    pub(super) fn accelerator(&self) -> AcceleratorChoice {
+        if self.emulates_memory() { AcceleratorChoice::Auto } else { self.accel }
     }
 
     /// Returns the memory emulator, if the guest has one.

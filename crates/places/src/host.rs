@@ -211,7 +211,8 @@ impl Prepared for PreparedHost {
     }
 }
 
-fn machine() -> Result<Machine, BackendError> {
+/// Returns this machine.
+pub(super) fn machine() -> Result<Machine, BackendError> {
     let reading = numalab_host::read_machine(&Root::live());
     let machine = reading.map(|reading| reading.machine);
     machine.map_err(|error| BackendError::failed("reading this machine", error))

@@ -73,7 +73,7 @@ impl Kernel {
             return scope.workloads.iter().try_for_each(KernelFile::check);
         }
         for workload in scope.workloads {
-            check_program(workload)?;
+            check_program(workload, PROGRAM, "in the backend kernel")?;
             for treatment in scope.treatments {
                 check_settings(treatment)?;
                 let line = words(treatment, workload, 0).join(" ");
@@ -173,7 +173,7 @@ impl Backend for Kernel {
             notices.push(Notice::AcceleratorNotTried);
             downloads = place::downloads()?;
         }
-        let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        let memory_bytes = self.machine.memory_bytes();
         Ok(Inspection { notices, downloads, memory_bytes })
     }
 
@@ -281,13 +281,14 @@ fn words(treatment: &Treatment, workload: &Workload, seed: u64) -> Vec<String> {
     words
 }
 
-fn check_program(workload: &Workload) -> Result<(), BackendError> {
-    match workload.command.first().map(String::as_str) {
-        Some(PROGRAM) => Ok(()),
-        other => Err(BackendError::BadInput {
+/// Rejects a workload with another program, and gives the reason.
+fn check_program(workload: &Workload, program: &str, why: &str) -> Result<(), BackendError> {
+    match workload.command.first().map_or("", String::as_str) {
+        found if found == program => Ok(()),
+        found => Err(BackendError::BadInput {
             place: StudyPlace::Workload(workload.name.clone()),
-            found: other.unwrap_or_default().to_owned(),
-            expected: format!("{PROGRAM} and its arguments, in the backend kernel"),
+            found: found.to_owned(),
+            expected: format!("{program} and its arguments, {why}"),
         }),
     }
 }

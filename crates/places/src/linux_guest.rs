@@ -85,7 +85,7 @@ impl LinuxGuest {
     }
 
     fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
-        let accelerator = self.settings.accelerator()?;
+        let accelerator = self.settings.accelerator();
         let contents = contents(&self.settings, scope.workloads)?;
         let kernels = kernels(&self.settings, scope.treatments)?;
         let guest = self.settings.guest(&self.machine)?;
@@ -236,7 +236,7 @@ impl Backend for LinuxGuest {
         let some =
             |number: usize, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
         let (nodes, cpus) = (some(nodes, "node"), some(cpus, "cpu"));
-        let processor = self.settings.arch.as_ref().map(|name| format!("{name} "));
+        let processor = self.settings.arch.map(|arch| format!("{} ", arch.name()));
         let processor = processor.unwrap_or_default();
         format!("a Linux {processor}guest of {nodes}, {cpus}, {memory}{emulated}")
     }
@@ -250,7 +250,7 @@ impl Backend for LinuxGuest {
         notices.extend(placement::inspect(scope, &self.machine)?);
         let cache = Cache::open().map_err(|error| failed(&error))?;
         let guest = self.settings.guest(&self.machine)?;
-        let known = Boot::known(&guest, self.settings.accelerator()?);
+        let known = Boot::known(&guest, self.settings.accelerator());
         let (qemu, known) = known.map_err(|error| failed(&error))?;
         match known {
             Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
@@ -260,7 +260,7 @@ impl Backend for LinuxGuest {
         let mut supplies = supplies(&cache, guest.architecture)?;
         kernels(&self.settings, treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
         supplies.need_packages(&contents(&self.settings, workloads)?.packages);
-        let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        let memory_bytes = self.machine.memory_bytes();
         Ok(Inspection { notices, downloads: supplies.missing(), memory_bytes })
     }
 

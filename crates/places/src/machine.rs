@@ -120,8 +120,8 @@ impl MachineRequest {
         Ok(described)
     }
 
-    /// Returns true if it names no machine but this one, or a run on a machine that `is_this`.
-    pub fn is_here(&self, is_this: impl Fn(&Machine, &Machine) -> bool) -> bool {
+    /// Returns true if it names no machine but this one, or a run on a machine that is like it.
+    pub fn is_here(&self) -> bool {
         let is_made = self.emulate.is_some()
             || self.like.is_some()
             || self.tiers.is_some()
@@ -130,7 +130,7 @@ impl MachineRequest {
         let was_measured_here = |place: &str| {
             let run = run_document(Path::new(place)).map(|document| document.run.machine);
             let here = read_machine(&Root::live());
-            run.is_ok_and(|run| here.is_ok_and(|here| is_this(&run, &here.machine)))
+            run.is_ok_and(|run| here.is_ok_and(|here| is_like(&run, &here.machine)))
         };
         let is_here = |source: &String| match source.split_once(':') {
             None => source == "sysfs",
@@ -220,6 +220,15 @@ impl MachineRequest {
             }
         }
     }
+}
+
+/// Returns true if a machine has the same nodes and cpus as this one.
+pub fn is_like(machine: &Machine, here: &Machine) -> bool {
+    let shape = |of: &Machine| {
+        let online = of.cpus.iter().filter(|cpu| cpu.online);
+        online.map(|cpu| (cpu.id, cpu.node)).collect::<Vec<_>>()
+    };
+    shape(machine) == shape(here) && machine.memory_nodes() == here.memory_nodes()
 }
 
 /// Returns a note if latencies are assumed because distances are unknown or mean unreachable.

@@ -10,11 +10,12 @@ use numalab_host::knobs::{ChangedSettings, KnobError};
 use numalab_host::{Classed, ErrorClass, Interrupt, Root, SignalError, base_pages};
 use numalab_measure::kind::latency::{latency_matrix, plain_pattern};
 use numalab_measure::{
-    BalancingFound, BalancingProbe, LiveRun, MatrixShape, MeasureContext, MeasureError, Observe,
-    RunRules, Target, facts_now, self_test, usual_budget,
+    BalancingProbe, LiveRun, MatrixShape, MeasureContext, MeasureError, Observe, RunRules, Target,
+    facts_now, self_test, usual_budget,
 };
 use numalab_record::Pages;
 use numalab_record::self_test::{Check, CheckFound, CheckOutcome, Checked, SelfTest};
+use numalab_record::system::BalancingProbed;
 use numalab_results::run::Summary;
 use numalab_results::self_test::{judge, pairs};
 use numalab_topology::{CpuId, NodeId};
@@ -203,13 +204,14 @@ impl RealNodes<'_> {
         self.two_nodes()?;
         let off = self.probe(settings, "0")?;
         let on = self.probe(settings, "1")?;
+        let figure = |of: &BalancingProbed, name| of.value(name).unwrap_or(f64::NAN);
         Ok(CheckFound::Balancing {
-            from: on.from,
-            to: on.to,
-            off_percent: off.local_percent,
-            on_percent: on.local_percent,
-            begin_ns: on.begin_ns,
-            end_ns: on.end_ns,
+            from: on.from.node,
+            to: on.to.node,
+            off_percent: figure(&off, "local"),
+            on_percent: figure(&on, "local"),
+            begin_ns: figure(&on, "latency-begin"),
+            end_ns: figure(&on, "latency-end"),
         })
     }
 
@@ -217,7 +219,7 @@ impl RealNodes<'_> {
         &self,
         settings: &mut ChangedSettings,
         value: &str,
-    ) -> Result<BalancingFound, SelfTestError> {
+    ) -> Result<BalancingProbed, SelfTestError> {
         settings.set("numa_balancing", value)?;
         let context = MeasureContext::for_probe(self.target.machine.clone(), self.time)?;
         let size_bytes = FOLLOWING_BYTES.min(self.size_bytes);

@@ -26,5 +26,6 @@ mod watch;
 pub use choose::{Choice, choose};
 pub use emulated::EmulatedRun;
 pub use error::ProfileError;
+pub use nodes::profiled_nodes;
 pub use session::Watched;
 pub use watch::watch;

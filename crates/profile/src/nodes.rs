@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use numalab_record::profile::ProfiledNode;
-use numalab_topology::{CpuSet, Machine};
+use numalab_topology::{CpuSet, Machine, Node};
 
 /// The node of each cpu, and whether there is a choice for memory.
 #[derive(Clone, Debug)]
@@ -15,18 +15,22 @@ pub(crate) struct Nodes {
     pub all: Vec<ProfiledNode>,
 }
 
+/// Returns all nodes of a machine, with their cpus.
+pub fn profiled_nodes(machine: &Machine) -> Vec<ProfiledNode> {
+    let node = |node: &Node| ProfiledNode { node: node.id, cpus: node.cpus.clone() };
+    machine.nodes.iter().map(node).collect()
+}
+
 impl Nodes {
     pub(crate) fn of(machine: &Machine) -> Self {
         let of_cpu = machine.cpus.iter().filter_map(|cpu| Some((cpu.id.0, cpu.node?.0))).collect();
         let memory = machine.memory_nodes();
         let only = memory.first().filter(|_| memory.len() == 1);
-        let node =
-            |node: &numalab_topology::Node| ProfiledNode { node: node.id, cpus: node.cpus.clone() };
         Self {
             of_cpu,
             only: only.map(|node| node.0),
             cpus: machine.online_cpus(),
-            all: machine.nodes.iter().map(node).collect(),
+            all: profiled_nodes(machine),
         }
     }
 

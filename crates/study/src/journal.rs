@@ -27,6 +27,14 @@ pub enum JournalError {
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind { path: PathBuf, source: KindError },
+    /// The journal lost values, and reports made from it would replace good ones.
+    #[error(
+        "{directory}: {journal} has {found} of the {kept} values in {samples}: it is damaged, and \
+         nothing was written",
+        journal = file::JOURNAL,
+        samples = file::SAMPLES
+    )]
+    Lost { directory: PathBuf, found: usize, kept: usize },
     /// Another numalab is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
@@ -38,7 +46,9 @@ pub enum JournalError {
 impl Classed for JournalError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
+            Self::Unreadable { .. } | Self::OtherKind { .. } | Self::Lost { .. } => {
+                ErrorClass::BadInput
+            }
             Self::Io(error) => error.class(),
             Self::InUse(error) => error.class(),
             Self::Json(_) => ErrorClass::Failed,
@@ -125,14 +135,32 @@ impl Journal {
 /// Reads the results of a study, finished or not.
 ///
 /// # Errors
-/// [`JournalError`] with the file that is missing or damaged.
+/// [`JournalError`] with the file that is missing or damaged; also if it lacks values that reports of
+/// it have.
 pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
     Kind::Study
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| JournalError::OtherKind { path: directory.to_owned(), source })?;
     let text = |name: &str| read_text(&directory.join(name));
-    StudyDocument::from_files(&text(file::RUN)?, &text(file::JOURNAL)?)
-        .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })
+    let document = StudyDocument::from_files(&text(file::RUN)?, &text(file::JOURNAL)?)
+        .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })?;
+    let found = document.samples().map(|sample| sample.observation.readings.len()).sum();
+    match text(file::SAMPLES).map_or(0, |samples| values(&samples)) {
+        kept if kept > found => {
+            Err(JournalError::Lost { directory: directory.to_owned(), found, kept })
+        }
+        _ => Ok(document),
+    }
+}
+
+/// Counts the values in a file of samples: its lines after the heading, apart from those in quotes.
+fn values(samples: &str) -> usize {
+    let mut is_quoted = false;
+    let ends = samples.bytes().filter(|byte| {
+        is_quoted ^= *byte == b'"';
+        *byte == b'\n' && !is_quoted
+    });
+    ends.count().saturating_sub(1)
 }
 
 /// Reports whether a directory holds the results of a study rather than of a measuring run.

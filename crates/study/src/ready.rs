@@ -4,13 +4,15 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text, read_input_text};
 use numalab_host::{Classed, ErrorClass, Interrupt, UtcTime};
 use numalab_record::file;
-use numalab_record::study::{PlannedStudy, Rules, StudyDocument};
+use numalab_record::shell::command_line;
+use numalab_record::study::{ListedStudy, PlannedStudy, Rules, ShownStudy, StudyDocument};
 use numalab_workload::SpecError;
 
 use crate::backend::{Backend, BackendError, Backends};
+use crate::bundled::{bundled, bundled_text};
 use crate::definition::Study;
 use crate::estimate::stated_time;
 use crate::foreseen::foreseen;
@@ -49,6 +51,11 @@ pub enum ReadyError {
     /// The changed study cannot be written.
     #[error(transparent)]
     Write(#[from] toml::ser::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// There is no such file, nor a bundled study of this name.
+    #[error("{name}: {error}: expected a file, or one of {known}")]
+    Absent { name: String, error: io::Error, known: String },
     /// The study in a result directory cannot be read.
     #[error("{origin}: {error}")]
     Unreadable { origin: String, error: io::Error },
@@ -90,6 +97,25 @@ impl StudyChanges {
 }
 
 impl ReadyStudy {
+    /// Reads and plans a bundled study, or else a file.
+    ///
+    /// # Errors
+    /// [`ReadyError`] if there is neither, or for an invalid study or change.
+    pub fn named(
+        name: &str,
+        changes: &StudyChanges,
+        backends: Backends,
+    ) -> Result<Self, ReadyError> {
+        if let Some(text) = bundled_text(name) {
+            return Self::read(text, name, changes, backends);
+        }
+        let text = read_input_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| {
+            let known = bundled().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            ReadyError::Absent { name: name.to_owned(), error, known }
+        })?;
+        Self::read(&text, name, changes, backends)
+    }
+
     /// Reads and plans a study from its TOML.
     ///
     /// # Errors
@@ -175,6 +201,29 @@ impl ReadyStudy {
         let backend = self.opened(&Interrupt::never())?;
         foreseen(&self.plan, backend.as_ref(), stated_time(&self.plan))
             .map_err(|error| self.refused(error))
+    }
+
+    /// Summarizes the study in one line.
+    pub fn listed(&self) -> ListedStudy {
+        let Study { name, question, .. } = self.plan.study().clone();
+        ListedStudy { name, question, blocks: self.plan.blocks(), time: stated_time(&self.plan) }
+    }
+
+    /// Shows the study with all defaults filled in, and the command lines of workloads that only name
+    /// their tool as comments.
+    ///
+    /// # Errors
+    /// [`ReadyError`] if it cannot be written.
+    pub fn shown(&self) -> Result<ShownStudy, ReadyError> {
+        let study = self.plan.study();
+        let workloads = study.workloads.iter().zip(self.plan.workloads());
+        let comments = workloads.filter(|(spec, _)| spec.tool.is_some()).map(|(_, workload)| {
+            // A comment must stay on one line, whatever the arguments contain.
+            let command = command_line(&workload.command).replace('\n', " ");
+            format!("#   {}: {command}\n", workload.name)
+        });
+        let toml = format!("{}\n{}", comments.collect::<String>(), study.to_toml()?);
+        Ok(ShownStudy { line: self.listed(), toml, study: serde_json::to_value(study)? })
     }
 
     fn opened(&self, interrupt: &Interrupt) -> Result<Box<dyn Backend>, ReadyError> {

@@ -50,6 +50,24 @@ pub struct Entry {
     parser: Parser,
 }
 
+impl Entry {
+    /// Returns a tool of five minutes without anything but its parser, as a base for others.
+    const fn of(parser: Parser) -> Self {
+        Self {
+            name: "",
+            summary: "",
+            command: &[],
+            arguments: &[],
+            end: &[],
+            metrics: &[],
+            timeout_s: 300,
+            programs: &[],
+            service: None,
+            parser,
+        }
+    }
+}
+
 /// A program, its package, and the argument that makes it print its version.
 pub(crate) type Program = (&'static str, &'static str, &'static str);
 

@@ -22,7 +22,7 @@ pub enum Stream {
 }
 
 /// Returns the direction in which values of this unit improve: up for a rate, such as `GB/s`.
-pub fn usual_direction(unit: &str) -> Direction {
+pub(crate) fn usual_direction(unit: &str) -> Direction {
     match unit.contains("/s") {
         true => Direction::HigherIsBetter,
         false => Direction::LowerIsBetter,

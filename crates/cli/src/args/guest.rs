@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use numalab_guest::{AcceleratorChoice, HostPages, PinPlan, QmpAddress};
 use numalab_image::Architecture;
-use numalab_topology::{CpuSet, NodeSet};
+use numalab_topology::CpuSet;
 
 use super::guest_value::{BootKernel, NodeSets};
 use super::raw::RawArgs;
@@ -113,8 +113,13 @@ pub(crate) struct BootArgs {
         (AcceleratorChoice::Tcg, "tcg", "QEMU's translator"),
     ]))]
     pub accel: AcceleratorChoice,
-    /// Host pages behind the guest's memory: normal, 2m, 1g, memfd
-    #[arg(long, value_name = "PAGES", default_value = "normal", value_parser = guest_value::pages)]
+    /// Host pages behind the guest's memory
+    #[arg(long, ignore_case = true, default_value = "normal", value_parser = value::one_of([
+        (HostPages::Normal, "normal", "The host's base pages"),
+        (HostPages::Huge { page_bytes: 2 << 20 }, "2m", "Reserved pages of 2 MiB"),
+        (HostPages::Huge { page_bytes: 1 << 30 }, "1g", "Reserved pages of 1 GiB"),
+        (HostPages::Shared, "memfd", "Shared memory"),
+    ]))]
     pub pages: HostPages,
     /// Host nodes of each guest node's memory, such as 0;1 or !0;all (bound, not preferred)
     #[arg(long, value_name = "NODES;...")]
@@ -214,11 +219,4 @@ pub(crate) struct PinArgs {
     /// Show where vCPUs would be pinned; change nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-impl BootArgs {
-    /// Returns the host nodes of each guest node; empty if its memory is not bound.
-    pub fn host_nodes(&self) -> Vec<NodeSet> {
-        self.host_nodes.as_ref().map(|sets| sets.0.clone()).unwrap_or_default()
-    }
 }

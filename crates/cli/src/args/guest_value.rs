@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use numalab_guest::{HostPages, PinPlan};
+use numalab_guest::PinPlan;
 use numalab_image::{Architecture, KernelChoice};
 use numalab_topology::{CpuSet, NodeSet};
 
@@ -19,17 +19,6 @@ impl FromStr for NodeSets {
     fn from_str(text: &str) -> Result<Self, String> {
         let sets = text.split(';').map(value::host_nodes).collect::<Result<_, _>>();
         sets.map(Self).map_err(|error| format!("`{text}`: {error}"))
-    }
-}
-
-/// Reads `normal`, `2m`, `1g` or `memfd`.
-pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "normal" => Ok(HostPages::Normal),
-        "2m" => Ok(HostPages::Huge { page_bytes: 2 << 20 }),
-        "1g" => Ok(HostPages::Huge { page_bytes: 1 << 30 }),
-        "memfd" => Ok(HostPages::Shared),
-        _ => Err(format!("`{text}` is not a kind of host pages: expected normal, 2m, 1g or memfd")),
     }
 }
 
@@ -104,7 +93,6 @@ mod tests {
             let error = pins(text).expect_err(text);
             assert!(error.contains("expected"), "{text}: {error}");
         }
-        assert!(pages("4m").expect_err("no such").contains("`4m`"));
         assert!(kernel("/no/such").expect_err("no such").contains("/no/such"));
         assert!("0;".parse::<NodeSets>().expect_err("empty").contains("expected"));
         assert!("x".parse::<NodeSets>().expect_err("no set").contains("expected"));

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use clap::Args;
+use numalab_membench::mark::PHASES;
 
-/// Phases that the emulator can tell apart.
-const PHASES: u8 = 240;
 /// Longest phase name that the emulator keeps, in letters.
 const LETTERS: usize = 64;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use numalab_places::machine::MachineRequest;
 
 use super::{Format, value};
@@ -89,47 +89,48 @@ pub(crate) struct TopologyArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = TopologyFormat::Text)]
+    #[arg(long, default_value = "text", value_parser = value::one_of(TopologyFormat::ALL))]
     pub format: TopologyFormat,
 }
 
 /// Formats of a topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TopologyFormat {
-    /// Text for a terminal
-    Text,
-    /// For machines
-    Json,
-    /// A row per node
-    Csv,
-    /// Markdown
-    Md,
-    /// One self-contained page
-    Html,
-    /// Metrics for Prometheus
-    Openmetrics,
-    /// numalab's own TOML, to edit and pass to --topology
+    /// A format of every result.
+    Result(Format),
     Toml,
-    /// QEMU arguments
     Qemu,
-    /// Elements of a libvirt domain
     Libvirt,
-    /// Lines of an xl.cfg
     Xen,
-    /// A NodeName line of slurm.conf and a map_cpu list
     Slurm,
-    /// An Open MPI rankfile, one rank per core
     Rankfile,
-    /// hwloc XML
     HwlocXml,
-    /// hwloc synthetic description
     HwlocSynthetic,
-    /// The output of numactl --hardware
     Numactl,
-    /// The numa=fake= argument of Linux
     Cmdline,
-    /// A drawing
     Svg,
+}
+
+impl TopologyFormat {
+    const ALL: [(Self, &'static str, &'static str); 17] = [
+        (Self::Result(Format::Text), "text", "Text for a terminal"),
+        (Self::Result(Format::Json), "json", "For machines"),
+        (Self::Result(Format::Csv), "csv", "A row per node"),
+        (Self::Result(Format::Md), "md", "Markdown"),
+        (Self::Result(Format::Html), "html", "One self-contained page"),
+        (Self::Result(Format::OpenMetrics), "openmetrics", "Metrics for Prometheus"),
+        (Self::Toml, "toml", "numalab's own TOML, to edit and pass to --topology"),
+        (Self::Qemu, "qemu", "QEMU arguments"),
+        (Self::Libvirt, "libvirt", "Elements of a libvirt domain"),
+        (Self::Xen, "xen", "Lines of an xl.cfg"),
+        (Self::Slurm, "slurm", "A NodeName line of slurm.conf and a map_cpu list"),
+        (Self::Rankfile, "rankfile", "An Open MPI rankfile, one rank per core"),
+        (Self::HwlocXml, "hwloc-xml", "hwloc XML"),
+        (Self::HwlocSynthetic, "hwloc-synthetic", "hwloc synthetic description"),
+        (Self::Numactl, "numactl", "The output of numactl --hardware"),
+        (Self::Cmdline, "cmdline", "The numa=fake= argument of Linux"),
+        (Self::Svg, "svg", "A drawing"),
+    ];
 }
 
 #[derive(Debug, Args)]

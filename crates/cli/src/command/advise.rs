@@ -1,13 +1,11 @@
 //! `numalab advise`.
 
-mod here;
-mod target;
 mod watcher;
 
 use std::path::Path;
 
-use numalab_advise::{Advisor, Asked, redirected};
-use numalab_host::{Interrupt, adopt_orphans};
+use numalab_advise::{Advisor, Asked, Target, redirected};
+use numalab_host::{Interrupt, adopt_orphans, note};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
 use numalab_workload::{Expression, MetricSpec, Pattern};
@@ -20,7 +18,12 @@ use watcher::Watcher;
 /// Profiles the program, predicts and tries candidates, and recommends one.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     check_alone()?;
-    let target = target::target(args)?;
+    if args.try_on != Some(TrialPlace::Guest) && !args.with.is_empty() {
+        return Err(Failure::bad_input("--with: expected --try-on guest as well"));
+    }
+    let (request, costs) = (args.machine.request(), args.costs.given());
+    let (target, findings) = Target::of(&request, costs, args.try_on, &args.with)?;
+    findings.iter().for_each(note);
     let place = target.place;
     let mut watcher = Watcher::default();
     let advisor = Advisor::new(asked(args)?, target, &mut watcher)?;

@@ -7,7 +7,7 @@ use numalab_membench::Isa;
 use numalab_record::{IsaName, StreamKernel};
 
 use super::measuring::{run_cells, survey};
-use super::ranks::{self, Role, Task};
+use super::ranks::{self, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
 
@@ -16,11 +16,7 @@ const BUFFER_BYTES: u64 = 384 << 20;
 
 /// Measures bandwidth and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
-    match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
-        Role::NoRanks => run_here(args),
-        Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
-        Role::Rank(identity) => ranks::run(task(args)?, &identity),
-    }
+    ranks::run(&args.ranks, &args.given.output, || run_here(args), || task(args))
 }
 
 /// Returns the work of each rank.

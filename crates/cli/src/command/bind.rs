@@ -10,7 +10,7 @@ use numalab_host::{
 use numalab_launch::bind::{
     BindError, Binding, Home, NodeChoice, PolicyKind, Seats, Weights, without_weights,
 };
-use numalab_launch::identity::{self, Launcher, Task, detect_own};
+use numalab_launch::identity::{self, Launcher, Role, Task};
 use numalab_launch::near::{Near, device_memory};
 use numalab_topology::{CpuId, CpuSet};
 
@@ -25,28 +25,25 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
         return with_weights(args, weights);
     }
-    let task = detect_own()?;
-    let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
-    let here = match (asked, &task) {
-        (Some(ranks), Some(task)) => task.starts_ranks(ranks)?.then_some(ranks),
-        (asked, _) => asked,
-    };
-    match here {
-        Some(size) if args.dry_run => (0..size)
-            .try_for_each(|rank| prepare(args, Some(&Task::of_own(rank, size))).map(drop))?,
-        Some(size) => return own::start_ranks(size).map(ExitCode::from),
-        None => {
-            let prepared = prepare(args, task.as_ref())?;
-            if !args.dry_run {
-                if let Some(home) = &prepared.home {
-                    home.stay()?;
-                }
-                // `prepared` is not dropped before: the command keeps the affinity.
-                return become_command(&prepared.command);
-            }
+    let task = match Role::of_own(args.ranks)? {
+        Role::Starter(size) if args.dry_run => {
+            let mut ranks = (0..size).map(|rank| Task::of_own(rank, size));
+            ranks.try_for_each(|task| prepare(args, Some(&task)).map(drop))?;
+            return Ok(ExitCode::SUCCESS);
         }
+        Role::Starter(size) => return own::start_ranks(size).map(ExitCode::from),
+        Role::Rank(task) => Some(task),
+        Role::Alone => None,
+    };
+    let prepared = prepare(args, task.as_ref())?;
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(home) = &prepared.home {
+        home.stay()?;
+    }
+    // `prepared` is not dropped before: the command keeps the affinity.
+    become_command(&prepared.command)
 }
 
 /// Becomes `numalab knobs run` with the weights, which then runs this command without `--weights`

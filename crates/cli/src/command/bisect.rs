@@ -16,7 +16,6 @@ use numalab_stats::Confidence;
 use numalab_study::bisect::{Bisect, BisectQuestion, Build, Repository, metric_of, treatment_of};
 use numalab_study::{Plan, ReadyStudy, StudyChanges};
 
-use super::study::source;
 use crate::args::{BisectArgs, Format, VERSION};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -24,8 +23,7 @@ use crate::output;
 /// Searches for a commit; exit 4 if none is found.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let changes = StudyChanges { seed: args.seed, ..StudyChanges::default() };
-    let text = source::text(&args.study)?;
-    let plan = ReadyStudy::read(&text, &args.study, &changes, BACKENDS)?.plan;
+    let plan = ReadyStudy::named(&args.study, &changes, BACKENDS)?.plan;
     let question = question(args, &plan)?;
     let interrupt = Interrupt::install()?;
     // Errors in the revisions are reported before anything is written.

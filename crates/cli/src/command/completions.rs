@@ -14,8 +14,6 @@ use crate::output;
 /// Access orders offered as completions; users may type any `stride:N`.
 const PATTERNS: [&str; 5] =
     ["page-local", "random", "sequential", "stride:256", "one-line-per:4096"];
-/// Page sizes offered for guest memory on the host.
-const HOST_PAGES: [&str; 4] = ["normal", "2m", "1g", "memfd"];
 /// Kernels offered for guests, in addition to files.
 const GUEST_KERNELS: [&str; 3] = ["linux", "backports", "numalab"];
 
@@ -58,7 +56,7 @@ fn values(argument: &str, group: &str) -> Vec<&'static str> {
     let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|knob| knob.name);
     match (group, argument) {
         (_, "pattern") => PATTERNS.to_vec(),
-        ("guest", "pages") => HOST_PAGES.to_vec(),
+        ("guest", "pages") => Vec::new(),
         (_, "pages") => pages().collect(),
         ("guest", "kernel") => GUEST_KERNELS.to_vec(),
         (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),

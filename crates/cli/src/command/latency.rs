@@ -8,7 +8,7 @@ use numalab_measure::{Target, beyond_caches, usual_budget};
 use numalab_record::{AccessPattern, Cell, Pages};
 
 use super::measuring::{deliver, print_plan, run_plan, survey};
-use super::ranks::{self, Role, Task};
+use super::ranks::{self, Task};
 use crate::args::{Format, LatencyArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -23,11 +23,7 @@ const RANK_BYTES: u64 = 512 << 20;
 
 /// Measures latency and prints it; under a launcher, as ranks.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
-    match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
-        Role::NoRanks => run_here(args),
-        Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
-        Role::Rank(identity) => ranks::run(task(args), &identity),
-    }
+    ranks::run(&args.ranks, &args.given.output, || run_here(args), || Ok(task(args)))
 }
 
 /// Returns the work of each rank.

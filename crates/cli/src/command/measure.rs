@@ -4,18 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Parser;
 use numalab_host::files::create_unique_directory;
 use numalab_measure::{LiveRun, MeasureError, MeasurePlan, Target, directory_name};
-use numalab_record::{Document, Effort, Run, SurveyChoice};
+use numalab_record::{Document, Effort, Run};
 use numalab_results::compare::NamedRun;
-use numalab_topology::Machine;
 
 use super::compare::{compare, named_runs};
 use super::measuring::{
     complain, deliver, machine_here, measure as taken, new_run, print_plan, survey,
 };
-use super::{Cli, Command};
 use crate::args::{Format, MeasureArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -97,30 +94,16 @@ fn go_on(live: &mut LiveRun, plan: &MeasurePlan<'_>) -> Result<(), Failure> {
 /// Continues an interrupted run with its original plan.
 fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<LiveRun, Failure> {
     let mut live = LiveRun::resume(directory)?;
-    let (choice, machine) = match &live.run().survey {
-        Some(choice) => (choice.clone(), machine_here()?),
-        None => chosen_by_command(live.run(), directory)?,
+    let Some(choice) = live.run().survey.clone() else {
+        let (directory, command) = (directory.display(), live.run().command.join(" "));
+        return Err(Failure::bad_input(format!(
+            "{directory} was started by `{command}`: expected a run of numalab measure 0.2 or later"
+        )));
     };
+    let machine = machine_here()?;
     let plan = MeasurePlan::again(&machine, &choice).map_err(MeasureError::from)?;
     go_on(&mut live, &plan.like(baseline.first().map(|run| &run.document)))?;
     Ok(live)
-}
-
-/// Returns the choices of a run by an earlier version, which kept only its command line.
-fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machine), Failure> {
-    let begun = match Cli::try_parse_from(&run.command).map(|cli| cli.command) {
-        Ok(Command::Measure(begun)) => begun,
-        _ => {
-            let (directory, command) = (directory.display(), run.command.join(" "));
-            return Err(Failure::bad_input(format!(
-                "{directory} was started by `{command}`: only a run of numalab measure can be \
-                 continued"
-            )));
-        }
-    };
-    let target = survey(&begun.given.selection)?;
-    let choice = plan(&target, effort(&begun)).choice();
-    Ok((choice, target.machine))
 }
 
 fn plan(target: &Target, effort: Effort) -> MeasurePlan<'_> {

@@ -1,15 +1,12 @@
 //! `numalab study probe`: tests one kernel behavior.
 
-mod tiering;
-
-use numalab_formats::size::format_bytes;
+use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_host::{Root, read_machine};
-use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext};
-use numalab_record::study::Quantity;
-use numalab_record::system::{BalancingProbed, ProbedPlace};
+use numalab_measure::{BalancingProbe, Heat, MeasureContext, TieringProbe, Tiers};
+use numalab_results::tiering::page::tiers;
 use numalab_topology::CpuId;
 
-use crate::args::{BalancingArgs, ProbeCommand};
+use crate::args::{BalancingArgs, HeatKind, ProbeCommand, TieringArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -17,7 +14,7 @@ use crate::output;
 pub(crate) fn run(command: &ProbeCommand) -> Result<(), Failure> {
     match command {
         ProbeCommand::Balancing(args) => balancing(args),
-        ProbeCommand::Tiering(args) => tiering::run(args),
+        ProbeCommand::Tiering(args) => tiering(args),
     }
 }
 
@@ -35,21 +32,36 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
             probe.time.as_secs_f64()
         ));
     }
-    let found = probe.run(&context)?;
-    output::show(&probed(&probe, &found), args.format)
+    output::show(&probe.run(&context)?, args.format)
 }
 
-/// Converts the result to the form that studies record.
-fn probed(probe: &BalancingProbe, found: &BalancingFound) -> BalancingProbed {
-    BalancingProbed {
-        from: ProbedPlace { cpu: probe.from, node: found.from },
-        to: ProbedPlace { cpu: probe.to, node: found.to },
-        size_bytes: probe.size_bytes,
-        readings: vec![
-            Quantity::lower("latency-end", "ns").at(found.end_ns),
-            Quantity::lower("latency-begin", "ns").at(found.begin_ns),
-            Quantity::higher("local", "%").at(found.local_percent),
-        ],
-        windows_ns: found.windows.clone(),
+fn tiering(args: &TieringArgs) -> Result<(), Failure> {
+    let machine = read_machine(&Root::live())?.machine;
+    let heat = match args.heat {
+        HeatKind::Hot => Heat::hot(args.hot, args.share, args.size)?,
+        HeatKind::Zipf => Heat::Zipf,
+        HeatKind::Uniform => Heat::Uniform,
+    };
+    let probe = TieringProbe {
+        size_bytes: args.size,
+        heat,
+        access: args.access,
+        moves_every: args.moves_every,
+        place: args.place,
+        time: args.time,
+        tiers: Tiers::of(&machine, args.place)?,
+    };
+    if args.dry_run {
+        return output::print(&format!(
+            "{} ({}), {}, accessed by cpu {} for {} s; {}\n",
+            format_rounded(probe.size_bytes),
+            probe.placed(),
+            probe.accesses(),
+            probe.tiers.cpu,
+            probe.time.as_secs_f64(),
+            tiers(&probe.tiers.each),
+        ));
     }
+    let context = MeasureContext::for_probe(machine, args.time)?;
+    output::show(&probe.run(&context)?, args.format)
 }

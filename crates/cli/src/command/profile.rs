@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use numalab_host::{Interrupt, Root, SourceLines, note, read_machine};
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
-use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
+use numalab_record::profile::{Ended, Hindrance, SourceName};
 use numalab_results::profile::page::{hindrance_words, remarks};
 
 use crate::args::ProfileArgs;
@@ -56,7 +56,8 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
             )?
         }
     };
-    name_code(&mut profile);
+    let mut lines = SourceLines::default();
+    profile.program.name_code(|place| lines.frames(place));
     remarks(&profile).iter().for_each(note);
     // The report about a command is apart from its own output.
     let print = if args.pid.is_some() { output::print } else { output::print_apart };
@@ -87,19 +88,12 @@ fn hindered(source: SourceName, why: &Hindrance) -> Failure {
     Failure::new(Code::Lacking, message)
 }
 
-/// Resolves places in the program's code to functions and source lines.
-fn name_code(profile: &mut Profile) {
-    let mut lines = SourceLines::default();
-    profile.program.name_code(|place| lines.frames(place));
-}
-
 /// Returns the command's exit code as a shell would.
 fn exit_code(ended: Ended) -> ExitCode {
-    match ended {
-        Ended::Exited(code) => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
-        Ended::Signalled(signal) => {
-            ExitCode::from(u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX))
-        }
-        Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => ExitCode::SUCCESS,
-    }
+    let code = match ended {
+        Ended::Exited(code) => code & 0xff,
+        Ended::Signalled(signal) => 128 + (signal & 0x7f),
+        Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => 0,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_host::{Classed, note};
-use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
+use numalab_launch::identity::{Identity, Role, Task as RankTask};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
@@ -33,51 +33,31 @@ pub(crate) struct Task<'a> {
     pub ranks: &'a RankArgs,
 }
 
-/// The role of this process.
-pub(crate) enum Role {
-    /// Measures as a single process.
-    NoRanks,
-    /// Starts this number of ranks.
-    Starter(u32),
-    /// Measures as this rank.
-    Rank(Identity),
-}
-
-/// Returns the role of this process; with `wants_ranks`, a rank even without a launcher.
-pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> {
-    Ok(match (detect_own()?, args.ranks) {
-        (Some(task), None) => Role::Rank(task.identity()?),
-        (Some(task), Some(ranks)) => {
-            match task.starts_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
-                true => Role::Starter(ranks),
-                false => Role::Rank(task.identity()?),
-            }
+/// Measures with `here`, as ranks with `task`, or starts this command again as ranks; with `--csv`, a
+/// process without a launcher is the only rank.
+pub(crate) fn run<'a>(
+    args: &RankArgs,
+    output: &Output,
+    here: impl FnOnce() -> Result<(), Failure>,
+    task: impl FnOnce() -> Result<Task<'a>, Failure>,
+) -> Result<(), Failure> {
+    match Role::of_own(args.ranks)? {
+        Role::Alone if args.csv.is_none() => here(),
+        Role::Alone => run_rank(task()?, &RankTask::of_own(0, 1).identity()?),
+        Role::Rank(rank) => run_rank(task()?, &rank.identity()?),
+        Role::Starter(ranks) if output.dry_run => {
+            output::print(&format!("{ranks} ranks on this machine, one on each core\n"))
         }
-        (None, Some(ranks)) => Role::Starter(ranks),
-        (None, None) if wants_ranks => Role::Rank(Identity {
-            launcher: Launcher::Local,
-            rank: 0,
-            size: 1,
-            local: Some(Local { rank: 0, size: 1 }),
-        }),
-        (None, None) => Role::NoRanks,
-    })
-}
-
-/// Starts this command again as `ranks` ranks.
-pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
-    if output.dry_run {
-        return output::print(&format!("{ranks} ranks on this machine, one on each core\n"));
-    }
-    match own::start_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))? {
-        0 => Ok(()),
-        // The rank has already printed its error.
-        code => Err(Failure::of_rank(code)),
+        Role::Starter(ranks) => match own::start_ranks(ranks)? {
+            0 => Ok(()),
+            // The rank has already printed its error.
+            code => Err(Failure::of_rank(code)),
+        },
     }
 }
 
 /// Measures as one of the ranks.
-pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
+fn run_rank(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let target = survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
     let plan = plan(&task, &target)?;
     if task.given.output.dry_run {

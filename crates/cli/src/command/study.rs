@@ -1,18 +1,20 @@
 //! `numalab study`: does this change really help?
 
 mod run;
-mod settings;
 mod show;
-pub(crate) mod source;
+mod source;
 
 pub(crate) use run::begin;
 pub(crate) use show::report;
 
 use std::process::ExitCode;
 
+use numalab_places::BACKENDS;
+
 use super::{bisect, probe};
 use crate::args::StudyCommand;
 use crate::failure::{Code, Failure};
+use crate::output;
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
@@ -20,7 +22,9 @@ pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
         StudyCommand::List { format } => source::list(*format),
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study, format } => source::show(study, *format),
-        StudyCommand::Settings { backend, format } => settings::list(backend.as_deref(), *format),
+        StudyCommand::Settings { backend, format } => {
+            output::show(&BACKENDS.settings(backend.as_deref())?, *format)
+        }
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
         StudyCommand::Bisect(args) => return bisect::run(args),

@@ -11,14 +11,15 @@ use numalab_places::machine::Described;
 use numalab_record::system;
 use numalab_topology::{EmulationSpec, Machine};
 
-use crate::args::{Format, TopologyArgs, TopologyFormat};
+use crate::args::{TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
 
 /// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = args.machine.request().describe()?;
-    if !is_of_results(args.format) {
+    if !matches!(args.format, TopologyFormat::Result(_)) {
+        // The other formats describe a machine to other tools.
         described.findings.iter().for_each(note);
     }
     let (text, carried) = render(&described, args.format)?;
@@ -28,29 +29,17 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns true for formats of every result; the others describe a machine to other tools.
-fn is_of_results(format: TopologyFormat) -> bool {
-    use TopologyFormat::{Csv, Html, Json, Md, Openmetrics, Text};
-    matches!(format, Text | Json | Csv | Md | Html | Openmetrics)
-}
-
 /// Renders a format, with the features that it carries; `None` for formats that carry everything.
 fn render(
     described: &Described,
     format: TopologyFormat,
 ) -> Result<(String, Option<Carried>), Failure> {
     let Described { machine, findings, emulated, .. } = described;
-    let result = |format| {
-        let (machine, findings) = (machine.clone(), findings.clone());
-        Ok((output::render(&system::Described { machine, findings }, format)?, None))
-    };
     let (text, carried) = match format {
-        TopologyFormat::Text => return result(Format::Text),
-        TopologyFormat::Json => return result(Format::Json),
-        TopologyFormat::Csv => return result(Format::Csv),
-        TopologyFormat::Md => return result(Format::Md),
-        TopologyFormat::Html => return result(Format::Html),
-        TopologyFormat::Openmetrics => return result(Format::OpenMetrics),
+        TopologyFormat::Result(format) => {
+            let (machine, findings) = (machine.clone(), findings.clone());
+            return Ok((output::render(&system::Described { machine, findings }, format)?, None));
+        }
         TopologyFormat::Toml => return Ok((said(machine_toml::write(machine))?, None)),
         TopologyFormat::Qemu => {
             let arguments = with_losses(said(qemu::write(machine))?);

@@ -275,7 +275,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
         serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
     });
     let mut changed = values(&run);
-    let command = std::mem::replace(&mut changed["command"], json!(["numalab", "gone"]));
+    changed["command"] = json!(["numalab", "gone"]);
     fs::write(&run, changed.to_string()).expect("written");
     let results = results.to_str().expect("UTF-8");
     prints(&["measure", "--resume", results]);
@@ -289,11 +289,6 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let refused = numalab(&["measure", "--resume", results]).output().expect("numalab starts");
     assert_eq!(code(&refused), 2, "{}", stderr(&refused));
     assert!(stderr(&refused).contains("was started by `numalab gone`"), "{}", stderr(&refused));
-    changed["command"] = command;
-    fs::write(&run, changed.to_string()).expect("written");
-    prints(&["measure", "--resume", results]);
-    let again = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
-    assert!(again.starts_with(&after), "what was measured is still there");
 }
 
 fn interrupt(process: u32) {

@@ -588,7 +588,7 @@ fn reports_of_a_study_are_not_replaced_from_a_journal_that_lost_values() {
         let refused = [&["report", directory][..], &["study", "resume", directory]];
         for arguments in refused {
             let (_, err) = place.ends(arguments, 2);
-            let words = format!("samples.csv has {values}: the journal is damaged");
+            let words = format!("of the {values} values in samples.csv: it is damaged");
             assert!(err.contains(&words) && err.contains("journal.jsonl has "), "{err}");
             assert_eq!(fs::read_to_string(&samples).expect("there"), kept, "{arguments:?}");
         }

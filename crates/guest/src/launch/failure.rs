@@ -1,6 +1,7 @@
 //! Failures of guests, and their diagnosis.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub enum GuestError {
     /// QEMU's machine for the processor cannot express it.
     #[error(transparent)]
     Board(#[from] super::board::BoardError),
+    #[error(
+        "--tables {directory}: no SRAT.bin there, expected the files that `numalab machine acpi build \
+         -o {directory}` writes"
+    )]
+    NoTables { directory: PathBuf },
     /// The host cannot provide the memory.
     #[error(transparent)]
     HostMemory(#[from] HostMemoryError),
@@ -214,9 +220,13 @@ impl GuestError {
 impl Classed for GuestError {
     fn class(&self) -> ErrorClass {
         match (self, self.part()) {
-            (Self::Machine(_) | Self::Board(_) | Self::EmulatorNeedsTcg { .. }, _) => {
-                ErrorClass::BadInput
-            }
+            (
+                Self::Machine(_)
+                | Self::Board(_)
+                | Self::EmulatorNeedsTcg { .. }
+                | Self::NoTables { .. },
+                _,
+            ) => ErrorClass::BadInput,
             (_, Some(part)) => part.class(),
             (_, None) => ErrorClass::Failed,
         }

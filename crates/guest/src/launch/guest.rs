@@ -1,7 +1,7 @@
 //! The description of a guest, and the plan of starting it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_host::Root;
@@ -105,6 +105,19 @@ impl Default for Limits {
 }
 
 impl Guest {
+    /// Returns the tables in a directory that replace QEMU's own. QEMU always generates a MADT, and
+    /// these only for a machine with nodes.
+    ///
+    /// # Errors
+    /// [`GuestError::NoTables`] without an SRAT.
+    pub fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, GuestError> {
+        let files = ["SRAT.bin", "SLIT.bin", "HMAT.bin"].map(|name| directory.join(name));
+        match files[0].is_file() {
+            true => Ok(files.into_iter().filter(|file| file.is_file()).collect()),
+            false => Err(GuestError::NoTables { directory: directory.to_owned() }),
+        }
+    }
+
     /// Returns the guest's requirements on QEMU.
     pub fn qemu_needs(&self) -> QemuNeeds {
         let architecture = self.architecture;

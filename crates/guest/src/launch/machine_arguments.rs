@@ -82,31 +82,14 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
 mod tests {
     use super::super::host_memory::{HostMemory, HostPages};
     use super::*;
-    use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
+    use numalab_topology::{AccessAttributes, CpuSet, Node, NodeId, UniformMachine};
 
     /// Returns two nodes, the second without cpus.
     fn machine() -> Machine {
-        let node = |id: u32, cpus: &str| Node {
-            id: NodeId(id),
-            online: true,
-            memory_bytes: 1 << 30,
-            cpus: cpus.parse().unwrap(),
-            ..Node::default()
-        };
-        let cpu = |id: u32| Cpu {
-            id: CpuId(id),
-            online: true,
-            node: Some(NodeId(0)),
-            package: Some(0),
-            core: Some(id),
-            l3_group: Some(0),
-            ..Cpu::default()
-        };
-        Machine {
-            nodes: vec![node(0, "0-1"), node(1, "")],
-            cpus: vec![cpu(0), cpu(1)],
-            ..Machine::default()
-        }
+        let uniform = UniformMachine::of_packages(1, 2, 1 << 30).build().unwrap();
+        let first = uniform.nodes[0].clone();
+        let second = Node { id: NodeId(1), cpus: CpuSet::new(), ..first.clone() };
+        Machine { nodes: vec![first, second], cpus: uniform.cpus, ..Machine::default() }
     }
 
     fn on_a_pc(machine: &Machine, memory: &HostMemory, abilities: Abilities) -> MachineArguments {

@@ -1,4 +1,4 @@
-//! Runs any kernel, firmware or disk, known only by its console.
+//! Runs any kernel, firmware or disk, known only by its console, and numalab's own kernel.
 
 mod end;
 mod patterns;
@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use numalab_guest_agent::protocol::Stream;
 use numalab_image::Medium;
+use regex::Regex;
 
 pub use self::end::RawEnd;
 pub use self::patterns::Patterns;
 use self::patterns::Search;
 use super::arguments::System;
+use super::console::ConsoleTail;
 use super::failure::GuestError;
 use super::guest::Launch;
 use super::running::Running;
@@ -64,18 +66,62 @@ impl Launch {
         sink: &mut dyn Sink,
         asked: Asked,
     ) -> Result<RawOutcome, GuestError> {
+        let system = System::Raw(task.medium);
+        let limit = self.guest.limits.run;
+        let heard = self.hear(runtime, (system, limit), &task.patterns, sink, asked);
+        heard.map(|(outcome, _)| outcome)
+    }
+
+    /// Boots a kernel that needs only a serial port, which is passed to `sink` until a line has its end
+    /// marker. Returns the memory emulator's report, if there was one.
+    ///
+    /// # Errors
+    /// [`GuestError::Silent`] if it ends without its end marker; otherwise as for [`Launch::run`].
+    pub fn run_bare(
+        &self,
+        runtime: &Runtime,
+        end_marker: &str,
+        sink: &mut dyn Sink,
+        asked: Asked,
+    ) -> Result<Option<String>, GuestError> {
+        let expect = Regex::new(&regex::escape(end_marker)).ok();
+        let patterns = Patterns { expect, fail: None };
+        let limits = self.guest.limits;
+        // It has no first message that would end the boot phase, so one limit covers both.
+        let limit = limits.run.map(|run| run.saturating_add(limits.boot));
+        let system = (System::Bare, limit);
+        let (outcome, console) = self.hear(runtime, system, &patterns, sink, asked)?;
+        match outcome.end {
+            RawEnd::Expected { .. } => Ok(outcome.memory_report),
+            RawEnd::Stopped => Err(GuestError::Stopped),
+            RawEnd::Late { limit } => Err(GuestError::Hung { phase: Phase::Run, limit, console }),
+            _ => Err(GuestError::Silent { console }),
+        }
+    }
+
+    /// Boots a system with a time limit, and returns its outcome and the end of its console.
+    fn hear(
+        &self,
+        runtime: &Runtime,
+        (system, limit): (System, Option<Duration>),
+        patterns: &Patterns,
+        sink: &mut dyn Sink,
+        asked: Asked,
+    ) -> Result<(RawOutcome, ConsoleTail), GuestError> {
         let started = Instant::now();
         let (copy, serial) = serial();
-        let system = System::Raw(task.medium);
         let name = [self.files.kernel.to_string_lossy().into_owned()];
         let (mut running, sockets) = Running::start(self, runtime, system, &name, Some(copy))?;
         let mut monitor = running.monitor(&sockets, asked)?;
+        // The vCPUs are still stopped (-S), so none of their work runs unpinned.
         let pins = running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
-        let mut hearing = Hearing { search: task.patterns.search(), sink };
+        let mut hearing = Hearing { search: patterns.search(), sink };
         let watch = Watch::new(asked, &running.console, self.guest.limits.boot);
-        watch.begin(Phase::Run, self.guest.limits.run);
-        let end = follow(&serial, &watch, &mut monitor, &mut hearing);
+        watch.begin(Phase::Run, limit);
+        // Polling would disturb the virtual time of numalab's own kernel, under which QEMU exits.
+        let polled = matches!(system, System::Raw(_)).then_some(&mut monitor);
+        let end = follow(&serial, &watch, polled, &mut hearing);
         let time = started.elapsed();
         // QEMU may have ended already, so neither can be queried.
         let pins = pins.and_then(|pins| pins.observed().ok());
@@ -91,7 +137,7 @@ impl Launch {
             (end, None) => end::found(end, &mut running)?,
         };
         let memory_report = running.memory_report();
-        Ok(RawOutcome { end, time, pins, memory, memory_report })
+        Ok((RawOutcome { end, time, pins, memory, memory_report }, running.console.tail()))
     }
 }
 
@@ -119,7 +165,7 @@ impl Hearing<'_> {
 fn follow(
     serial: &SerialReader,
     watch: &Watch,
-    monitor: &mut QmpClient,
+    mut monitor: Option<&mut QmpClient>,
     hearing: &mut Hearing,
 ) -> Option<RawEnd> {
     let (mut looked, mut heard) = (Instant::now(), Instant::now());
@@ -151,6 +197,7 @@ fn follow(
             Err(Ended::Deadline { limit, .. }) => return Some(RawEnd::Late { limit }),
             Err(Ended::Lost) => return Some(RawEnd::Panicked),
         }
+        let Some(monitor) = &mut monitor else { continue };
         // QEMU pauses instead of exiting (`-action shutdown=pause`), so its state has to be polled.
         match monitor.state().as_deref() {
             Ok("shutdown") if monitor.shutdown_reason() == Some("guest-reset") => {
@@ -164,5 +211,35 @@ fn follow(
             Ok(_) => {}
             Err(_) => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{TryRecvError, channel};
+
+    use super::*;
+    use crate::launch::console::Console;
+
+    /// Regression: the deadline was checked only during pauses in the output.
+    #[test]
+    fn a_kernel_that_prints_constantly_ends_at_its_deadline() {
+        let directory = tempfile::tempdir().unwrap();
+        let console = Console::listen(&directory.path().join("console"), None).unwrap();
+        let watch = Watch::new(&|| false, &console, Duration::from_millis(100));
+        let (prints, serial) = serial();
+        let (ended, is_over) = channel::<()>();
+        let kernel = std::thread::spawn(move || {
+            while is_over.try_recv() != Err(TryRecvError::Disconnected) {
+                prints.add(b"panic\n");
+            }
+        });
+        let patterns = Patterns::default();
+        let mut sink = |_: Stream, _: &[u8]| {};
+        let mut hearing = Hearing { search: patterns.search(), sink: &mut sink };
+        let end = follow(&serial, &watch, None, &mut hearing);
+        assert!(matches!(end, Some(RawEnd::Late { .. })), "{end:?}");
+        drop((serial, ended));
+        kernel.join().unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 
-use numalab_host::{Classed, SourceLines};
+use numalab_host::{Classed, ErrorClass, SourceLines};
 use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::{ProgramOutcome, Reports};
@@ -34,12 +34,22 @@ pub enum FollowedError {
     /// No process left a report.
     #[error("the memory emulator wrote no report")]
     NoReport,
+    /// The figures do not describe the program.
+    #[error("{0}")]
+    Misleading(String),
     /// A report is damaged.
     #[error(transparent)]
     Report(#[from] MemoryReportError),
 }
 
-impl Classed for FollowedError {}
+impl Classed for FollowedError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Misleading(_) => ErrorClass::Lacking,
+            Self::Signalled { .. } | Self::NoReport | Self::Report(_) => ErrorClass::Failed,
+        }
+    }
+}
 
 impl Followed {
     /// Joins the reports of a program that has ended.
@@ -86,12 +96,17 @@ impl Followed {
         self.not_followed().into_iter().chain(several).collect()
     }
 
-    /// Returns the reason why the figures do not describe the program, if there is one: the
-    /// processes that were not followed outnumber those that were, or its memory is more than the
-    /// machine's.
-    pub fn misleading(&self) -> Option<String> {
+    /// Refuses figures that do not describe the program: the processes that were not followed outnumber
+    /// those that were, or its memory is more than the machine's.
+    ///
+    /// # Errors
+    /// [`FollowedError::Misleading`].
+    pub fn expect_most(&self) -> Result<(), FollowedError> {
         let lost = self.not_followed().filter(|_| self.lost.len() > self.number());
-        lost.or_else(|| unplaced(&self.processes))
+        match lost.or_else(|| unplaced(&self.processes)) {
+            Some(why) => Err(FollowedError::Misleading(why)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the processes that were not followed, in a sentence.

@@ -31,7 +31,8 @@ pub struct QemuHazard {
 }
 
 /// The requested accelerator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AcceleratorChoice {
     /// KVM if a guest runs under it, else TCG.
     #[default]

@@ -7,9 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use numalab_guest::{
-    Accelerator, BareKernel, Guest, GuestError, HostMemory, HostPages, Launch, Runtime,
-};
+use numalab_guest::{Accelerator, Guest, GuestError, HostMemory, HostPages, Launch, Runtime};
 use numalab_guest_agent::{Exit, Stream};
 use numalab_image::BootFiles;
 
@@ -47,24 +45,22 @@ fn tiny_kernel(text: &str) -> Vec<u8> {
     image
 }
 
-fn run_tiny(lab: &Lab, text: &str) -> Result<(Option<u8>, String), GuestError> {
+fn run_tiny(lab: &Lab, text: &str) -> Result<String, GuestError> {
     let kernel = lab.directory.path().join("kernel");
     fs::write(&kernel, tiny_kernel(text)).unwrap();
     let files = BootFiles { kernel, initramfs: None };
     let launch = Launch::plan(small(), lab.qemu.clone(), Accelerator::tcg(), &files).unwrap();
     let mut serial = Vec::new();
     let mut sink = |_: Stream, bytes: &[u8]| serial.extend_from_slice(bytes);
-    let bare = BareKernel { end_marker: "ALL DONE".to_owned() };
-    let outcome = launch.run_bare(&lab.runtime, &bare, &mut sink, &|| false);
+    let ended = launch.run_bare(&lab.runtime, "ALL DONE", &mut sink, &|| false);
     lab.nothing_is_left();
-    Ok((outcome?.exit, String::from_utf8(serial).unwrap()))
+    ended.map(|_| String::from_utf8(serial).unwrap())
 }
 
 #[test]
 fn a_bare_kernel_must_print_its_end_marker() {
     let Some(lab) = Lab::open() else { return };
-    let (exit, serial) = run_tiny(&lab, "ok 1\nALL DONE\n").unwrap();
-    assert_eq!(exit, Some(3));
+    let serial = run_tiny(&lab, "ok 1\nALL DONE\n").unwrap();
     assert_eq!(serial, "ok 1\nALL DONE\n");
     let error = run_tiny(&lab, "ok 1\nALL D").unwrap_err();
     assert!(matches!(error, GuestError::Silent { .. }), "{error}");

@@ -324,30 +324,10 @@ impl<'a> LoadedTeam<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_machines::{machine, whole, with_memory_alone};
     use numalab_host::base_pages;
     use numalab_record::Experiment;
-    use numalab_topology::{Cpu, Node};
     use std::collections::BTreeSet;
-
-    /// Returns two nodes with two cpus each, and one with memory only.
-    fn machine() -> Machine {
-        let node = |id: u32, cpus: &str| Node {
-            id: NodeId(id),
-            online: true,
-            memory_bytes: 1 << 30,
-            cpus: cpus.parse().unwrap(),
-            ..Node::default()
-        };
-        let cpu = |id: u32| Cpu {
-            id: CpuId(id),
-            online: true,
-            node: Some(NodeId(id / 2)),
-            core: Some(id),
-            ..Cpu::default()
-        };
-        let nodes = vec![node(0, "0-1"), node(1, "2-3"), node(2, "")];
-        Machine { nodes, cpus: (0..4).map(cpu).collect(), ..Machine::default() }
-    }
 
     #[test]
     fn pauses_are_spread_evenly_over_the_stream() {
@@ -364,8 +344,8 @@ mod tests {
 
     #[test]
     fn a_surface_loads_the_memory_of_every_node_from_either_side_with_every_kernel() {
-        let machine = machine();
-        let scope = Scope::new(&machine, None, None).unwrap();
+        let machine = with_memory_alone(machine(2, 2));
+        let scope = whole(&machine);
         let kernels = [StreamKernel::Read, StreamKernel::Write];
         let cells = loaded_surface(&machine, &scope, CpuId(0), &kernels, (64, base_pages()));
         let curves: BTreeSet<_> = cells

@@ -1,9 +1,16 @@
 //! The distribution of accesses over the parts of a working set.
 
+use numalab_formats::size::format_rounded;
+
+use crate::error::MeasureError;
+
 /// Accesses in a round, which visits every part in proportion to its heat.
 pub(super) const ROUND_LOADS: u64 = 40_000;
 /// Smallest part of a Zipf distribution: a page.
 const PAGE_BYTES: u64 = 4096;
+
+/// Inverse of the hot part of the working set, unless its size is given.
+const USUAL_PART: u64 = 8;
 
 /// The distribution of accesses over the working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +30,19 @@ pub enum Heat {
 }
 
 impl Heat {
+    /// Returns a hot set, by default an eighth of the working set, with this share of the accesses.
+    ///
+    /// # Errors
+    /// [`MeasureError::HotSet`] if it is smaller than a page or larger than the rest.
+    pub fn hot(bytes: Option<u64>, percent: u32, size_bytes: u64) -> Result<Self, MeasureError> {
+        let bytes = bytes.unwrap_or(size_bytes / USUAL_PART);
+        if (PAGE_BYTES..=size_bytes / 2).contains(&bytes) {
+            return Ok(Self::Hot { bytes, percent });
+        }
+        let [hot, half] = [bytes, size_bytes / 2].map(format_rounded);
+        Err(MeasureError::HotSet { hot, half })
+    }
+
     /// Returns the parts of a working set in bytes, coldest first, so that the hottest part is
     /// touched last and finds the fast tier full. Their sum is at most `size_bytes`, in whole
     /// pages.

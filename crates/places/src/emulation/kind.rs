@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::iter::repeat_n;
 
 use numalab_formats::memory_emulator::{EmulatedMachine, MemoryCosts, PagePlacement, Policy};
-use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ThreadPlacement};
 use numalab_host::knobs::HUGE_PAGES;
 use numalab_record::study::Setting;
@@ -126,9 +125,9 @@ impl Imitated {
     pub(super) fn program(&self, of: &SampleRequest<'_>) -> Result<EmulatedProgram, BackendError> {
         let settings = &of.treatment.settings;
         let Placed { threads, policy, huge_always } = self.placed(settings)?;
-        let plugin = PLUGIN.find().map_err(|error| failed(&error))?;
         let command = of.workload.command.iter().map(|word| exec::filled(word, settings)).collect();
-        let program = EmulatedProgram::new(plugin, self.model.clone(), threads, command);
+        let program = EmulatedProgram::new(self.model.clone(), threads, command);
+        let program = program.map_err(|error| failed(&error))?;
         Ok(EmulatedProgram { policy, huge_always, ..program })
     }
 

@@ -20,6 +20,7 @@ use super::outcome::Outcome;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 use super::{builds, contents, qemu, xen};
 use crate::downloads::supplies;
+use crate::host;
 
 /// The memory that QEMU takes in addition to that of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
@@ -142,7 +143,7 @@ impl Inputs {
         Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
             (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),
             (HypervisorKind::Xen, true) => GuestLayout::of_host(wanted, xen::host()?),
-            (HypervisorKind::Qemu, _) => GuestLayout::of_host(wanted, qemu::host()?),
+            (HypervisorKind::Qemu, _) => GuestLayout::of_host(wanted, host::machine()?),
         })
     }
 

@@ -10,11 +10,11 @@ use numalab_guest::{
     Runtime, Task,
 };
 use numalab_guest_agent::{Job, Stream};
-use numalab_host::{Root, read_machine, unix_ns};
+use numalab_host::unix_ns;
 use numalab_image::{Contents, Image, KernelChoice};
 use numalab_record::study::{AcceleratorReason, Evidence};
 use numalab_study::BackendError;
-use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
+use numalab_topology::{Machine, NodeId, UniformMachine};
 use numalab_workload::Workload;
 use numalab_xen::Pinning;
 
@@ -31,13 +31,6 @@ const BOOT_EACH_S: u64 = 4;
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// The line that a guest prints when it begins.
 const BEGUN: &str = "numalab-guest-begins\n";
-
-/// Returns this machine, whose nodes the guests are assigned to.
-pub(super) fn host() -> Result<Machine, BackendError> {
-    let reading =
-        read_machine(&Root::live()).map_err(|error| BackendError::failed("this machine", error))?;
-    Ok(reading.machine)
-}
 
 /// Returns what every guest boots from, from the cache or newly fetched.
 pub(super) fn supplies(contents: &Contents) -> Result<(Boot, Image), BackendError> {
@@ -174,10 +167,13 @@ impl BootContext<'_> {
         let bound = self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAndMemory;
         let nodes =
             if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
+        // The numbers of the settings always form one.
+        let memory_bytes = self.settings.guest_memory_mib << 20;
+        let machine = UniformMachine::of_packages(1, vcpus, memory_bytes);
         let pages = self.wanted.pages;
         let prealloc = pages != HostPages::Normal;
         Guest {
-            machine: one_node(vcpus, self.settings.guest_memory_mib),
+            machine: machine.build().unwrap_or_default(),
             memory: HostMemory { pages, prealloc, nodes, ..HostMemory::default() },
             pins: Some(Pins { plan: PinPlan::Map(map), host: shared.host.clone() }),
             limits: Limits { boot: BOOT_LIMIT, run: Some(limit) },
@@ -222,24 +218,6 @@ fn pages_evidence(guest: &GuestOutcome, bytes_by_page: &BTreeMap<u64, u64>) -> E
         format!("pages of {}", guest.name),
         if found.is_empty() { "not known".to_owned() } else { found.join(", ") },
     )
-}
-
-fn one_node(vcpus: u32, memory_mib: u64) -> Machine {
-    let cpus: CpuSet = (0..vcpus).map(numalab_topology::CpuId).collect();
-    let cpu = |id| Cpu {
-        id,
-        online: true,
-        node: Some(NodeId(0)),
-        package: Some(0),
-        core: Some(id.0),
-        ..Cpu::default()
-    };
-    Machine {
-        cpus: cpus.iter().map(cpu).collect(),
-        nodes: vec![Node { online: true, cpus, memory_bytes: memory_mib << 20, ..Node::default() }],
-        distances: numalab_topology::Distances::uniform(1, 20),
-        ..Machine::default()
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

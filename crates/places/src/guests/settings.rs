@@ -140,10 +140,8 @@ impl GuestTreatment {
         if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
             return Err(refused("numa", numa, "on, off or fake=N"));
         }
-        let guests = text(settings, "guests").unwrap_or_else(|| backend.guests.to_string());
-        let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
-        let guests = count.ok_or_else(|| refused("guests", guests, "1 to 64"))?;
-        let pools = flag(settings, "cpupools")?;
+        let guests = text(settings, "guests").and_then(|guests| guests.parse().ok());
+        let pools = text(settings, "cpupools").is_some_and(|pools| pools == "true");
         if pools && fake.is_some() {
             // With fake nodes, the pools would not match the machine's nodes.
             return Err(refused("numa", numa, "on or off with cpupools"));
@@ -155,8 +153,8 @@ impl GuestTreatment {
                 .or_else(|| (numa == "on").then(|| "0".to_owned()))
                 .filter(|nodes| nodes != "all"),
             numa,
-            guests,
-            pinning: pinning(settings)?,
+            guests: guests.unwrap_or(backend.guests),
+            pinning: pinning(settings),
             pools,
             machine: machine(settings, backend)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
@@ -180,12 +178,11 @@ fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
 }
 
-fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError> {
+fn pinning(settings: &BTreeMap<String, Setting>) -> Pinning {
     let all = [Pinning::CpusAndMemory, Pinning::Cpus, Pinning::None, Pinning::CpusAsString];
-    let Some(name) = text(settings, "pinning") else { return Ok(Pinning::CpusAndMemory) };
-    all.into_iter()
-        .find(|pinning| pinning.name() == name)
-        .ok_or_else(|| refused("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
+    let name = text(settings, "pinning");
+    let named = all.into_iter().find(|pinning| name.as_deref() == Some(pinning.name()));
+    named.unwrap_or(Pinning::CpusAndMemory)
 }
 
 /// Returns the error for an invalid value of a setting.
@@ -203,14 +200,6 @@ fn machine(
         (None, named) => machine::read(named.as_deref().unwrap_or(MACHINE)),
         (Some(file), None) => Ok(file.machine),
         (Some(_), Some(named)) => Err(refused("machine", named, "none with emulate-like")),
-    }
-}
-
-fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
-    match settings.get(name) {
-        None => Ok(false),
-        Some(Setting::Bool(value)) => Ok(*value),
-        Some(other) => Err(refused(name, other.to_string(), "true or false")),
     }
 }
 

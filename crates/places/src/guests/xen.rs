@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::describe;
+use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_image::{Architecture, Cache, Contents};
@@ -75,7 +75,8 @@ impl BootContext<'_> {
         let mut watch = self.watch()?;
         let mut windows = JobWindows::new();
         let mut watch = |event: &XenEvent| windows.see(event, watch.now());
-        let report = self.boot(&cache, &files, &mut watch);
+        let machine = (!self.settings.on_this_dom0).then(|| self.machine()).transpose()?;
+        let report = self.boot(&cache, &files, machine, &mut watch);
         let report = report.map_err(|error| self.xen_error(&error))?;
         let disturbances = windows.jobs().filter_map(|(job, begun, done)| {
             DisturbanceWatch::disturbance(begun, done).map(|reason| (job, reason))
@@ -83,10 +84,12 @@ impl BootContext<'_> {
         Ok(Outcome { disturbances: disturbances.collect(), ..self.outcome(&report) })
     }
 
+    /// Runs domains on this machine, or on the one that is created for them.
     fn boot(
         &self,
         cache: &Cache,
         files: &XenFiles,
+        machine: Option<XenMachine>,
         watch: &mut dyn FnMut(&XenEvent),
     ) -> Result<XenReport, XenError> {
         let plan = XenPlan {
@@ -96,12 +99,11 @@ impl BootContext<'_> {
             restores: self.settings.restores(),
             ..XenPlan::default()
         };
-        if self.settings.on_this_dom0 {
+        let Some(machine) = machine else {
             let (_, memory) = xen::this_machine()?;
             let plan = xen::fitted(&plan, &files.kernel, &files.domain, memory);
             return XenReport::of_this_dom0(&plan, watch);
-        }
-        let machine = self.machine()?;
+        };
         let qemu = qemu_for(cache, &machine)?;
         let plan = machine.fitted(&plan);
         let launch = machine.launch(files, qemu)?;
@@ -118,7 +120,7 @@ impl BootContext<'_> {
         }
     }
 
-    fn machine(&self) -> Result<XenMachine, GuestError> {
+    fn machine(&self) -> Result<XenMachine, BackendError> {
         let mut arguments = vec![
             "loglvl=all".to_owned(),
             format!("numa={}", self.wanted.numa),
@@ -318,17 +320,10 @@ fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<
     facts
 }
 
-fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, GuestError> {
-    // Checked before the study started.
-    let costs = settings.costs.costs(KIND.name).unwrap_or_default();
-    let machine = match settings.costs.like(KIND.name).unwrap_or_default() {
-        Some(file) => file.emulated(machine),
-        None => describe(machine, &costs),
-    }?;
-    let plugin = PLUGIN
-        .find()
-        .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
-    Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
+fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, BackendError> {
+    let machine = settings.costs.described(KIND.name, machine, MemoryCosts::of_guest)?;
+    let found = MemoryEmulator::find(EmulatorMode::Virtual, Architecture::X86_64, machine);
+    found.map_err(|error| lacking(&error))
 }
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {

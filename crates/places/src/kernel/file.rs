@@ -58,16 +58,7 @@ impl KernelFile {
 
     /// Rejects a workload with another program.
     pub fn check(workload: &Workload) -> Result<(), BackendError> {
-        match workload.command.first().map(String::as_str) {
-            Some(PROGRAM) => Ok(()),
-            other => Err(BackendError::BadInput {
-                place: StudyPlace::Workload(workload.name.clone()),
-                found: other.unwrap_or_default().to_owned(),
-                expected: format!(
-                    "{PROGRAM} and its arguments, since backend.kernel.file is given"
-                ),
-            }),
-        }
+        super::check_program(workload, PROGRAM, "since backend.kernel.file is given")
     }
 
     /// Returns its arguments: the workload's with settings filled in, then the remaining settings.

@@ -1,6 +1,5 @@
 //! The three kinds of places, their availability here, and the limits of each.
 
-use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, Boot, EmulatorMode, Guest, GuestError, HostMemory,
     MemoryEmulator, PinPlan, Pins,
@@ -133,9 +132,9 @@ fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
 }
 
 fn emulated(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
-    let plugin = PLUGIN.find().map_err(|error| lacking(&error))?;
     let (described, costs) = shape.described(machine)?;
-    let emulator = MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described };
+    let emulator = MemoryEmulator::find(EmulatorMode::Virtual, Architecture::X86_64, described);
+    let emulator = emulator.map_err(|error| lacking(&error))?;
     let guest = Guest {
         machine: machine.clone(),
         memory_emulator: Some(emulator.clone()),

@@ -1,3 +1,5 @@
+use numalab_topology::{CpuId, UniformMachine};
+
 use super::*;
 
 fn request(emulate: Option<&str>, cpus: Option<u32>) -> MachineRequest {
@@ -85,4 +87,17 @@ fn a_machine_file_written_by_hand_is_read_with_its_contradictions() {
     }
     assert_eq!(read("[[node]]\nid = 0\ncpus = \"0\"\nmemory = \"1G\"\n").unwrap().findings, []);
     assert!(read("").unwrap_err().to_string().contains("expected a [[node]]"));
+}
+
+#[test]
+fn a_machine_is_this_one_with_the_same_nodes_and_cpus() {
+    let machine = |cpus| {
+        let uniform = UniformMachine::of_packages(1, cpus, 1 << 30);
+        uniform.build().expect("a machine")
+    };
+    assert!(is_like(&machine(4), &machine(4)) && !is_like(&machine(4), &machine(2)));
+    let mut offline = machine(4);
+    offline.cpus[3].online = false;
+    assert_eq!(offline.cpus[3].id, CpuId(3));
+    assert!(!is_like(&offline, &machine(4)));
 }

@@ -1,6 +1,7 @@
 //! The backends that a study may name. The engine knows none; its caller provides the list.
 
 use numalab_host::Interrupt;
+use numalab_record::study::SettingList;
 
 use super::contract::{Backend, BackendError};
 use super::setting_spec::BackendKind;
@@ -34,6 +35,16 @@ impl Backends {
     /// [`BackendError::BadInput`] with the known names.
     pub fn kind(self, name: &str) -> Result<&'static BackendKind, BackendError> {
         self.entry(name).map(|(kind, _)| kind)
+    }
+
+    /// Lists the settings of every backend, or of the one with this name.
+    ///
+    /// # Errors
+    /// As [`kind`](Self::kind).
+    pub fn settings(self, name: Option<&str>) -> Result<SettingList, BackendError> {
+        let one = name.map(|name| self.kind(name)).transpose()?;
+        let kinds = self.kinds().filter(|kind| one.is_none_or(|one| one.name == kind.name));
+        Ok(SettingList { backends: kinds.map(BackendKind::listed).collect() })
     }
 
     /// Opens the backend that a study names. `interrupt` ends the backend's work.

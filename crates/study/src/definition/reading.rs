@@ -11,9 +11,13 @@ use serde_json::{Map, Value};
 
 use super::{BackendSpec, Level, NamedLevel};
 
-/// Deserialises a level that is a bare value.
-fn setting<'de, E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Level, E> {
-    Setting::deserialize(value.into_deserializer()).map(Level::Value)
+/// Visits levels that are bare values.
+macro_rules! values {
+    ($($visit:ident: $value:ty),*) => {$(
+        fn $visit<E: Error>(self, value: $value) -> Result<Level, E> {
+            Setting::deserialize(value.into_deserializer()).map(Level::Value)
+        }
+    )*};
 }
 
 struct LevelVisitor;
@@ -27,25 +31,7 @@ impl<'de> Visitor<'de> for LevelVisitor {
         )
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Level, E> {
-        setting(value)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Level, E> {
-        setting(value)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Level, E> {
-        setting(value)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Level, E> {
-        setting(value)
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Level, E> {
-        setting(value)
-    }
+    values!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Level, A::Error> {
         NamedLevel::deserialize(MapAccessDeserializer::new(table)).map(Level::Named)

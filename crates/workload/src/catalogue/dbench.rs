@@ -11,12 +11,9 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     summary: "file server load",
     command: &["dbench", "-D", "{scratch}"],
     arguments: &["-t", "10", "4"],
-    end: &[],
     metrics: &["throughput"],
-    timeout_s: 300,
     programs: &[("dbench", "dbench", "--help")],
-    service: None,
-    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 }];
 
 fn metric(name: &str) -> Option<Quantity> {

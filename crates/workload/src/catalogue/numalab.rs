@@ -43,18 +43,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// The common fields of all entries.
-const OWN: Entry = Entry {
-    name: "",
-    summary: "",
-    command: &[],
-    arguments: &[],
-    end: &[],
-    metrics: &[],
-    timeout_s: 300,
-    programs: &[],
-    service: None,
-    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
-};
+const OWN: Entry = Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric });
 
 /// Parses `latency`, or `latency` and a cell, as in documents; a probe's metrics have their own
 /// names.

@@ -88,19 +88,12 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 /// The common fields of all benchmarks, and the parser of those that print seconds.
 const PERF: Entry = Entry {
-    name: "",
-    summary: "",
-    command: &[],
-    arguments: &[],
-    end: &[],
-    metrics: &[],
     timeout_s: 600,
     programs: &[("perf", "linux-perf", "--version")],
-    service: None,
-    parser: Parser {
+    ..Entry::of(Parser {
         read: |_, of| Ok(vec![Quantity::lower("time", "s").at(seconds(of.stdout)?)]),
         metric: |name| (name == "time").then(|| Quantity::lower(name, "s")),
-    },
+    })
 };
 
 /// Parser for benchmarks that print the seconds for a number of operations.

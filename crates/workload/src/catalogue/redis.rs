@@ -28,20 +28,13 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 /// The common fields of both entries.
 const REDIS: Entry = Entry {
-    name: "",
-    summary: "",
-    command: &[],
-    arguments: &[],
-    end: &[],
-    metrics: &[],
-    timeout_s: 300,
     programs: &[
         ("redis-server", "redis-server", "--version"),
         ("redis-benchmark", "redis-tools", "--version"),
         ("redis-cli", "redis-tools", "--version"),
     ],
     service: Some(server),
-    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 };
 
 /// Stores `keys` values of `bytes`, the `hot` keys last, then reads them `requests` times, with

@@ -11,12 +11,8 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     summary: "a stressor of stress-ng, by operations per second",
     command: &["stress-ng", "--metrics-brief"],
     arguments: &["--vm", "1", "--vm-bytes", "256M", "-t", "5"],
-    end: &[],
-    metrics: &[],
-    timeout_s: 300,
     programs: &[("stress-ng", "stress-ng", "--version")],
-    service: None,
-    parser: Parser { read: |_, finished| parse(finished.stderr), metric },
+    ..Entry::of(Parser { read: |_, finished| parse(finished.stderr), metric })
 }];
 
 fn metric(name: &str) -> Option<Quantity> {

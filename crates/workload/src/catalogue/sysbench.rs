@@ -50,16 +50,10 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 /// The common fields of all tools.
 const SYSBENCH: Entry = Entry {
-    name: "",
-    summary: "",
-    command: &[],
-    arguments: &[],
     end: &["run"],
-    metrics: &[],
     timeout_s: 600,
     programs: &[("sysbench", "sysbench", "--version")],
-    service: None,
-    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 };
 
 fn metric(name: &str) -> Option<Quantity> {

@@ -23,5 +23,5 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = Study::of_commands([&words[0], &words[1]], metric, rules);
     let ready = ReadyStudy::of(&study, "compare", BACKENDS)?;
     let show = StudyShow { fail_if: args.fail_if, format: args.format };
-    begin(&ready, &args.output, args.dry_run, &show, command_times)
+    begin(&ready, &args.output, args.dry_run, &show, Some(command_times))
 }

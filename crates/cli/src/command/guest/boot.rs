@@ -1,6 +1,6 @@
 //! Makes a guest ready to start from the arguments.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_guest::{
@@ -17,9 +17,6 @@ use super::memory_emulator;
 use crate::args::{BootArgs, BootKernel, ContentArgs};
 use crate::failure::Failure;
 use crate::output::{self, hint};
-
-/// Tables that QEMU generates only for a machine with nodes; it always generates a MADT.
-const TABLES: [&str; 3] = ["SRAT.bin", "SLIT.bin", "HMAT.bin"];
 
 /// Returns a Linux guest that is ready to start, with everything it boots in the cache.
 pub(super) fn prepare(
@@ -122,7 +119,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     described.findings.iter().for_each(note);
     let memory = HostMemory {
         pages: args.pages,
-        nodes: args.host_nodes(),
+        nodes: args.host_nodes.clone().map(|sets| sets.0).unwrap_or_default(),
         prealloc: args.prealloc,
         unreserved: exceeds_host(args, &described.machine)?,
     };
@@ -130,7 +127,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
         memory_emulator::wanted(&args.memory_emulator, &described, args.contents.architecture)?;
     let boot = emulator.as_ref().map_or(Limits::default().boot, |_| memory_emulator::BOOT_LIMIT);
     let limits = Limits { boot, run: timeout };
-    let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();
+    let tables = args.tables.as_deref().map(Guest::tables_in).transpose()?.unwrap_or_default();
     let pins = pins(args)?;
     let guest =
         Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
@@ -156,17 +153,4 @@ fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
 pub(super) fn host() -> Result<Machine, Failure> {
     let reading = read_machine(&Root::live())?;
     Ok(reading.machine)
-}
-
-fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let files = TABLES.map(|name| directory.join(name));
-    let files: Vec<PathBuf> = files.into_iter().filter(|file| file.is_file()).collect();
-    if files.first().is_some_and(|first| first.ends_with(TABLES[0])) {
-        return Ok(files);
-    }
-    let directory = directory.display();
-    Err(Failure::bad_input(format!(
-        "--tables {directory}: no SRAT.bin there, expected the files that `numalab machine acpi \
-         build -o {directory}` writes"
-    )))
 }

@@ -3,7 +3,7 @@
 use numalab_formats::size::format_rounded;
 use numalab_guest::Qemu;
 use numalab_host::note;
-use numalab_image::{Architecture, Cache, CacheEntry, Contents, EntryKind, Image, Kernel};
+use numalab_image::{Architecture, Cache, CacheEntry, Contents, Image, Kernel};
 
 use super::{boot, kernel};
 use crate::args::ImageArgs;
@@ -78,12 +78,6 @@ fn listing(cache: &Cache) -> Result<String, Failure> {
 }
 
 fn line(entry: &CacheEntry) -> String {
-    let kind = match entry.kind {
-        EntryKind::Kernel => "kernel",
-        EntryKind::Image => "image",
-        EntryKind::Package => "package",
-        EntryKind::Qemu => "qemu",
-        EntryKind::Probe => "probe",
-    };
+    let kind = entry.kind.name();
     format!("{kind:<8} {:>9}  {}\n", format_rounded(entry.size_bytes), entry.name)
 }

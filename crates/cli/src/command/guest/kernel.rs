@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_frames::Dump;
-use numalab_guest::{BareOutcome, Launch, Runtime};
+use numalab_guest::{Launch, Runtime};
 use numalab_host::{Interrupt, UtcTime, note};
 use numalab_image::own_kernel::iso;
 use numalab_image::{BootFiles, own_kernel};
@@ -43,7 +43,7 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let started_unix_ms = UtcTime::now().unix_ms;
-    let (outcome, results) = listen(args, &launch)?;
+    let (report, results) = listen(args, &launch)?;
     let context = Context {
         label: args.label.clone(),
         command: std::env::args().collect(),
@@ -52,7 +52,7 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     };
     memory_emulator::keep_report(
         args.guest.memory_emulator.emulate_report.as_deref(),
-        outcome.memory_report.as_deref(),
+        report.as_deref(),
     )?;
     let document = results.document(&context);
     let format = args.format.unwrap_or(Format::Text);
@@ -113,7 +113,7 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
 }
 
 /// Runs the kernel and reports its progress as it prints it.
-fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
+fn listen(args: &RunArgs, launch: &Launch) -> Result<(Option<String>, Results), Failure> {
     let runtime = Runtime::open()?;
     let interrupt = Interrupt::install()?;
     let is_told = args.format.unwrap_or(Format::Text) == Format::Text;

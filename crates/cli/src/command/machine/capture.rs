@@ -2,10 +2,9 @@
 
 use numalab_formats::machine_toml;
 use numalab_host::note;
-use numalab_measure::kind::loaded::loaded_surface;
 use numalab_measure::{MeasurePlan, Target, usual_budget};
 use numalab_places::machine::{mess_curves, run_document};
-use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
+use numalab_record::{Document, Effort, StreamKernel};
 use numalab_results::capture::capture;
 use numalab_results::capture::page::{head, sentences};
 
@@ -58,14 +57,7 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
         false => (Effort::Normal, &StreamKernel::ALL[..]),
     };
     let plan = MeasurePlan::new(machine, scope.clone(), effort, *pages);
-    let cpu = scope.cpus.first().copied().unwrap_or_default();
-    let with_surface = |cells: Vec<Cell>, first: Option<&Document>| -> Vec<Cell> {
-        let buffers = (plan.beyond_bytes(first), *pages);
-        let surface = loaded_surface(machine, scope, cpu, kernels, buffers);
-        let is_load = |cell: &Cell| matches!(cell.experiment, Experiment::Loaded(_));
-        cells.into_iter().filter(|cell| !is_load(cell)).chain(surface).collect()
-    };
-    let foreseen = with_surface(plan.foreseen(), None);
+    let foreseen = plan.with_surface(plan.foreseen(), kernels, None);
     let budget = usual_budget(&foreseen);
     if args.dry_run {
         return print_plan(&foreseen, &args.rules, budget).map(|()| None);
@@ -80,7 +72,8 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
             dry_run: false,
         },
     };
-    let second = |document: &Document| with_surface(plan.second_phase(document), Some(document));
+    let second =
+        |first: &Document| plan.with_surface(plan.second_phase(first), kernels, Some(first));
     let (document, directory) = run_plan("capture", &target, &given, &plan.first_phase(), second)?;
     if let Some(directory) = directory {
         write_reports(&document, &directory)?;

@@ -1,18 +1,17 @@
 //! Runs the program in QEMU's user mode, on the description of this machine or another.
 
+use std::error::Error;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ProgramError};
 use numalab_host::note;
-use numalab_profile::EmulatedRun;
-use numalab_record::profile::{Hindrance, PassedOver, Profile, ProfiledNode};
+use numalab_profile::{EmulatedRun, profiled_nodes};
+use numalab_record::profile::{Hindrance, PassedOver, Profile};
 use numalab_topology::Machine;
 
 use crate::args::ProfileArgs;
-use crate::command::emulate;
 use crate::failure::Failure;
 
 /// A program that can be emulated.
@@ -37,23 +36,21 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
         return Err(Hindrance::HasToEnd);
     }
     let no = |reason: String| Hindrance::NoEmulation { reason };
-    let plugin = PLUGIN.find().map_err(|error| no(error.to_string()))?;
-    let described = args.machine().request().describe().map_err(|error| no(error.to_string()))?;
-    let prepared = || -> Result<Prepared, Failure> {
-        let program = EmulatedProgram::new(
-            plugin,
-            described.followed_memory(args.costs.given())?,
-            emulate::threads(&args.threads, &described.machine)?,
-            args.command.clone(),
-        );
-        Ok(Prepared { program, machine: described.machine.clone() })
-    };
-    let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
+    let prepared = prepared(args).map_err(|error| no(error.to_string()))?;
     match prepared.program.command_line(Path::new("DIRECTORY")) {
         // Starting the program reports this error better.
         Ok(_) | Err(ProgramError::NotFound(_) | ProgramError::NotExecutable(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
+}
+
+fn prepared(args: &ProfileArgs) -> Result<Prepared, Box<dyn Error>> {
+    let described = args.machine().request().describe()?;
+    let memory = described.followed_memory(args.costs.given())?;
+    let threads = args.threads.cpus(&described.machine);
+    let threads = threads.map_err(|error| format!("--threads: {error}"))?;
+    let program = EmulatedProgram::new(memory, threads, args.command.clone())?;
+    Ok(Prepared { program, machine: described.machine })
 }
 
 /// Runs the program to its end; returns its status in place of a profile if a signal ended it before
@@ -74,16 +71,14 @@ pub(super) fn run(
     let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let Some(followed) = emulate::followed(&outcome)? else { return Ok(Err(outcome.status)) };
     followed.remarks().into_iter().for_each(note);
-    emulate::describes(&followed)?;
-    let nodes = prepared.machine.nodes.iter();
-    let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
+    followed.expect_most()?;
     Ok(Ok(Profile::from(EmulatedRun {
         command: prepared.program.command,
         status: outcome.status,
         watched_ns,
         main: followed.report,
         processes: followed.processes,
-        nodes: nodes.collect(),
+        nodes: profiled_nodes(&prepared.machine),
         passed_over,
     })))
 }

@@ -10,8 +10,7 @@ use numalab_study::{
     Journal, ReadyStudy, Session, SessionError, StudyChanges, read, stated_time, too_few,
 };
 
-use super::show::{check_whole, deliver};
-use super::source;
+use super::show::deliver;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
 use crate::output;
@@ -19,7 +18,7 @@ use crate::progress::SampleProgress;
 
 /// Runs `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
-    let (name, change) = (&args.study, &args.change);
+    let change = &args.change;
     let changes = StudyChanges {
         blocks: change.blocks,
         budget: change.budget,
@@ -27,8 +26,8 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
         seed: change.seed,
         set: change.set.clone(),
     };
-    let ready = ReadyStudy::read(&source::text(name)?, name, &changes, BACKENDS)?;
-    begin(&ready, &args.output, args.dry_run, &args.show, no_lead)
+    let ready = ReadyStudy::named(&args.study, &changes, BACKENDS)?;
+    begin(&ready, &args.output, args.dry_run, &args.show, None)
 }
 
 /// Prints what would be run, and the number of samples already taken; starts and writes nothing.
@@ -41,18 +40,13 @@ fn print(ready: &ReadyStudy, taken: usize, format: Format) -> Result<(), Failure
 /// Makes the text printed before a study's answers, from its results.
 pub(crate) type Lead = fn(&StudyDocument) -> String;
 
-/// Prints nothing before the answers, because a study's page is complete.
-fn no_lead(_: &StudyDocument) -> String {
-    String::new()
-}
-
 /// Runs a study from its beginning; `lead` is printed before its answers.
 pub(crate) fn begin(
     ready: &ReadyStudy,
     results: &Path,
     dry_run: bool,
     show: &StudyShow,
-    lead: Lead,
+    lead: Option<Lead>,
 ) -> Result<(), Failure> {
     if dry_run {
         return print(ready, 0, show.format);
@@ -80,9 +74,8 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let resumed = |document: &StudyDocument| {
         ReadyStudy::resumed(&args.directory, document, &changes, BACKENDS)
     };
-    let document = read(&args.directory)?;
-    check_whole(&args.directory, &document)?;
     if args.dry_run {
+        let document = read(&args.directory)?;
         let taken = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_)));
         return print(&resumed(&document)?, taken.count(), args.show.format);
     }
@@ -92,18 +85,18 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let backend = BACKENDS.open(plan.study(), &interrupt)?;
     let mut progress = SampleProgress::new(plan.study().rules.precision_percent);
     let ended = Session::new(&plan, &interrupt).resume(backend, journal, &mut progress);
-    finish(progress, ended, &args.show, no_lead)
+    finish(progress, ended, &args.show, None)
 }
 
 fn finish(
     progress: SampleProgress,
     ended: Result<(Journal, EndReason), SessionError>,
     show: &StudyShow,
-    lead: Lead,
+    lead: Option<Lead>,
 ) -> Result<(), Failure> {
     drop(progress);
     let (journal, end) = ended?;
-    if show.format == Format::Text {
+    if let (Format::Text, Some(lead)) = (show.format, lead) {
         output::print(&lead(journal.document()))?;
     }
     deliver(&journal, &end, show)

@@ -2,14 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
-use numalab_page::number::count;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_results::Report;
 use numalab_results::change_words;
 use numalab_results::study::StudySummary;
-use numalab_results::study::page::value_rows;
 use numalab_study::{Journal, read};
 
 use crate::args::{FailIf, Format, StudyShow};
@@ -23,7 +20,6 @@ pub(crate) fn report(
     condition: Option<FailIf>,
 ) -> Result<(), Failure> {
     let document = read(directory)?;
-    check_whole(directory, &document)?;
     let summary = StudySummary::of(&document);
     output::show_again(&summary, format, || write_reports(&summary, directory))?;
     fail_if(condition, &summary)
@@ -43,27 +39,6 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
         return Err(interrupted(journal));
     }
     fail_if(show.fail_if, &summary)
-}
-
-/// Refuses a journal that lost values, which the file of samples still has: reports made from it would
-/// replace good ones.
-pub(super) fn check_whole(directory: &Path, document: &StudyDocument) -> Result<(), Failure> {
-    let Ok(kept) = read_file_text(&directory.join(file::SAMPLES), MOST_RESULT_BYTES) else {
-        return Ok(());
-    };
-    let values = |csv: &str| csv.lines().count().saturating_sub(1);
-    let found = values(&value_rows(document).csv());
-    let kept = values(&kept);
-    if kept <= found {
-        return Ok(());
-    }
-    Err(Failure::bad_input(format!(
-        "{}: {} has {}, {} has {kept}: the journal is damaged, and nothing was written",
-        directory.display(),
-        file::JOURNAL,
-        count(found, "value"),
-        file::SAMPLES,
-    )))
 }
 
 /// Explains how to continue a study that did not finish.

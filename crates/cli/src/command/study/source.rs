@@ -1,45 +1,32 @@
-//! Finds studies by name and by file.
+//! Lists and shows studies, and begins new ones.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use numalab_host::bounded::{MOST_STUDY_BYTES, read_input_text};
 use numalab_page::Style;
 use numalab_places::BACKENDS;
-use numalab_record::shell::command_line;
-use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
+use numalab_record::study::StudyList;
 use numalab_results::Report;
-use numalab_study::{Plan, Study, bundled, bundled_text, parse, start, stated_time};
-use numalab_workload::Workload;
+use numalab_study::{ReadyStudy, StudyChanges, bundled, parse, start};
 
-use super::settings;
 use crate::args::{Format, StudyNewArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Reads and plans a bundled study, or else a file.
-fn read(name: &str) -> Result<Plan, Failure> {
-    let study = parse(&text(name)?, name, BACKENDS).map_err(Failure::bad_input)?;
-    Plan::new(study, 0).map_err(Failure::bad_input)
-}
-
-/// Returns the text of a bundled study, or else of a file.
-pub(crate) fn text(name: &str) -> Result<String, Failure> {
-    match bundled_text(name) {
-        Some(text) => Ok(text.to_owned()),
-        None => read_input_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| {
-            let names: Vec<&str> = bundled().iter().map(|(name, _)| *name).collect();
-            let known = names.join(", ");
-            Failure::bad_input(format!("{name}: {error}: expected a file, or one of {known}"))
-        }),
-    }
-}
-
 /// Prints the bundled studies.
 pub(super) fn list(format: Format) -> Result<(), Failure> {
-    let studies = bundled().iter().map(|(name, _)| read(name).map(|plan| listed(&plan)));
+    let studies = bundled().iter().map(|(name, _)| Ok(read(name)?.listed()));
     output::show(&StudyList { studies: studies.collect::<Result<_, Failure>>()? }, format)
+}
+
+/// Prints a study with all defaults filled in, and how long it takes.
+pub(super) fn show(name: &str, format: Format) -> Result<(), Failure> {
+    output::show(&read(name)?.shown()?, format)
+}
+
+fn read(name: &str) -> Result<ReadyStudy, Failure> {
+    Ok(ReadyStudy::named(name, &StudyChanges::default(), BACKENDS)?)
 }
 
 /// Writes a commented template of a study; never overwrites a file.
@@ -51,19 +38,13 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
         None => PathBuf::from(format!("{name}.toml")),
     };
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
-    let text = format!("{}{}", start(name), settings_comment());
+    let settings = BACKENDS.settings(None)?.page().terminal(Style::Plain);
+    let comments = settings.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+    let text = format!("{}\n{}", start(name), comments.collect::<String>());
     // A name that is invalid for a study is refused before anything is written.
     parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
     write_new(&path, &text)?;
     output::print(&format!("{}\n", path.display()))
-}
-
-/// Returns the settings of every backend as comments, for the end of a template.
-fn settings_comment() -> String {
-    let listed = settings::listed(BACKENDS.kinds());
-    let lines = listed.page().terminal(Style::Plain);
-    let commented = lines.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
-    format!("\n{}", commented.collect::<String>())
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
@@ -79,30 +60,21 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Prints a study with all defaults filled in, and how long it takes.
-pub(super) fn show(name: &str, format: Format) -> Result<(), Failure> {
-    let plan = read(name)?;
-    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error);
-    let text = plan.study().to_toml().map_err(|error| failed(&error))?;
-    let value = serde_json::to_value(plan.study()).map_err(|error| failed(&error))?;
-    let toml = format!("{}\n{text}", tool_commands(&plan));
-    output::show(&ShownStudy { line: listed(&plan), toml, study: value }, format)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns the command lines of workloads that only name their tool, as comments.
-fn tool_commands(plan: &Plan) -> String {
-    let workloads = plan.study().workloads.iter().zip(plan.workloads());
-    let of_tools = workloads.filter(|(spec, _)| spec.tool.is_some());
-    let line = |workload: &Workload| {
-        // A comment must stay on one line, whatever the arguments contain.
-        let command = command_line(&workload.command).replace('\n', " ");
-        format!("#   {}: {command}\n", workload.name)
-    };
-    of_tools.map(|(_, workload)| line(workload)).collect()
-}
-
-/// Summarizes a study in one line.
-fn listed(plan: &Plan) -> ListedStudy {
-    let Study { name, question, .. } = plan.study().clone();
-    ListedStudy { name, question, blocks: plan.blocks(), time: stated_time(plan) }
+    #[test]
+    fn every_setting_is_listed_with_its_values_and_default() {
+        let settings = BACKENDS.settings(None).expect("all of them");
+        let text = settings.page().terminal(Style::Plain);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for spec in BACKENDS.kinds().flat_map(|kind| kind.settings.iter().chain(kind.levels)) {
+            let said = format!("{} {}: {}", spec.name, spec.about, spec.kind.expected());
+            assert!(text.contains(&said), "{said}");
+            assert!(text.contains(spec.default), "{said}");
+            let spelled = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(spec.name.chars().all(spelled), "{}", spec.name);
+        }
+    }
 }

@@ -1,0 +1,91 @@
+//! The machine that a request names, and the place where candidates are tried.
+
+use std::path::Path;
+
+use numalab_formats::machine_toml::MachineFile;
+use numalab_formats::memory_emulator::GivenCosts;
+use numalab_host::{Root, read_machine};
+use numalab_places::machine::{MachineError, MachineRequest, is_like, machine_file, run_document};
+use numalab_results::advice::{CostsKnown, TrialPlace};
+use numalab_results::capture::capture;
+use numalab_topology::{Finding, Machine};
+
+use crate::error::AdviseError;
+use crate::here::target_here;
+use crate::model::Target;
+
+impl Target {
+    /// Returns the requested machine, or this one if the request names no other, with findings about
+    /// its description; a guest for trials contains the programs in `with`.
+    ///
+    /// # Errors
+    ///
+    /// [`AdviseError`] if it cannot be read or modelled, or candidates cannot run on it.
+    pub fn of(
+        request: &MachineRequest,
+        costs: GivenCosts,
+        place: Option<TrialPlace>,
+        with: &[String],
+    ) -> Result<(Self, Vec<Finding>), AdviseError> {
+        let is_here = request.is_here();
+        let usual = if is_here { TrialPlace::Host } else { TrialPlace::Emulation };
+        let place = place.unwrap_or(usual);
+        let (described, guest) = match place {
+            TrialPlace::Guest => {
+                let guest = request.guest_spec(costs.clone(), with)?;
+                (request.describe_guest()?, Some(guest))
+            }
+            TrialPlace::Emulation if !is_here => (request.describe_for_program()?, None),
+            TrialPlace::Emulation | TrialPlace::Host => {
+                return here(request, costs, place).map(|target| (target, Vec::new()));
+            }
+        };
+        let target = Self::described(described.followed_memory(costs)?, place, guest);
+        Ok((target, described.findings))
+    }
+}
+
+/// Returns this machine as the emulator models it.
+fn here(
+    request: &MachineRequest,
+    costs: GivenCosts,
+    place: TrialPlace,
+) -> Result<Target, AdviseError> {
+    let here = read_machine(&Root::live()).map_err(MachineError::from)?.machine;
+    let (file, known) = figures(request, &here)?;
+    let target = target_here(&here, (file, &known), costs, place);
+    Ok(target.map_err(|error| match known {
+        CostsKnown::Measured(place) => {
+            MachineError::File { path: place.into(), reason: error.to_string() }
+        }
+        _ => error.into(),
+    })?)
+}
+
+/// Returns the measured figures of this machine, if the request names a result, and the source of all
+/// figures.
+fn figures(
+    request: &MachineRequest,
+    here: &Machine,
+) -> Result<(Option<MachineFile>, CostsKnown), AdviseError> {
+    let (name, file) = match (&request.like, request.source.as_deref()) {
+        (Some(name), _) => (name.clone(), machine_file(name)?),
+        (None, Some(source)) if source.starts_with("results:") => {
+            let place = source.trim_start_matches("results:");
+            let document = run_document(Path::new(place))?;
+            (place.to_owned(), capture(&document).figures)
+        }
+        (None, None | Some("sysfs")) if request.is_here() => {
+            let known = match here.access.is_empty() {
+                true => CostsKnown::Typical,
+                false => CostsKnown::Firmware,
+            };
+            return Ok((None, known));
+        }
+        _ => return Err(AdviseError::NotHere),
+    };
+    match is_like(&file.machine, here) {
+        true => Ok((Some(file), CostsKnown::Measured(name))),
+        false => Err(AdviseError::Unlike { name }),
+    }
+}

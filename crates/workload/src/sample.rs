@@ -1,0 +1,103 @@
+//! The numbers in a log that is compared with another.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use numalab_stats::Direction;
+
+use crate::error::OutputError;
+use crate::own::usual_direction;
+use crate::pattern::Pattern;
+
+/// The longest line that a message quotes, in letters.
+const MOST_QUOTED: usize = 80;
+
+/// The numbers that match a pattern, and how many have each unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogSample {
+    pub values: Vec<f64>,
+    units: BTreeMap<String, usize>,
+}
+
+/// Reason why logs are not samples that can be compared.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    #[error("no line matches --metric `{pattern}`{}", quoted(.nearest.as_ref()))]
+    NoMatch {
+        pattern: String,
+        /// The line with the longest common start with the pattern, and its number.
+        nearest: Option<(usize, String)>,
+    },
+    #[error("--metric `{pattern}`: {error}")]
+    PartOfNumber { pattern: String, error: OutputError },
+    #[error(
+        "--metric `{pattern}`: values in `{}` ({}) and in `{}` ({}): expected one unit; put it into \
+         the pattern, as in `{pattern} {}`",
+        .units[0], .logs[0], .units[1], .logs[1], .units[0]
+    )]
+    Units { pattern: String, units: [String; 2], logs: [String; 2] },
+}
+
+fn quoted(nearest: Option<&(usize, String)>) -> String {
+    let words =
+        |(number, line): &(usize, String)| format!("; line {number} is the nearest: `{line}`");
+    nearest.map_or_else(String::new, words)
+}
+
+impl LogSample {
+    /// Returns the numbers of a log that match a pattern.
+    ///
+    /// # Errors
+    /// [`SampleError::NoMatch`] if there are none, [`SampleError::PartOfNumber`] if one goes on after
+    /// the match.
+    pub fn of(text: &str, pattern: &str, parsed: &Pattern) -> Result<Self, SampleError> {
+        let found = parsed
+            .values_with_units("its number", text)
+            .map_err(|error| SampleError::PartOfNumber { pattern: pattern.to_owned(), error })?;
+        if found.is_empty() {
+            let nearest = nearest_line(text, pattern);
+            return Err(SampleError::NoMatch { pattern: pattern.to_owned(), nearest });
+        }
+        let mut units = BTreeMap::new();
+        for (_, unit) in found.iter().filter(|(_, unit)| !unit.is_empty()) {
+            *units.entry((*unit).to_owned()).or_default() += 1;
+        }
+        Ok(Self { values: found.into_iter().map(|(value, _)| value).collect(), units })
+    }
+
+    /// Returns the direction in which the values improve, by their unit or the pattern's label.
+    pub fn usual_direction(&self, label: &str) -> Direction {
+        let printed = self.units.keys().next().map_or("", String::as_str);
+        usual_direction(if printed.is_empty() { label } else { printed })
+    }
+
+    /// Refuses values of different units, which the pattern passed over, in either of two named logs.
+    ///
+    /// # Errors
+    /// [`SampleError::Units`] with the commonest unit of the first log and another one.
+    pub fn expect_one_unit(logs: [(&str, &Self); 2], pattern: &str) -> Result<(), SampleError> {
+        let all = logs.iter().flat_map(|(name, sample)| {
+            let mut units: Vec<(&String, &usize)> = sample.units.iter().collect();
+            units.sort_by_key(|(_, count)| Reverse(**count));
+            units.into_iter().map(move |(unit, _)| (unit, *name))
+        });
+        let all: Vec<(&String, &str)> = all.collect();
+        let Some(first) = all.first() else { return Ok(()) };
+        let Some(other) = all.iter().find(|(unit, _)| *unit != first.0) else { return Ok(()) };
+        Err(SampleError::Units {
+            pattern: pattern.to_owned(),
+            units: [first.0.clone(), other.0.clone()],
+            logs: [first.1.to_owned(), other.1.to_owned()],
+        })
+    }
+}
+
+/// Returns the line with the longest common start with a pattern, and its number; `None` if even the
+/// first letters differ.
+fn nearest_line(text: &str, pattern: &str) -> Option<(usize, String)> {
+    let common =
+        |line: &str| line.chars().zip(pattern.trim().chars()).take_while(|(a, b)| a == b).count();
+    let lines = text.lines().map(str::trim).enumerate();
+    let (index, line) = lines.min_by_key(|(_, line)| Reverse(common(line)))?;
+    (common(line) > 0).then(|| (index + 1, line.chars().take(MOST_QUOTED).collect()))
+}
