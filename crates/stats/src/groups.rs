@@ -4,7 +4,7 @@
 //! smallest (k-medians, exact by dynamic programming: Wang and Song, R Journal 3/2, 2011), and the
 //! standard deviation within groups is 1.4826 times the median of these deviations (Huber, "Robust
 //! Statistics", 1981): sums of squares would take a few faulty values for the spread of a group. A
-//! few values far from the others make groups of their own, which are too small to be kinds.
+//! few values far from the others make separate groups, which are too small to be kinds.
 
 use crate::{Sample, median};
 
@@ -35,13 +35,9 @@ pub fn groups(values: &[f64]) -> Vec<f64> {
     let sorted: Vec<f64> = sample.sorted().iter().step_by(step).copied().collect();
     let apart = APART + APART_OF_FEW / count as f64;
     let most = MOST_GROUPS.min(count / VALUES_OF_GROUP);
-    let mut partitions = partitions(&sorted, most);
-    while let Some(ends) = partitions.pop() {
-        if separation(&sorted, &ends) > apart {
-            return boundaries(&sorted, &ends);
-        }
-    }
-    Vec::new()
+    let partitions = partitions(&sorted, most);
+    let finest = partitions.iter().rev().find(|ends| separation(&sorted, ends) > apart);
+    finest.map_or_else(Vec::new, |ends| boundaries(&sorted, ends))
 }
 
 /// Returns the best division into 2, 3, ... `most` groups: the end of each group.
@@ -65,9 +61,10 @@ fn partitions(sorted: &[f64], most: usize) -> Vec<Vec<usize>> {
             let sum = |start: usize| (least[start] + within(start, end), start);
             (groups - 1..end).map(sum).min_by(|a, b| a.0.total_cmp(&b.0))
         };
-        let (sums, from): (Vec<f64>, Vec<usize>) =
+        let (sums_to, starts_to) =
             (0..=count).map(|end| best(end).unwrap_or((f64::INFINITY, 0))).unzip();
-        (least, _) = (sums, starts.push(from));
+        least = sums_to;
+        starts.push(starts_to);
         let mut ends = vec![count];
         for starts in starts.iter().rev() {
             ends.push(starts[ends[ends.len() - 1]]);

@@ -86,8 +86,8 @@ fn values_of_one_kind_are_rarely_divided() {
     let mut rng = Rng::new(5);
     let even = |rng: &mut Rng| rng.uniform();
     let heavy = |rng: &mut Rng| normal(rng) / (rng.uniform() + 0.05);
-    let shapes: [(&str, &dyn Fn(&mut Rng) -> f64); 3] =
-        [("normal", &normal), ("even", &even), ("heavy tails", &heavy)];
+    type Shape<'a> = (&'a str, &'a dyn Fn(&mut Rng) -> f64);
+    let shapes: [Shape<'_>; 3] = [("normal", &normal), ("even", &even), ("heavy tails", &heavy)];
     for (name, draw) in shapes {
         for count in [16, 30, 60, 200] {
             let divided = (0..300).filter(|_| {

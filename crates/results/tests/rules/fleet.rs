@@ -267,7 +267,6 @@ fn hosts_of_small_kinds_are_untested_with_the_size_of_their_own_kind() {
     }
     let analysis = found(&hosts);
     assert_eq!(analysis.halves.len(), 2, "{:?}", analysis.halves);
-    assert!(analysis.claims.is_empty(), "{:?}", analysis.claims);
     let alike: Vec<usize> = analysis.untested.iter().map(|host| host.alike).collect();
     assert_eq!(alike, [8; 16]);
 }
