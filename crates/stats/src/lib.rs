@@ -14,6 +14,7 @@ mod equivalence;
 mod error;
 mod evidence;
 mod extremes;
+mod groups;
 mod hodges_lehmann;
 mod hypothesis;
 mod interval;
@@ -58,6 +59,7 @@ pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpai
 pub use error::Error;
 pub use evidence::Ground;
 pub use extremes::{Extreme, extremes};
+pub use groups::groups;
 pub use hodges_lehmann::{
     hodges_lehmann, hodges_lehmann_interval, paired_differences, percent_change, shift,
     shift_interval,
@@ -69,7 +71,7 @@ pub use median::{median, median_interval};
 pub use modes::{Modes, two_modes};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use order::{Order, Trend};
-pub use peers::{Population, Tails, two_groups};
+pub use peers::{Population, Tails};
 pub use permutation::{Draws, paired_permutation};
 pub use planning::least_effect;
 pub use plateau::{LatencyCurve, Level, SizePoint, plateaus};

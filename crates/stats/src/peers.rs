@@ -17,7 +17,7 @@
 
 use statrs::function::{beta::beta_reg, gamma::ln_gamma};
 
-use crate::{Error, Sample, median};
+use crate::{Error, Sample};
 
 /// The largest share of values that may be left out of the core.
 const MOST_OUTSIDE: f64 = 0.4;
@@ -34,10 +34,6 @@ const WEIGHT_BEFORE: f64 = 1.0;
 /// The factor on the degrees of freedom: they are learned from the bulk of the values, and a sum
 /// over several sources has a heavier tail than those suggest.
 const HEAVIER: f64 = 0.75;
-/// Groups are two if their centres are at least this number of their standard deviations apart.
-const GROUPS_APART: f64 = 5.0;
-/// A normal standard deviation, as a multiple of the median absolute deviation.
-const NORMAL_MAD: f64 = 1.4826;
 /// Rounds of expectation maximisation for a scale.
 const SCALE_ROUNDS: usize = 12;
 /// Rounds for the mixture, to which each population contributes little.
@@ -192,44 +188,6 @@ impl Population {
         let best = self.tails.iter().map(|tail| tail.log_likelihood).fold(f64::MIN, f64::max);
         self.tails.map(|tail| (tail.log_likelihood - best).exp())
     }
-}
-
-/// Returns the value between two groups, or `None` unless there are two: two fifths of the values
-/// or more in each, and medians at least five standard deviations (within the groups) apart.
-///
-/// The boundary is the one with the smallest sum of absolute deviations from the medians of the
-/// groups, and the standard deviation is 1.4826 times the median of these deviations (Huber, "Robust
-/// Statistics", 1981): sums of squares would take a few faulty values for the spread of a group.
-#[must_use]
-pub fn two_groups(values: &[f64]) -> Option<f64> {
-    let sample = Sample::new(values).ok()?;
-    let sorted = sample.sorted();
-    let count = sorted.len();
-    let fewest = crate::whole::ceil(MOST_OUTSIDE * count as f64).max(2);
-    let mut sums = vec![0.0];
-    for value in sorted {
-        sums.push(sums[sums.len() - 1] + value);
-    }
-    // In a sorted group the absolute deviations are its upper half less its lower half.
-    let group = |from: usize, to: usize| {
-        let half = (to - from) / 2;
-        (sums[to] - sums[to - half]) - (sums[from + half] - sums[from])
-    };
-    let within = |at: usize| group(0, at) + group(at, count);
-    let places = fewest..(count + 1).saturating_sub(fewest);
-    let at = places.min_by(|a, b| within(*a).total_cmp(&within(*b)))?;
-    // The best split is at the limit of the places tried, so the smaller group would be smaller
-    // still.
-    if within(at - 1).min(within(at + 1)) < within(at) {
-        return None;
-    }
-    let centres = [median(&sorted[..at])?, median(&sorted[at..])?];
-    let deviation =
-        |(place, value): (usize, &f64)| (value - centres[usize::from(place >= at)]).abs();
-    let deviations: Vec<f64> = sorted.iter().enumerate().map(deviation).collect();
-    let deviation = NORMAL_MAD * median(&deviations)?;
-    (centres[1] - centres[0] > GROUPS_APART * deviation)
-        .then(|| 0.5 * (sorted[at - 1] + sorted[at]))
 }
 
 fn posterior(

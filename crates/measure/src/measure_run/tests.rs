@@ -2,7 +2,7 @@ use numalab_host::base_pages;
 use numalab_record::{
     CellResult, CoreCell, Effort, Metric, Outcome, Sample as Measured, StreamKernel,
 };
-use numalab_topology::CpuId;
+use numalab_topology::{Cache, CacheKind, CpuId};
 
 use super::*;
 use crate::test_machines::{ids, machine, run, whole};
@@ -75,6 +75,24 @@ fn more_effort_looks_at_more_and_larger_sizes() {
     // Half of 32 GiB is for eight workers and one more.
     let most = (16 * 1024 * MIB / 9) & !(2 * MIB - 1);
     assert_eq!(thorough.last(), Some(&most));
+}
+
+/// At one size an octave, the page of a run said that an L1 of 32 KiB ends at 45 KiB.
+#[test]
+fn a_quick_run_looks_closely_at_the_end_of_each_cache() {
+    let mut machine = machine(1, 2);
+    let cache = |level: u8, size_bytes: u64| Cache {
+        level,
+        kind: CacheKind::Unified,
+        size_bytes: Some(size_bytes),
+        line_bytes: Some(64),
+        ways: None,
+        cpus: machine.online_cpus(),
+    };
+    machine.caches = vec![cache(1, 32 * KIB), cache(3, 96 * MIB)];
+    let quick = plan(&machine, Effort::Quick, base_pages()).survey.curve_sizes();
+    assert_eq!(quick[2..7], [16 * KIB, 24 * KIB, 32 * KIB, 42 * KIB, 64 * KIB]);
+    assert_eq!(quick[quick.len() - 5..], [64, 72, 96, 128, 256].map(|mib| mib * MIB));
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod peers;
 mod score;
 mod settings;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub use settings::{Different, SettingEffect};
 use numalab_record::Metric;
 
 use peers::LEAST_PEERS;
-use score::{Medians, Selection, Units};
+use score::{Medians, Selection, Tests};
 
 /// The part of a host that figures cover.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -178,29 +178,41 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
         unfinished: unfinished.collect(),
         ..Analysis::default()
     };
-    let mut units = Units::default();
     let groups = peers::groups(hosts);
+    let mut parts = Vec::new();
     for group in &groups {
         if group.members.len() < LEAST_PEERS {
             analysis.untested.extend(peers::untested(hosts, &groups, group));
             continue;
         }
-        let parts = halves::parts(keys, hosts, &group.members, &mut analysis.halves);
-        analysis.untested.extend(peers::left_out(hosts, &group.members, &parts));
-        for part in parts {
-            let members: Vec<(usize, &Medians)> =
-                part.iter().map(|&member| (member, &hosts[member].medians)).collect();
-            units.extend(Units::of_group(keys, &members));
-        }
+        parts.extend(halves::parts(keys, hosts, &group.members, &mut analysis.halves));
     }
-    analysis.tests = units.all.len();
-    let selection = score::select(&units.all, FALSE_DISCOVERY_RATE);
-    analysis.detection = curve::detection(&units, &selection);
-    analysis.effects = settings::effects(hosts, &units.all, FALSE_DISCOVERY_RATE);
-    let again = again(keys, hosts, &groups, &units, &selection);
-    analysis.claims = score::strongest(&units.all, &selection.claimed, hosts, &again);
+    for part in parts.extract_if(.., |part| part.len() < LEAST_PEERS) {
+        analysis.untested.extend(peers::left_out(hosts, &part));
+    }
+    let medians = |&member: &usize| Some((member, &hosts[member].medians));
+    let tests = tests(keys, &parts, medians);
+    analysis.tests = tests.count();
+    let selection = score::select(&tests, FALSE_DISCOVERY_RATE);
+    analysis.detection = curve::detection(&tests, &selection);
+    analysis.effects = settings::effects(hosts, &tests, FALSE_DISCOVERY_RATE);
+    let again = again(keys, hosts, &parts, &selection);
+    analysis.claims = score::strongest(keys, &selection, hosts, &again);
     analysis.different = settings::different(hosts, &analysis.claims);
     analysis
+}
+
+/// Tests the hosts of each part among each other.
+fn tests<'a>(
+    keys: &[FigureKey],
+    parts: &[Vec<usize>],
+    medians: impl Fn(&usize) -> Option<(usize, &'a Medians)>,
+) -> Tests {
+    let of_part = |part: &Vec<usize>| {
+        let members: Vec<(usize, &Medians)> = part.iter().filter_map(&medians).collect();
+        Tests::of_group(keys, &members).all
+    };
+    Tests { all: parts.iter().flat_map(of_part).collect() }
 }
 
 /// Repeats the tests with the previous runs of hosts that have claims; such hosts without one are
@@ -208,23 +220,19 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
 fn again(
     keys: &[FigureKey],
     hosts: &[HostRun],
-    groups: &[peers::Group],
-    units: &Units,
-    selection: &Selection,
-) -> Units {
-    let claimed: HashSet<usize> =
-        selection.claimed.iter().map(|claim| units.all[claim.unit].host).collect();
-    let mut again = Units::default();
-    for group in groups.iter().filter(|group| group.members.len() >= LEAST_PEERS) {
-        for part in halves::parts(keys, hosts, &group.members, &mut Vec::new()) {
-            let medians = |&member: &usize| match claimed.contains(&member) {
-                false => Some((member, &hosts[member].medians)),
-                true => hosts[member].medians_before.as_ref().map(|before| (member, before)),
-            };
-            let members: Vec<(usize, &Medians)> = part.iter().filter_map(medians).collect();
-            again.extend(Units::of_group(keys, &members));
-        }
+    parts: &[Vec<usize>],
+    selection: &Selection<'_>,
+) -> Tests {
+    let claimed = selection.hosts();
+    let medians = |&member: &usize| match claimed.contains(&member) {
+        false => Some((member, &hosts[member].medians)),
+        true => hosts[member].medians_before.as_ref().map(|before| (member, before)),
+    };
+    let is_suspect = |part: &&Vec<usize>| part.iter().any(|member| claimed.contains(member));
+    let suspect: Vec<Vec<usize>> = parts.iter().filter(is_suspect).cloned().collect();
+    let mut again = tests(keys, &suspect, medians);
+    for test in &mut again.all {
+        test.units.retain(|unit| claimed.contains(&unit.host));
     }
-    again.all.retain(|unit| claimed.contains(&unit.host));
     again
 }

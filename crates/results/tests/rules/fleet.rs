@@ -218,18 +218,18 @@ fn of_two_kinds(slow: usize) -> Analysis {
 }
 
 #[test]
-fn hosts_are_of_two_kinds_where_two_fifths_are_of_each_and_each_kind_is_tested_by_itself() {
-    let analysis = of_two_kinds(16);
+fn hosts_are_of_two_kinds_where_a_third_are_of_each_and_each_kind_is_tested_by_itself() {
+    let analysis = of_two_kinds(14);
     let [halves] = &analysis.halves[..] else { panic!("{:?}", analysis.halves) };
-    assert_eq!((halves.worse.len(), halves.better, halves.setting.is_none()), (16, 24, true));
-    assert_eq!((halves.worse[0].as_str(), halves.worse[15].as_str()), ("h00", "h15"));
+    assert_eq!((halves.worse.len(), halves.better, halves.setting.is_none()), (14, 26, true));
+    assert_eq!((halves.worse[0].as_str(), halves.worse[13].as_str()), ("h00", "h13"));
     assert!((halves.change_percent - 50.0).abs() < 2.0, "{halves:?}");
     assert!(analysis.claims.is_empty(), "{:?}", analysis.claims);
 }
 
 #[test]
-fn fewer_hosts_than_two_fifths_are_outliers_and_drag_none_of_the_others_along() {
-    for slow in [9, 15] {
+fn fewer_hosts_than_a_third_are_outliers_and_drag_none_of_the_others_along() {
+    for slow in [9, 13] {
         let analysis = of_two_kinds(slow);
         assert!(analysis.halves.is_empty(), "{slow}: {:?}", analysis.halves);
         let mut named: Vec<&str> = analysis.claims.iter().map(|of| of.host.as_str()).collect();
@@ -238,6 +238,37 @@ fn fewer_hosts_than_two_fifths_are_outliers_and_drag_none_of_the_others_along() 
         let expected: Vec<String> = (0..slow).map(|at| format!("h{at:02}")).collect();
         assert_eq!(named, expected);
     }
+}
+
+/// Neither family alone shows three kinds: its larger group has most of the hosts.
+#[test]
+fn kinds_that_differ_in_different_families_are_separated_and_no_host_is_named() {
+    let mut hosts = fleet(60);
+    for host in &mut hosts[..18] {
+        change(host, 1.3, true, |key| key.family == Family::MemoryLatency);
+    }
+    for host in &mut hosts[18..36] {
+        change(host, 0.8, true, |key| key.family == Family::Bandwidth);
+    }
+    let analysis = found(&hosts);
+    let kinds: Vec<(Family, usize, usize)> =
+        analysis.halves.iter().map(|of| (of.family, of.worse.len(), of.better)).collect();
+    assert_eq!(kinds, [(Family::Bandwidth, 18, 24), (Family::MemoryLatency, 18, 24)]);
+    assert!((analysis.halves[0].change_percent + 20.0).abs() < 2.0, "{:?}", analysis.halves);
+    assert!(analysis.claims.is_empty(), "{:?}", analysis.claims);
+}
+
+#[test]
+fn hosts_of_small_kinds_are_untested_with_the_size_of_their_own_kind() {
+    let mut hosts = fleet(32);
+    for (at, host) in hosts[..16].iter_mut().enumerate() {
+        let factor = if at < 8 { 1.5 } else { 2.0 };
+        change(host, factor, true, |key| key.family == Family::MemoryLatency);
+    }
+    let analysis = found(&hosts);
+    assert_eq!(analysis.halves.len(), 2, "{:?}", analysis.halves);
+    let alike: Vec<usize> = analysis.untested.iter().map(|host| host.alike).collect();
+    assert_eq!(alike, [8; 16]);
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::survey::Survey;
 const FEWEST_TLB_PAGES: u64 = 16;
 /// Number of small pages that exceeds the last TLB level of most processors.
 const MOST_TLB_PAGES: u64 = 8192;
+/// Sizes of the curve are multiples of this, as its smallest ones are.
+const SIZE_STEP_BYTES: u64 = 2 << 10;
 /// With more matrix cells than this, one cpu represents its node.
 const MOST_MATRIX_CELLS: usize = 256;
 
@@ -46,9 +48,26 @@ impl Survey<'_> {
             Effort::Normal => 1 << 30,
             Effort::Thorough => 8 << 30,
         };
-        let sizes = curve_sizes(4 << 10, largest.min(self.most_bytes_per_worker()));
-        let step = if self.effort == Effort::Quick { 2 } else { 1 };
-        sizes.into_iter().step_by(step).collect()
+        let largest = largest.min(self.most_bytes_per_worker());
+        let sizes = curve_sizes(4 << 10, largest);
+        if self.effort != Effort::Quick {
+            return sizes;
+        }
+        let mut quick: Vec<u64> = sizes.into_iter().step_by(2).collect();
+        quick.extend(self.sizes_about_caches().filter(|size| *size < largest));
+        quick.sort_unstable();
+        quick.dedup();
+        quick
+    }
+
+    /// Returns three quarters, one and four thirds of the size of each cache of the first cpu: at one
+    /// size an octave, the end of a cache of 32 KiB would be anywhere between 32 and 64.
+    fn sizes_about_caches(&self) -> impl Iterator<Item = u64> + '_ {
+        let caches = self.machine.data_caches_of(self.first_worker().cpu).into_iter();
+        let sizes = caches.filter_map(|cache| cache.size_bytes);
+        sizes.flat_map(|size| {
+            [size / 4 * 3, size, size / 3 * 4].map(|size| size & !(SIZE_STEP_BYTES - 1))
+        })
     }
 
     fn matrix(&self, size_bytes: u64) -> Vec<Cell> {

@@ -1,12 +1,10 @@
 //! Detection power: the fleet's own units, shifted by 3 to 8 standard deviations and judged by the
 //! rule and threshold in force.
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
-use super::score::{Selection, Unit, Units};
+use super::score::{Selection, Subject, Test, Tests};
 
 /// The share of shifted units that is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,21 +21,21 @@ pub struct DetectionPoint {
 /// Approximate number of units that are shifted, each by every shift.
 const MOST_UNITS: usize = 400;
 
-pub(super) fn detection(units: &Units, selection: &Selection) -> Vec<DetectionPoint> {
-    let odd: HashSet<usize> =
-        selection.claimed.iter().map(|claim| units.all[claim.unit].host).collect();
-    let step = units.all.len() / MOST_UNITS + 1;
-    let usual: Vec<&Unit> =
-        units.all.iter().step_by(step).filter(|unit| !odd.contains(&unit.host)).collect();
+pub(super) fn detection(tests: &Tests, selection: &Selection<'_>) -> Vec<DetectionPoint> {
+    let odd = selection.hosts();
+    let step = tests.count() / MOST_UNITS + 1;
+    let places = tests.all.iter().flat_map(|test| (0..test.units.len()).map(move |at| (test, at)));
+    let usual: Vec<(&Test, usize)> = places
+        .step_by(step)
+        .filter(|(test, at)| !odd.contains(&test.units[*at].host))
+        .filter(|(test, _)| test.subject != Subject::All(Scope::Host))
+        .collect();
     let share = |shift: f64, single: bool| {
-        let of = usual.iter().filter(|unit| {
-            let is_single = matches!(unit.scope, Scope::Figure(_));
-            is_single == single && unit.scope != Scope::Host
-        });
+        let is_single = |test: &Test| matches!(test.subject, Subject::Figure(_));
         let (mut all, mut found) = (0_u32, 0_u32);
-        for unit in of {
+        for (test, at) in usual.iter().filter(|(test, _)| is_single(test) == single) {
             all += 1;
-            found += u32::from(units.chance_of_moved(unit, shift) <= selection.threshold);
+            found += u32::from(test.chance_of_moved(*at, shift) <= selection.threshold);
         }
         (all > 0).then(|| f64::from(found) / f64::from(all))
     };

@@ -2,17 +2,19 @@
 //! common.
 //!
 //! A recorded setting that divides the hosts is the better evidence: its values are the kinds,
-//! whatever their shares and however close they are. Without one, two kinds show only where each has
-//! two fifths of the hosts, five deviations apart.
+//! whatever their shares and however close they are. Without one, the figures of all families divide
+//! them together.
 
 mod division;
+mod figures;
 
 use std::collections::BTreeMap;
 
-use numalab_stats::{Sample, two_groups};
+use numalab_stats::Sample;
 use serde::{Deserialize, Serialize};
 
 use super::{Family, FigureKey, HostRun, LEAST_PEERS};
+use figures::Kind;
 
 /// Peers of two kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,8 +34,7 @@ pub struct Halves {
     pub setting: Option<(String, String, String)>,
 }
 
-/// Splits a group into parts of one kind, and appends what separates them. Parts with too few hosts
-/// for a test are omitted.
+/// Splits a group into parts of one kind, and appends what separates them.
 pub(super) fn parts(
     keys: &[FigureKey],
     hosts: &[HostRun],
@@ -45,33 +46,21 @@ pub(super) fn parts(
         let of_value = |part: Vec<usize>| parts(keys, hosts, &part, halves);
         return division.parts.into_iter().map(|part| part.members).flat_map(of_value).collect();
     }
-    for family in Family::ALL {
-        let levels = levels(keys, hosts, members, family);
-        let values: Vec<f64> = levels.iter().map(|(_, level)| *level).collect();
-        let Some(boundary) = two_groups(&values) else { continue };
-        let part = |worse: bool| -> Vec<(usize, f64)> {
-            levels.iter().copied().filter(|(_, level)| (*level > boundary) == worse).collect()
+    let kinds = figures::kinds(keys, hosts, members);
+    if let Some((best, rest)) = kinds.split_first() {
+        let halves_of = |kind: &Kind| {
+            let (family, excess) = kind.worst_compared_with(best)?;
+            let sign = if lower_is_better(keys, family) { 1.0 } else { -1.0 };
+            Some(Halves {
+                family,
+                worse: kind.members.iter().map(|&host| hosts[host].host.clone()).collect(),
+                better: best.members.len(),
+                change_percent: ((sign * excess).exp() - 1.0) * 100.0,
+                setting: setting(hosts, &kind.members, &best.members),
+            })
         };
-        let (worse, better) = (part(true), part(false));
-        let hosts_of = |part: &[(usize, f64)]| part.iter().map(|(host, _)| *host).collect();
-        let (worse_hosts, better_hosts): (Vec<usize>, Vec<usize>) =
-            (hosts_of(&worse), hosts_of(&better));
-        let median = |part: &[(usize, f64)]| {
-            Sample::new(part.iter().map(|(_, level)| *level).collect::<Vec<_>>())
-                .map_or(0.0, |sample| sample.median())
-        };
-        let sign = if lower_is_better(keys, family) { 1.0 } else { -1.0 };
-        halves.push(Halves {
-            family,
-            worse: worse_hosts.iter().map(|&host| hosts[host].host.clone()).collect(),
-            better: better.len(),
-            change_percent: ((sign * (median(&worse) - median(&better))).exp() - 1.0) * 100.0,
-            setting: setting(hosts, &worse_hosts, &better_hosts),
-        });
-        return [worse_hosts, better_hosts]
-            .into_iter()
-            .filter(|part| part.len() >= LEAST_PEERS)
-            .collect();
+        halves.extend(rest.iter().filter_map(halves_of));
+        return kinds.into_iter().map(|kind| kind.members).collect();
     }
     vec![members.to_vec()]
 }

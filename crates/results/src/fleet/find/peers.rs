@@ -1,6 +1,6 @@
 //! Peer groups: hosts of one processor and shape, which are compared with each other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -62,17 +62,14 @@ pub struct Differing {
     pub usual: String,
 }
 
-/// Returns the hosts of kinds with too few members: those that are in none of `parts`.
+/// Returns the hosts of a kind with too few members.
 pub(super) fn left_out<'a>(
     hosts: &'a [HostRun],
-    members: &'a [usize],
-    parts: &[Vec<usize>],
+    kind: &'a [usize],
 ) -> impl Iterator<Item = Untested> + 'a {
-    let tested: HashSet<usize> = parts.iter().flatten().copied().collect();
-    let alike = members.len() - tested.len();
-    members.iter().filter(move |member| !tested.contains(member)).map(move |&member| Untested {
+    kind.iter().map(|&member| Untested {
         host: hosts[member].host.clone(),
-        alike,
+        alike: kind.len(),
         needed: LEAST_PEERS,
         differing: Vec::new(),
     })

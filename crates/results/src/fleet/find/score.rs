@@ -1,6 +1,6 @@
 //! Scores of figures and units, and the claims among them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use numalab_stats::{Population, Tails, benjamini_hochberg};
@@ -17,192 +17,215 @@ const LEAST_SCALE: f64 = 1e-3;
 /// A host's medians with their key's index.
 pub(super) type Medians = Vec<(usize, f64)>;
 
-/// One test: a host, its figures, and their distance from the peers.
+/// A test of several hosts.
 #[derive(Clone, Debug)]
+pub(super) struct Test {
+    pub(super) subject: Subject,
+    pub(super) family: Family,
+    /// The number of hosts compared with each other.
+    pub(super) peers: usize,
+    /// One value for each host.
+    pub(super) units: Vec<Unit>,
+    population: Population,
+    tails: Rc<Tails>,
+    /// The growth of a value if all its figures shift by one standard deviation.
+    gain: f64,
+}
+
+/// The figures that a test is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Subject {
+    /// A single figure, by the index of its key.
+    Figure(usize),
+    /// All figures of the family in a part of the host.
+    All(Scope),
+}
+
+/// A host in a test. A large fleet has a million of them.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) host: usize,
-    pub(super) scope: Scope,
-    pub(super) family: Family,
-    /// The index of its peers in the tests' list, and its position among them.
-    pub(super) population: usize,
-    pub(super) place: usize,
-    pub(super) score: f64,
+    /// Its value; larger is worse.
+    value: f64,
     /// The probability of such a value if the host were like its peers.
     pub(super) chance: f64,
     /// The median of the figures' log ratios to their peers.
     pub(super) log_change: f64,
-    pub(super) figures: usize,
-    pub(super) peers: usize,
-    /// The growth of the value if all its figures shift by one standard deviation.
-    pub(super) gain: f64,
+    figures: usize,
 }
 
-/// All tests of some hosts, with the peers that each was judged by.
+/// All tests of some hosts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Units {
-    pub(super) all: Vec<Unit>,
-    peers: Vec<Peers>,
+pub(super) struct Tests {
+    pub(super) all: Vec<Test>,
 }
 
-/// A test's values for all hosts (positive is worse) and their distribution.
-#[derive(Clone, Debug)]
-struct Peers {
-    values: Vec<f64>,
-    population: Population,
-    tails: Rc<Tails>,
-}
-
-impl Units {
+impl Tests {
     /// Runs the tests of one group of peers, which share an estimate of the tails.
     pub(super) fn of_group(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Self {
-        let mut units = Self::default();
-        let scored = units.score_figures(keys, members);
-        let mut joined: BTreeMap<(Scope, Family), HashMap<usize, Vec<&Scored>>> = BTreeMap::new();
-        for figure in &scored {
-            let key = &keys[figure.key];
+        let mut all = figures(keys, members);
+        let mut parts: BTreeMap<(Scope, Family), Vec<&Test>> = BTreeMap::new();
+        for test in &all {
+            let Subject::Figure(key) = test.subject else { continue };
             let mut scopes = vec![Scope::Host];
-            scopes.extend(key.package.map(Scope::Package));
-            scopes.extend(key.memory_node.map(Scope::MemoryNode));
+            scopes.extend(keys[key].package.map(Scope::Package));
+            scopes.extend(keys[key].memory_node.map(Scope::MemoryNode));
             for scope in scopes {
-                let unit = joined.entry((scope, key.family)).or_default();
-                unit.entry(figure.host).or_default().push(figure);
+                parts.entry((scope, test.family)).or_default().push(test);
             }
         }
-        for (name, of) in &joined {
-            units.join(name, of);
-        }
-        let tails = Rc::new(Tails::learned(units.peers.iter().map(|peers| &peers.population)));
-        units.peers.iter_mut().for_each(|peers| peers.tails = Rc::clone(&tails));
-        for unit in &mut units.all {
-            let peers = &units.peers[unit.population];
-            unit.chance = tails.chance(&peers.population, peers.values[unit.place]);
-        }
-        units
-    }
-
-    /// Returns the probability of a unit that had shifted by `shift` standard deviations in all its
-    /// figures; its peers include the shifted value.
-    pub(super) fn chance_of_moved(&self, unit: &Unit, shift: f64) -> f64 {
-        let peers = &self.peers[unit.population];
-        let mut values = peers.values.clone();
-        values[unit.place] += shift * unit.gain;
-        let population = Population::new(&values, LEAST_SCALE);
-        population.map_or(1.0, |moved| peers.tails.chance(&moved, values[unit.place]))
-    }
-
-    /// Returns `true` if these tests, of other runs, confirm a unit; `None` if it is not among
-    /// them.
-    fn says(&self, unit: &Unit, level: f64) -> Option<bool> {
-        let same = |other: &&Unit| {
-            (other.host, other.family, &other.scope) == (unit.host, unit.family, &unit.scope)
-        };
-        let other = self.all.iter().find(same)?;
-        Some(other.chance <= level && other.score * unit.score > 0.0)
-    }
-
-    /// Appends the tests of another group.
-    pub(super) fn extend(&mut self, other: Self) {
-        let before = self.peers.len();
-        self.peers.extend(other.peers);
-        self.all.extend(
-            other.all.into_iter().map(|unit| Unit { population: unit.population + before, ..unit }),
-        );
-    }
-
-    /// Scores each figure among its peers, on logarithms; positive is worse.
-    fn score_figures(&mut self, keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Scored> {
-        let mut values: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
-        for (member, medians) in members {
-            for &(key, median) in *medians {
-                values.entry(key).or_default().push((*member, median.ln()));
+        let joined: Vec<Test> = parts
+            .into_iter()
+            .filter_map(|((scope, family), of)| joined(scope, family, &of))
+            .collect();
+        all.extend(joined);
+        let tails = Rc::new(Tails::learned(all.iter().map(|test| &test.population)));
+        for test in &mut all {
+            test.tails = Rc::clone(&tails);
+            for unit in &mut test.units {
+                unit.chance = tails.chance(&test.population, unit.value);
             }
         }
-        let mut scored = Vec::new();
-        for (key, values) in values.into_iter().filter(|(_, values)| values.len() >= LEAST_PEERS) {
-            let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
-            let logs: Vec<f64> = values.iter().map(|value| worse * value.1).collect();
-            let Ok(population) = Population::new(&logs, LEAST_SCALE) else { continue };
-            for (place, ((host, _), log)) in values.iter().zip(&logs).enumerate() {
-                let (z, log_ratio) = (population.score(*log), worse * (log - population.centre()));
-                scored.push(Scored { host: *host, key, z, log_ratio });
-                self.all.push(Unit {
-                    host: *host,
-                    scope: Scope::Figure(keys[key].cell.clone()),
-                    family: keys[key].family,
-                    population: self.peers.len(),
-                    place,
-                    score: z,
-                    chance: 1.0,
-                    log_change: log_ratio,
-                    figures: 1,
-                    peers: members.len(),
-                    gain: population.scale(),
-                });
-            }
-            self.peers.push(Peers { values: logs, population, tails: Rc::default() });
-        }
-        scored
+        Self { all }
     }
 
-    /// Scores each host's unit by the mean score of its figures, compared with the same mean of the
-    /// peers, which accounts for correlated figures.
-    #[expect(clippy::cast_precision_loss, reason = "counts of figures")]
-    fn join(&mut self, (scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) {
-        let mut hosts: Vec<&usize> = of.keys().collect();
-        hosts.sort_unstable();
-        if of.len() < LEAST_PEERS || of.values().all(|figures| figures.len() == 1) {
-            return;
-        }
-        let mean = |figures: &[&Scored]| {
-            figures.iter().map(|figure| figure.z).sum::<f64>() / figures.len() as f64
-        };
-        let means: Vec<f64> = hosts.iter().map(|host| mean(&of[host])).collect();
-        let Ok(population) = Population::new(&means, LEAST_SCALE) else { return };
-        for (place, (host, mean)) in hosts.iter().zip(&means).enumerate() {
-            let figures = &of[*host];
-            let mut changes: Vec<f64> = figures.iter().map(|figure| figure.log_ratio).collect();
-            changes.sort_by(f64::total_cmp);
-            self.all.push(Unit {
-                host: **host,
-                scope: scope.clone(),
-                family: *family,
-                population: self.peers.len(),
-                place,
-                score: population.score(*mean),
-                chance: 1.0,
-                log_change: changes[changes.len() / 2],
-                figures: figures.len(),
-                peers: of.len(),
-                gain: 1.0,
-            });
-        }
-        self.peers.push(Peers { values: means, population, tails: Rc::default() });
+    /// Returns the number of tests, one for each host and subject.
+    pub(super) fn count(&self) -> usize {
+        self.all.iter().map(|test| test.units.len()).sum()
+    }
+
+    /// Returns `true` if these tests, of other runs, confirm a claim; `None` if its host and
+    /// subject are not among them.
+    fn confirms(&self, claimed: &Test, unit: &Unit, level: f64) -> Option<bool> {
+        let mut same = self
+            .all
+            .iter()
+            .filter(|test| (&test.subject, test.family) == (&claimed.subject, claimed.family));
+        same.find_map(|test| {
+            let other = test.units.iter().find(|other| other.host == unit.host)?;
+            let is_same_side = test.score(other) * claimed.score(unit) > 0.0;
+            Some(other.chance <= level && is_same_side)
+        })
     }
 }
 
-/// A figure of a host with its score.
-struct Scored {
-    host: usize,
-    key: usize,
-    z: f64,
-    log_ratio: f64,
+impl Test {
+    fn score(&self, unit: &Unit) -> f64 {
+        self.population.score(unit.value)
+    }
+
+    fn scope(&self, keys: &[FigureKey]) -> Scope {
+        match &self.subject {
+            Subject::Figure(key) => Scope::Figure(keys[*key].cell.clone()),
+            Subject::All(scope) => scope.clone(),
+        }
+    }
+
+    /// Returns the probability of the unit at `place` if it had shifted by `shift` standard
+    /// deviations in all its figures; its peers include the shifted value.
+    pub(super) fn chance_of_moved(&self, place: usize, shift: f64) -> f64 {
+        let mut values: Vec<f64> = self.units.iter().map(|unit| unit.value).collect();
+        values[place] += shift * self.gain;
+        let population = Population::new(&values, LEAST_SCALE);
+        population.map_or(1.0, |moved| self.tails.chance(&moved, values[place]))
+    }
+}
+
+fn worse(key: &FigureKey) -> f64 {
+    if key.metric.lower_is_better() { 1.0 } else { -1.0 }
+}
+
+/// Tests each figure among its peers, on logarithms.
+fn figures(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Test> {
+    let mut units: BTreeMap<usize, Vec<Unit>> = BTreeMap::new();
+    for (host, medians) in members {
+        for &(key, median) in *medians {
+            let value = worse(&keys[key]) * median.ln();
+            let unit = Unit { host: *host, value, chance: 1.0, log_change: 0.0, figures: 1 };
+            units.entry(key).or_default().push(unit);
+        }
+    }
+    units.retain(|_, units| units.len() >= LEAST_PEERS);
+    let test = |(key, mut units): (usize, Vec<Unit>)| {
+        let values: Vec<f64> = units.iter().map(|unit| unit.value).collect();
+        let population = Population::new(&values, LEAST_SCALE).ok()?;
+        for unit in &mut units {
+            unit.log_change = worse(&keys[key]) * (unit.value - population.centre());
+        }
+        units.shrink_to_fit();
+        Some(Test {
+            subject: Subject::Figure(key),
+            family: keys[key].family,
+            peers: members.len(),
+            gain: population.scale(),
+            units,
+            population,
+            tails: Rc::default(),
+        })
+    };
+    units.into_iter().filter_map(test).collect()
+}
+
+/// Tests the mean score of each host's figures among the same means of its peers, which accounts
+/// for correlated figures; `None` if no host has two.
+fn joined(scope: Scope, family: Family, of: &[&Test]) -> Option<Test> {
+    // The figures' scores and log ratios.
+    let mut figures: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for test in of {
+        for unit in &test.units {
+            let (scores, changes) = figures.entry(unit.host).or_default();
+            scores.push(test.score(unit));
+            changes.push(unit.log_change);
+        }
+    }
+    if figures.len() < LEAST_PEERS || figures.values().all(|(scores, _)| scores.len() == 1) {
+        return None;
+    }
+    let unit = |(host, (scores, mut changes)): (usize, (Vec<f64>, Vec<f64>))| {
+        changes.sort_by(f64::total_cmp);
+        Unit {
+            host,
+            value: scores.iter().sum::<f64>() / scores.len() as f64,
+            chance: 1.0,
+            log_change: changes[changes.len() / 2],
+            figures: scores.len(),
+        }
+    };
+    let units: Vec<Unit> = figures.into_iter().map(unit).collect();
+    let values: Vec<f64> = units.iter().map(|unit| unit.value).collect();
+    let population = Population::new(&values, LEAST_SCALE).ok()?;
+    Some(Test {
+        subject: Subject::All(scope),
+        family,
+        peers: units.len(),
+        units,
+        population,
+        tails: Rc::default(),
+        gain: 1.0,
+    })
 }
 
 /// A unit with a claim.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Claimed {
-    pub(super) unit: usize,
-    /// The probability of its score if the host were like its peers.
-    pub(super) p: f64,
+pub(super) struct Claimed<'a> {
+    pub(super) test: &'a Test,
+    pub(super) unit: &'a Unit,
     /// The expected share of false discoveries among its host and all with stronger evidence.
     pub(super) q: f64,
 }
 
 /// The claims, and the threshold that a further host's test would have to meet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selection {
-    pub(super) claimed: Vec<Claimed>,
+pub(super) struct Selection<'a> {
+    pub(super) claimed: Vec<Claimed<'a>>,
     pub(super) threshold: f64,
+}
+
+impl Selection<'_> {
+    /// Returns the hosts with a claim.
+    pub(super) fn hosts(&self) -> HashSet<usize> {
+        self.claimed.iter().map(|claim| claim.unit.host).collect()
+    }
 }
 
 /// Selects hosts first, then the problems within them. A host's probability is that of its
@@ -210,70 +233,77 @@ pub(super) struct Selection {
 /// other). Hosts keep the rate (Benjamini and Hochberg); within a selected host the level is the
 /// rate times the share of selected hosts (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014).
 /// The rate therefore holds for the hosts that an operator has to inspect.
-#[expect(clippy::cast_precision_loss, reason = "counts of hosts and tests")]
-pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
-    let mut tests: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
-    for (at, unit) in units.iter().enumerate() {
-        tests.entry(unit.host).or_default().push((at, unit.chance));
+pub(super) fn select(tests: &Tests, rate: f64) -> Selection<'_> {
+    // Each host's least probability and number of tests.
+    let mut least: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+    for unit in tests.all.iter().flat_map(|test| &test.units) {
+        let of_host = least.entry(unit.host).or_insert((1.0, 0));
+        *of_host = (of_host.0.min(unit.chance), of_host.1 + 1);
     }
-    let of_host = |tests: &Vec<(usize, f64)>| {
-        let least = tests.iter().map(|test| test.1).fold(1.0, f64::min);
-        (least * tests.len() as f64).min(1.0)
-    };
-    let chances: Vec<f64> = tests.values().map(of_host).collect();
-    let adjusted = benjamini_hochberg(&chances);
-    let chosen = adjusted.iter().filter(|q| **q <= rate).count();
-    let hosts = tests.len().max(1) as f64;
+    let chances: Vec<f64> =
+        least.values().map(|(chance, count)| (chance * *count as f64).min(1.0)).collect();
+    let adjusted = benjamini_hochberg(&chances).into_iter();
+    let chosen: HashMap<usize, f64> =
+        least.into_keys().zip(adjusted).filter(|(_, q)| *q <= rate).collect();
+    let hosts = chances.len().max(1) as f64;
+    let level = rate * chosen.len() as f64 / hosts;
+    let mut by_host: BTreeMap<usize, Vec<Claimed<'_>>> = BTreeMap::new();
+    for test in &tests.all {
+        for unit in &test.units {
+            if let Some(&q) = chosen.get(&unit.host) {
+                by_host.entry(unit.host).or_default().push(Claimed { test, unit, q });
+            }
+        }
+    }
     let mut selection = Selection::default();
-    let level = rate * chosen as f64 / hosts;
-    for (tests, q) in tests.values().zip(&adjusted).filter(|(_, q)| **q <= rate) {
-        let p: Vec<f64> = tests.iter().map(|test| test.1).collect();
+    for of_host in by_host.into_values() {
+        let p: Vec<f64> = of_host.iter().map(|claim| claim.unit.chance).collect();
         let within = benjamini_hochberg(&p);
-        let found = tests.iter().zip(within).filter(|(_, within)| *within <= level);
-        selection.claimed.extend(found.map(|(&(unit, p), _)| Claimed { unit, p, q: *q }));
+        let found = of_host.into_iter().zip(within).filter(|(_, within)| *within <= level);
+        selection.claimed.extend(found.map(|(claim, _)| claim));
     }
-    let tests_of_one = units.len().max(1) as f64 / hosts;
-    selection.threshold = rate * (chosen + 1) as f64 / hosts / tests_of_one;
+    let tests_of_one = tests.count().max(1) as f64 / hosts;
+    selection.threshold = rate * (chosen.len() + 1) as f64 / hosts / tests_of_one;
     selection
 }
 
 /// Returns the strongest claim of each host and family, and those that it does not cover.
 pub(super) fn strongest(
-    units: &[Unit],
-    claimed: &[Claimed],
+    keys: &[FigureKey],
+    selection: &Selection<'_>,
     hosts: &[HostRun],
-    again: &Units,
+    again: &Tests,
 ) -> Vec<Claim> {
-    let mut order: Vec<&Claimed> = claimed.iter().collect();
-    order.sort_by(|a, b| units[b.unit].score.abs().total_cmp(&units[a.unit].score.abs()));
-    let mut kept: Vec<&Claimed> = Vec::new();
-    let mut by_place: HashMap<(usize, Family), Vec<&Scope>> = HashMap::new();
+    let score = |claim: &Claimed<'_>| claim.test.score(claim.unit);
+    let mut order = selection.claimed.clone();
+    order.sort_by(|a, b| score(b).abs().total_cmp(&score(a).abs()));
+    let mut kept = Vec::new();
+    let mut by_place: HashMap<(usize, Family), Vec<Scope>> = HashMap::new();
     for claim in order {
-        let unit = &units[claim.unit];
-        let told = by_place.entry((unit.host, unit.family)).or_default();
-        if !told.iter().any(|scope| covers(scope, &unit.scope)) {
-            told.push(&unit.scope);
-            kept.push(claim);
+        let scope = claim.test.scope(keys);
+        let told = by_place.entry((claim.unit.host, claim.test.family)).or_default();
+        if !told.iter().any(|told| covers(told, &scope)) {
+            told.push(scope.clone());
+            kept.push((claim, scope));
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "a count of claims")]
     let level = AGAIN / kept.len().max(1) as f64;
-    let claim = |claimed: &&Claimed| {
-        let unit = &units[claimed.unit];
+    let claim = |(claimed, scope): (Claimed<'_>, Scope)| {
+        let Claimed { test, unit, q } = claimed;
         Claim {
             host: hosts[unit.host].host.clone(),
-            scope: unit.scope.clone(),
-            family: unit.family,
-            score: unit.score,
-            p: claimed.p,
-            q: claimed.q,
+            scope,
+            family: test.family,
+            score: test.score(unit),
+            p: unit.chance,
+            q,
             change_percent: (unit.log_change.exp() - 1.0) * 100.0,
             figures: unit.figures,
-            peers: unit.peers,
-            seen_again: again.says(unit, level),
+            peers: test.peers,
+            seen_again: again.confirms(test, unit, level),
         }
     };
-    kept.iter().map(claim).collect()
+    kept.into_iter().map(claim).collect()
 }
 
 /// Returns `true` if a claim on `told` implies one on `other`, because one is part of the other.

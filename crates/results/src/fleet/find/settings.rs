@@ -6,7 +6,7 @@ use numalab_stats::{Alternative, Sample, benjamini_hochberg, rank_sum};
 use serde::{Deserialize, Serialize};
 
 use super::HostRun;
-use super::score::Unit;
+use super::score::{Subject, Tests};
 use super::{Claim, Family, Scope};
 
 /// Share of hosts below which a value is unusual.
@@ -105,10 +105,11 @@ pub(super) fn different(hosts: &[HostRun], claims: &[Claim]) -> Vec<Different> {
 }
 
 /// Returns settings with unusual values associated with different figures of the whole host.
-pub(super) fn effects(hosts: &[HostRun], units: &[Unit], rate: f64) -> Vec<SettingEffect> {
+pub(super) fn effects(hosts: &[HostRun], tests: &Tests, rate: f64) -> Vec<SettingEffect> {
     let mut changes: BTreeMap<Family, HashMap<usize, f64>> = BTreeMap::new();
-    for unit in units.iter().filter(|unit| unit.scope == Scope::Host) {
-        changes.entry(unit.family).or_default().insert(unit.host, unit.log_change);
+    for test in tests.all.iter().filter(|test| test.subject == Subject::All(Scope::Host)) {
+        let of_hosts = test.units.iter().map(|unit| (unit.host, unit.log_change));
+        changes.entry(test.family).or_default().extend(of_hosts);
     }
     let mut found = Vec::new();
     for (name, of) in values(hosts) {
