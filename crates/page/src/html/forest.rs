@@ -24,7 +24,6 @@ pub(super) fn chart(rows: &[IntervalRow]) -> String {
     for (index, row) in rows.iter().enumerate() {
         bottom += draw(&mut drawing, row, bottom, &x, index == 0);
     }
-    drawing.line("mark", (x.at(0.0), TOP), (x.at(0.0), bottom));
     for tick in x.ticks() {
         drawing.line("grid", (x.at(tick), bottom), (x.at(tick), bottom + 5.0));
         let sign = if tick > 0.0 { "+" } else { "" };
@@ -85,6 +84,8 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         ));
     }
     let height = ROW + LINE * (names.len() - 1) as f64;
+    // Not across the names.
+    drawing.line("mark", (x.at(0.0), middle - 14.0), (x.at(0.0), top + height));
     drawing.raw(&format!(
         "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height}\" {}/>",
         tip(&row.detail, is_first)

@@ -1,5 +1,6 @@
 //! Page, JSON and rows of a study: the answer first, then its explanation, then the evidence.
 
+mod against;
 mod cells;
 mod charts;
 mod command_times;

@@ -164,18 +164,18 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
 }
 
 #[test]
-fn a_disturbed_step_is_reported_before_the_claims_that_use_it() {
+fn a_disturbed_step_is_reported_after_the_claims_from_the_others() {
     let mut scaling = with_contention();
     assert_eq!(says(&scaling, "disturbance"), Vec::<String>::new());
     scaling.steps[0].disturbed = Some(0.04);
     scaling.steps[1].disturbed = Some(0.55);
     let report = ScalingSummary::of(&scaling);
-    let first = &report.findings[0];
-    assert_eq!(name(first), "disturbance");
+    let last = report.findings.last().expect("a finding");
+    assert_eq!(name(last), "disturbance");
     let said = "other work disturbed 1 of 8 steps: nothing is concluded from it";
-    assert_eq!(sentence(first), said);
+    assert_eq!(sentence(last), said);
     let file = scaling.steps[1].file.clone();
-    assert_eq!(first.evidence, [ScalingEvidence::Disturbed { file: file.clone(), share: 0.55 }]);
+    assert_eq!(last.evidence, [ScalingEvidence::Disturbed { file: file.clone(), share: 0.55 }]);
     let page = report.page().html();
     assert!(page.contains(&format!("<td>55.0 % of its windows; {file}</td>")), "{page}");
 }
@@ -204,7 +204,7 @@ fn nothing_is_claimed_from_disturbed_steps() {
         step.disturbed = Some(if step.ranks() > 1 { 0.3 } else { 0.0 });
     }
     let rules: Vec<&str> = ScalingSummary::of(&scaling).findings.iter().map(name).collect();
-    assert_eq!(rules, ["disturbance", "caches"], "of one rank alone");
+    assert_eq!(rules, ["caches", "disturbance"], "of one rank alone");
     scaling.steps.iter_mut().for_each(|step| step.disturbed = Some(0.3));
     let report = ScalingSummary::of(&scaling);
     let said: Vec<String> = report.findings.iter().map(sentence).collect();
@@ -294,7 +294,10 @@ fn without_placement_nothing_is_said_of_ccds_and_nodes() {
     assert!(!rules.contains(&"CCD") && !rules.contains(&"caches"), "{rules:?}");
     assert!(rules.contains(&"placement"));
     let crowd = says(&scaling, "contention");
-    assert!(crowd[0].ends_with("because the placement of the ranks is not recorded"), "{crowd:?}");
+    assert!(
+        crowd[0].ends_with("because the nodes or the CCDs of the ranks are not recorded"),
+        "{crowd:?}"
+    );
 }
 
 /// The JSON has each finding as values: its kind, figures, threshold and evidence.

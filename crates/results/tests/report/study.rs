@@ -65,6 +65,22 @@ fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
     assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
 }
 
+#[test]
+fn a_few_treatments_are_judged_against_the_first_in_one_sentence() {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let summary = StudySummary::of(&document);
+    let text = summary.page().markdown();
+    let answer = text.lines().find(|line| line.starts_with("- **Answer:**")).expect("an answer");
+    assert!(answer.contains("chase latency against host=off guest=off (110 ns): -20."), "{answer}");
+    let both = effect(&summary, "chase latency", "host off → on, guest off → on");
+    let [low, high] = both.found.percent_interval().map(|of| [of.lo, of.hi]).expect("an interval");
+    let said =
+        format!("under host=on guest=on (79.6 ns; {low:.1} to {high:.1} %): better under each");
+    assert!(answer.contains(&said), "{answer}");
+    assert!(!answer.contains("on average over"), "{answer}");
+}
+
 /// Returns a study of two factors with published figures for the metric that answers it.
 fn repeated(published: [f64; 4]) -> StudyDocument {
     let mut document = studies::two_by_two();
@@ -83,9 +99,10 @@ fn repeated(published: [f64; 4]) -> StudyDocument {
 fn published_figures_are_next_to_the_studys_own_with_their_order() {
     let document = repeated([200.0, 150.0, 190.0, 100.0]);
     let text = StudySummary::of(&document).page().markdown();
-    let lead = "chase latency: host=off guest=on -25.0 %, host=on guest=off -5.00 %, host=on guest=on \
-                -50.0 % (a lab); the treatments have the same order here.";
-    assert!(text.contains(lead), "{text}");
+    let lead = text.lines().find(|line| line.starts_with("- **Published:**")).expect("a lead");
+    assert!(lead.contains("chase latency (a lab): host=off guest=on -25.0 %, here -19."), "{lead}");
+    assert!(lead.contains("; host=on guest=on -50.0 %, here -27."), "{lead}");
+    assert!(lead.ends_with("; the treatments have the same order here."), "{lead}");
     let (top, rest) = text.split_once("## Each change").expect("a part");
     assert!(
         top.contains(
@@ -99,7 +116,7 @@ fn published_figures_are_next_to_the_studys_own_with_their_order() {
     assert_eq!(html.matches("as published").count() % 3, 0, "below each change");
     let other = repeated([200.0, 190.0, 150.0, 100.0]);
     let text = StudySummary::of(&other).page().markdown();
-    assert!(text.contains("(a lab); the treatments have another order here."), "{text}");
+    assert!(text.contains("; the treatments have another order here."), "{text}");
 }
 
 #[test]
@@ -114,7 +131,7 @@ fn a_change_over_a_number_has_the_published_one_at_the_same_number() {
     }];
     let text = StudySummary::of(&document).page().markdown();
     assert!(
-        text.contains("dbench throughput: numa=on guests=16 +50.0 % (an evaluation)."),
+        text.contains("dbench throughput (an evaluation): numa=on guests=16 +50.0 %, here +20."),
         "{text}"
     );
     assert!(text.contains("| dbench throughput | numa=off guests=16 | "), "{text}");
@@ -138,7 +155,7 @@ fn page_walks_are_explained_by_their_counts() {
             counted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     }
     let text = StudySummary::of(&document).page().markdown();
-    let lead = "of the time of chase 10.0 % under numa_balancing=0, 10.0 % under numa_balancing=1.";
+    let lead = "10.0 % of the time of chase under numa_balancing=0, 10.0 % under numa_balancing=1.";
     assert!(text.replace('\\', "").contains(lead), "{text}");
     let part = text.split("## Page walks").nth(1).expect("a part");
     for row in [
@@ -387,8 +404,8 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     let summary = StudySummary::of(&document);
     assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
     let text = summary.page().markdown();
-    let answer = "- **Answer:** host off → on: better; chase latency changes by -9.96 % on average \
-                  over guest (";
+    let answer = "- **Answer:** chase latency against host=off guest=off (110 ns): -20.2 % under \
+                  host=off guest=on (";
     assert!(
         text.contains(answer) && text.contains("- **guest off → on:** Worse: copy rate"),
         "{text}"
@@ -396,8 +413,8 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     for text in [text, summary.page().html(), summary.page().terminal(Style::Plain)] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let at = |wanted: &str| words.find(wanted).unwrap_or_else(|| panic!("{wanted}: {text}"));
-        let said = at("chase latency changes by -9.96 %");
-        assert!(at("96.8 % interval: -") > said && at("Worse: copy rate") > said, "{text}");
+        let said = at("chase latency against host=off guest=off");
+        assert!(at("(96.8 % intervals)") > said && at("Worse: copy rate") > said, "{text}");
     }
 }
 

@@ -274,15 +274,15 @@ fn concurrent_ranks_are_compared_with_the_same_ranks_in_turn() {
 }
 
 #[test]
-fn steps_of_which_more_than_a_twentieth_was_disturbed_come_first() {
+fn steps_of_which_more_than_a_twentieth_was_disturbed_come_last() {
     let with = |file, disturbed| ScalingStep { disturbed, ..placed(file, &[100.0], &[(0, 0)]) };
     let steps = vec![with("calm", Some(0.05)), with("busy", Some(0.06)), with("unknown", None)];
     let findings = found(steps);
-    let first = &findings[0];
-    assert_eq!(first.what, ScalingObservation::Disturbance { steps: 3 });
+    let last = findings.last().expect("a finding");
+    assert_eq!(last.what, ScalingObservation::Disturbance { steps: 3 });
     let share = 0.06;
     let evidence = ScalingEvidence::Disturbed { file: "busy".to_owned(), share };
-    assert_eq!((first.threshold, &first.evidence[..]), (Some(0.05), &[evidence][..]));
+    assert_eq!((last.threshold, &last.evidence[..]), (Some(0.05), &[evidence][..]));
     let calm = found(vec![with("calm", Some(0.05))]);
     assert_eq!(calm, []);
 }

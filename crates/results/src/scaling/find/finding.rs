@@ -183,7 +183,7 @@ pub enum Cause {
     BetweenNodes,
     /// CCDs or memory controllers; the evidence does not separate them.
     NotToldApart,
-    /// Unknown, because the record lacks the placement of ranks.
+    /// Unknown, because the record lacks the nodes or the CCDs of ranks.
     Unknown,
 }
 

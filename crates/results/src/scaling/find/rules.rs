@@ -18,12 +18,12 @@ const LEVEL: f64 = 0.05;
 
 pub(super) fn all(scaling: &Scaling) -> Vec<ScalingFinding> {
     let mut found = Vec::new();
-    found.extend(disturbance::find(scaling));
     // Otherwise the effects of other work would be blamed on the ranks.
     let clean = disturbance::without(scaling);
-    found.extend(caches::find(&clean));
-    found.extend(remote::find(&clean));
     found.extend(contention::find(&clean));
+    found.extend(remote::find(&clean));
+    found.extend(caches::find(&clean));
+    found.extend(disturbance::find(scaling));
     let placed = scaling.steps.iter().any(|step| step.places.iter().any(Option::is_some));
     if !placed {
         found.push(Finding::new(ScalingObservation::PlacementUnknown));

@@ -6,6 +6,7 @@ use numalab_record::scaling::{Mode, Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{Alternative, Sample, rank_sum};
 
 use super::words;
+use crate::label::capital;
 use crate::scaling::figures::{mean, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 use crate::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
@@ -17,7 +18,7 @@ const LEADS: usize = 4;
 
 pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
     let scaling = report.scaling;
-    let lead = |found| Lead::new(words::name(found), words::sentence(found), Mood::Plain);
+    let lead = |found| Lead::new(capital(words::name(found)), words::sentence(found), Mood::Plain);
     let sizes = sizes(scaling);
     let meta = [
         count(scaling.steps.len(), "step"),
@@ -25,12 +26,14 @@ pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
             format!("{} to {} each", size(*from), size(*to))
         }),
     ];
+    let mut over_ranks = over_ranks(scaling, &sizes);
+    let picture = (!over_ranks.is_empty()).then(|| over_ranks.remove(0));
     let parts = [
-        seen(report),
-        over_ranks(scaling, &sizes),
+        Part::of("Over ranks", over_ranks),
         over_sizes(scaling),
         modes(scaling),
         groups(report),
+        seen(report),
         all_figures(&report.figures),
         problems(scaling),
     ];
@@ -39,6 +42,7 @@ pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
         title: format!("Scaling on {}", scaling.name),
         meta: meta.join(" · "),
         lead: report.findings.iter().take(LEADS).map(lead).collect(),
+        picture,
         parts: parts.into_iter().flatten().collect(),
         ..Page::default()
     }
@@ -68,7 +72,7 @@ fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
     });
     let table = Table::new("evidence for the sentences").words("rule").words("evidence").rows(rows);
     let notes = report.findings.iter().skip(LEADS).map(words::sentence);
-    Part::of("Findings and evidence", vec![Panel::table(table)])
+    Part::of("Findings and evidence", vec![Panel::table(table).folded()])
         .map(|part| part.noted(notes.collect()))
 }
 
@@ -77,15 +81,15 @@ fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// Draws each series over its number of ranks, for a few sizes.
-fn over_ranks(scaling: &Scaling, sizes: &[u64]) -> Option<Part> {
+/// Draws each series over its number of ranks, for a few sizes, the largest first.
+fn over_ranks(scaling: &Scaling, sizes: &[u64]) -> Vec<Panel> {
     let several = series(scaling)
         .iter()
         .any(|first| scaling.steps.iter().filter(|step| same_series(step, first)).count() > 1);
-    if !several {
-        return None;
-    }
     let mut panels = Vec::new();
+    if !several {
+        return panels;
+    }
     for metric in [ScalingMetric::Latency, ScalingMetric::Bandwidth] {
         for size_bytes in shown(sizes).into_iter().rev() {
             let of = |first: &&ScalingStep| curve_over_ranks(scaling, first, size_bytes);
@@ -99,7 +103,7 @@ fn over_ranks(scaling: &Scaling, sizes: &[u64]) -> Option<Part> {
             }
         }
     }
-    Part::of("Over ranks", panels)
+    panels
 }
 
 fn curve_over_ranks(scaling: &Scaling, first: &ScalingStep, size_bytes: u64) -> Option<Series> {
@@ -211,7 +215,7 @@ fn modes(scaling: &Scaling) -> Option<Part> {
         .rows(rows);
     let note = "p: the probability of such a difference by chance (rank-sum test over the ranks); \
          with few ranks it cannot be small";
-    Part::of("Two ways compared", vec![Panel::table(table)])
+    Part::of("Two ways compared", vec![Panel::table(table).folded()])
         .map(|part| part.noted(vec![note.to_owned()]))
 }
 

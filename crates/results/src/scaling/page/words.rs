@@ -39,7 +39,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
         Seen::Plateaus { plateaus } => {
             let plateaus: Vec<String> = plateaus.iter().map(plateau).collect();
             format!(
-                "the curve is flat at {}; which caches these are is unknown without an architecture file next to the results",
+                "the curve is flat at {}; which caches these are is unknown: no architecture file next to the results has their sizes",
                 plateaus.join(", ")
             )
         }
@@ -155,8 +155,8 @@ fn cause_words(cause: Cause) -> &'static str {
             "; CCDs and memory controllers are both loaded more, so this step cannot separate them"
         }
         Cause::Unknown => {
-            "; which shared resource causes this is unknown, because the placement of the ranks \
-             is not recorded"
+            "; which shared resource causes this is unknown, because the nodes or the CCDs of the \
+             ranks are not recorded"
         }
     }
 }

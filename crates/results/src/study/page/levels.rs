@@ -53,19 +53,8 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     let level = |effect: &Effect| effect.change.held[0].level.clone();
     let changes: Vec<String> = of.iter().map(|(_, effect)| signed(effect)).collect();
     let levels: Vec<String> = of.iter().map(|(_, effect)| level(effect)).collect();
-    let mut verdicts: Vec<(String, Vec<String>)> = Vec::new();
-    for (_, effect) in of {
-        let word = words::verdict_words(&effect.found, subject.margin_percent);
-        let word = words::with_tail(word, effect);
-        match verdicts.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, levels)) => levels.push(level(effect)),
-            None => verdicts.push((word, vec![level(effect)])),
-        }
-    }
-    let verdicts: Vec<String> = match &verdicts[..] {
-        [(word, _)] => vec![format!("{word} at each")],
-        several => several.iter().map(|(word, at)| format!("{word} at {}", listed(at))).collect(),
-    };
+    let named: Vec<(&Effect, String)> =
+        of.iter().map(|(_, effect)| (*effect, level(effect))).collect();
     let unit = if first.found.percent().is_some() { " %" } else { "" };
     let changed = crate::study::Change { held: Vec::new(), ..first.change.clone() };
     format!(
@@ -75,7 +64,7 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
         listed(&changes),
         listed(&levels),
         number.name,
-        verdicts.join(", ")
+        words::verdicts(&named, subject.margin_percent, "at")
     )
 }
 

@@ -2,7 +2,7 @@
 
 use numalab_page::{Chart, Lead, Panel, Table, Terminal};
 
-use super::{cells, charts, findings, levels, published, tables, words};
+use super::{against, cells, charts, findings, levels, published, tables, words};
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
 /// Returns the answer and its explanation, then the reasons to doubt it.
@@ -22,7 +22,9 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     });
     let cannot_show = said(|what| matches!(what, StudyObservation::CannotShow { .. }));
     let cannot = !cannot_show.is_empty();
-    let answer = levels::answer(summary).or_else(|| words::answer(summary));
+    let answer = levels::answer(summary)
+        .or_else(|| against::answer(summary))
+        .or_else(|| words::answer(summary));
     // An effect of a factor that should have none must not be hidden.
     let answer = answer.filter(|_| !cannot || pictured(summary).iter().any(words::is_decided));
     let published = published::leads(summary, &found);

@@ -4,7 +4,7 @@ use numalab_page::number::{figure, percent};
 use numalab_page::{IntervalRow, Lead, Mood, Panel, Table};
 
 use crate::study::{
-    Effect, PublishedMetric, StudyFinding, StudyObservation, StudySummary, Subject,
+    Effect, PublishedChange, PublishedMetric, StudyFinding, StudyObservation, StudySummary, Subject,
 };
 
 /// Largest number of metrics with published figures of which each has a sentence.
@@ -24,20 +24,21 @@ pub(super) fn leads(summary: &StudySummary<'_>, found: &[StudyFinding]) -> Vec<L
     all.iter().filter(is_said).map(|of| lead(of)).collect()
 }
 
-/// Describes the published changes: `chase latency: host=2m guest=4k -6.50 %, host=2m guest=2m
-/// -14.7 % (a lab, one machine); the treatments have the same order here.`
+/// Describes the published changes: `chase latency (a lab, one machine): host=2m guest=4k -6.50 %,
+/// here -4.10 %; host=2m guest=2m -14.7 %, here -9.20 %; the treatments have the same order here.`
 pub(super) fn lead(found: &PublishedMetric) -> Lead {
-    let change = |(treatment, change): (&str, f64)| format!("{treatment} {}", percent(change));
-    let changes = found.changes.iter();
-    let changes: Vec<String> =
-        changes.map(|of| change((&of.treatment, of.published_percent))).collect();
+    let change = |of: &PublishedChange| {
+        let [published, here] = [of.published_percent, of.percent].map(percent);
+        format!("{} {published}, here {here}", of.treatment)
+    };
+    let changes: Vec<String> = found.changes.iter().map(change).collect();
     let order = match found.is_same_order {
         None => "",
         Some(true) => "; the treatments have the same order here",
         Some(false) => "; the treatments have another order here",
     };
     let metric = format!("{} {}", found.workload, found.metric);
-    let sentence = format!("{metric}: {} ({}){order}.", changes.join(", "), found.source);
+    let sentence = format!("{metric} ({}): {}{order}.", found.source, changes.join("; "));
     Lead::new("Published", sentence, Mood::Plain)
 }
 

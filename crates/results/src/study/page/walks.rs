@@ -5,21 +5,25 @@ use numalab_page::{Lead, Mood, Panel, Part, Table};
 
 use crate::study::{PageWalks, StudySummary, TreatmentWalks};
 
-/// Describes the time that page walks take, or else their number: `of the time of sysbench 8.90 %
+/// Describes the time that page walks take, or else their number: `8.90 % of the time of sysbench
 /// under host=4k, 0.10 % under host=2m.`
 pub(super) fn lead(found: &PageWalks) -> Lead {
-    let under = |value: String, of: &TreatmentWalks| format!("{value} under {}", of.treatment);
-    let share = |of: &TreatmentWalks| Some(under(share(of.time_percent?), of));
-    let shares: Option<Vec<String>> = found.treatments.iter().map(share).collect();
-    let (name, what, values) = match shares {
+    let shares = found.treatments.iter().map(|of| of.time_percent.map(share));
+    let shares: Option<Vec<String>> = shares.collect();
+    let (name, of_what, values) = match shares {
         Some(shares) => ("Page walks take", "of the time of", shares),
         None => {
-            let number = |of: &TreatmentWalks| under(format!("{:.0}", of.walks), of);
-            ("Page walks", "of", found.treatments.iter().map(number).collect())
+            let numbers = found.treatments.iter().map(|of| format!("{:.0}", of.walks));
+            ("Page walks", "in", numbers.collect())
         }
     };
-    let sentence = format!("{what} {} {}.", found.workload, values.join(", "));
-    Lead::new(name, sentence, Mood::Plain)
+    let under = values.iter().zip(&found.treatments).enumerate().map(|(at, (value, of))| {
+        let of_what =
+            if at == 0 { format!(" {of_what} {}", found.workload) } else { String::new() };
+        format!("{value}{of_what} under {}", of.treatment)
+    });
+    let under: Vec<String> = under.collect();
+    Lead::new(name, format!("{}.", under.join(", ")), Mood::Plain)
 }
 
 /// Formats a share without a sign: `8.90 %`.

@@ -4,7 +4,7 @@ use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
-use crate::label::{self, change_words};
+use crate::label::{self, change_words, listed};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
 /// Maximum number of further blocks to suggest; beyond these the answer is not worth its time.
@@ -108,6 +108,24 @@ pub(super) fn with_tail(word: String, effect: &Effect) -> String {
         }
         _ => word,
     }
+}
+
+/// Returns the verdicts of several effects, each with where it was found: `better at 8 and 16, not
+/// decided (about 2 more blocks) at 4`, `better at each`.
+pub(super) fn verdicts(named: &[(&Effect, String)], margin_percent: f64, at: &str) -> String {
+    let mut verdicts: Vec<(String, Vec<String>)> = Vec::new();
+    for (effect, name) in named {
+        let word = with_tail(verdict_words(&effect.found, margin_percent), effect);
+        match verdicts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, names)) => names.push(name.clone()),
+            None => verdicts.push((word, vec![name.clone()])),
+        }
+    }
+    let said: Vec<String> = match &verdicts[..] {
+        [(word, _)] => vec![format!("{word} {at} each")],
+        several => several.iter().map(|(word, of)| format!("{word} {at} {}", listed(of))).collect(),
+    };
+    said.join(", ")
 }
 
 /// Describes one effect: `alloc blind → numa: better; test_numa time changes by -46.7 % (medians
