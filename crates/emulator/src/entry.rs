@@ -114,7 +114,7 @@ fn install_for_program(
     let program = Program::new(nodes, order, &target, began).ok_or_else(|| {
         format!("programs for {target} are not supported: expected x86_64 or aarch64")
     })?;
-    follow::register(id).map_err(|error| error.to_string())?;
+    follow::register(id, &api).map_err(|error| error.to_string())?;
     let vcpus = arguments.machine.cpus.len();
     install_plugin(Plugin {
         api,

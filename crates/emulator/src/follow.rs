@@ -1,7 +1,7 @@
 //! QEMU's callbacks in user mode: a program's accesses, threads and system calls.
 
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use numalab_memory_model::counters::Kind;
 
@@ -13,8 +13,9 @@ use crate::program::{Block, Instruction, Made, Program};
 ///
 /// # Errors
 /// [`ApiError::Missing`] if this QEMU lacks one.
-pub fn register(id: PluginId) -> Result<(), ApiError> {
+pub fn register(id: PluginId, api: &Api) -> Result<(), ApiError> {
     let calls = ProgramCalls::load()?;
+    STORES.store(bits_of_stores(api), Relaxed);
     // SAFETY: the id is ours, and the callbacks live as long as the plugin.
     unsafe {
         (calls.register_exit)(id, thread_ends);
@@ -24,37 +25,48 @@ pub fn register(id: PluginId) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Descriptions of accesses by QEMU: asking for one takes two calls.
-struct Described([AtomicU64; PLACES]);
+/// Sizes of accesses by QEMU's description of them: asking for one takes a call.
+struct Sizes([AtomicU64; PLACES]);
 
-/// Number of cached descriptions, indexed by the lowest bits of their hash; a power of two.
+/// Number of cached sizes, indexed by the lowest bits of their hash; a power of two.
 const PLACES: usize = 64;
 /// Set in a place that is in use; QEMU's description of the access is above it.
 const KNOWN: u64 = 1 << 16;
-const STORE: u64 = 1 << 15;
 
-static DESCRIBED: Described = Described([const { AtomicU64::new(0) }; PLACES]);
+static SIZES: Sizes = Sizes([const { AtomicU64::new(0) }; PLACES]);
+/// The bits of QEMU's descriptions that stores have.
+static STORES: AtomicU32 = AtomicU32::new(0);
 
-impl Described {
-    /// Returns the kind and the size in bytes of an access.
+impl Sizes {
+    /// Returns the size of an access in bytes.
     ///
     /// # Safety
     /// Must be called by the thread that makes the access, from its callback.
     #[inline]
-    unsafe fn of(&self, api: &Api, info: MemoryInfo) -> (Kind, u8) {
+    unsafe fn of(&self, api: &Api, info: MemoryInfo) -> u8 {
         let place = &self.0[(info ^ info >> 4 ^ info >> 16) as usize % PLACES];
         let mut said = place.load(Relaxed);
         if said & !(KNOWN - 1) != u64::from(info) << 32 | KNOWN {
             // SAFETY: guaranteed by the caller.
-            let (store, bytes) = unsafe { ((api.is_store)(info), api.size(info)) };
-            let store = if store { STORE } else { 0 };
-            said = u64::from(info) << 32 | KNOWN | store | u64::from(bytes);
+            said = u64::from(info) << 32 | KNOWN | u64::from(unsafe { api.size(info) });
             place.store(said, Relaxed);
         }
-        let kind = if said & STORE == 0 { Kind::Load } else { Kind::Store };
         let [bytes, ..] = said.to_le_bytes();
-        (kind, bytes)
+        bytes
     }
+}
+
+/// Returns the bits of QEMU's descriptions that stores have.
+fn bits_of_stores(api: &Api) -> u32 {
+    // SAFETY: the function looks only at its argument, in all versions of the interface.
+    let is_set = |bit: &u32| unsafe { (api.is_store)(1 << bit) };
+    (0..MemoryInfo::BITS).filter(is_set).fold(0, |all, bit| all | 1 << bit)
+}
+
+/// Returns the kind of an access.
+#[inline]
+fn kind(info: MemoryInfo) -> Kind {
+    if info & STORES.load(Relaxed) == 0 { Kind::Load } else { Kind::Store }
 }
 
 fn program() -> Option<(&'static Plugin, &'static Program)> {
@@ -75,6 +87,24 @@ pub unsafe extern "C" fn block(index: c_uint, block: *mut c_void) {
     }
 }
 
+/// Called when a thread accesses memory by an instruction that is neither a call nor a return, and
+/// stores nothing past the caches.
+///
+/// # Safety
+/// As for [`access`].
+pub unsafe extern "C" fn plain_access(
+    index: c_uint,
+    info: MemoryInfo,
+    address: u64,
+    by: *mut c_void,
+) {
+    let Some((_, program)) = program() else { return };
+    if !program.again(index, address, kind(info)) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { access(index, info, address, by) };
+    }
+}
+
 /// Called when a thread accesses memory.
 ///
 /// # Safety
@@ -85,8 +115,8 @@ pub unsafe extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, b
     // SAFETY: guaranteed by the caller: `translate` passed it.
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
     // SAFETY: guaranteed by the caller.
-    let (kind, bytes) = unsafe { DESCRIBED.of(&plugin.api, info) };
-    let made = Made { address, bytes, kind, by };
+    let bytes = unsafe { SIZES.of(&plugin.api, info) };
+    let made = Made { address, bytes, kind: kind(info), by };
     if !program.access(index, &made) {
         program.access_farther(index, &made);
     }

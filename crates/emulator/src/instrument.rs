@@ -61,14 +61,17 @@ unsafe extern "C" fn translate(_: PluginId, block: *mut c_void) {
     // indices are below the instruction count. Callbacks get numbers, and what is never freed.
     unsafe {
         let count = (api.block_instructions)(block);
-        let mut flow = None;
+        let mut instructions: &[Instruction] = &[];
         if open {
             let is_looked_at = plugin.flows.is_some() || plugin.program.is_some();
             let code = if is_looked_at { code_of(plugin, block) } else { Vec::new() };
             let place = place_of(api, block, count);
-            flow = flow_through(plugin, &code, place);
+            let flow = flow_through(plugin, &code, place);
             let (execute, data) = block_begins(plugin, (place, &code), (count, flow));
             (api.register_block)(block, execute, NO_REGISTERS, data);
+            if let Some(program) = &plugin.program {
+                instructions = followed(program, (place, &code), flow);
+            }
         }
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
@@ -78,11 +81,8 @@ unsafe extern "C" fn translate(_: PluginId, block: *mut c_void) {
             } else if !open && plugin.clock.is_some() && only_waits(api, instruction) {
                 (api.register_instruction)(instruction, wait, NO_REGISTERS, number(0));
             } else if open {
-                let (access, data): (Memory, _) = match &plugin.program {
-                    Some(program) => {
-                        let by = by(flow, position, count);
-                        (follow::access, followed(api, program, instruction, (position, by)))
-                    }
+                let (access, data): (Memory, _) = match instructions.get(position) {
+                    Some(by) => (follows(by), std::ptr::from_ref(by).cast_mut().cast()),
                     None => (access, number(position)),
                 };
                 (api.register_memory)(instruction, access, NO_REGISTERS, READS_AND_WRITES, data);
@@ -138,11 +138,11 @@ fn block_begins(
     let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
     let block = Block { instructions: count as u64, flow, place, pauses };
     let (execute, kept): (Execute, _) = match (&plugin.program, &plugin.flows) {
-        (Some(program), _) => (follow::block, program.blocks.keep(block)),
-        (None, Some(flows)) => (begin_block_of_flow, flows.blocks.keep(block)),
+        (Some(program), _) => (follow::block, program.blocks.keep(&[block])),
+        (None, Some(flows)) => (begin_block_of_flow, flows.blocks.keep(&[block])),
         (None, None) => return (begin_block, number(count)),
     };
-    (execute, std::ptr::from_ref(kept).cast_mut().cast())
+    (execute, kept.as_ptr().cast_mut().cast())
 }
 
 /// Describes the instruction at a position of a block for the model.
@@ -168,31 +168,34 @@ unsafe fn marker_at(plugin: &Plugin, instruction: *const c_void) -> Option<Marke
     }
 }
 
-/// Builds the record that [`follow::access`] gets for an instruction.
-///
-/// # Safety
-/// `instruction` belongs to the block being translated.
-unsafe fn followed(
-    api: &Api,
+/// Returns the records that callbacks for the accesses of a program's block get, by instruction.
+fn followed(
     program: &Program,
-    instruction: *const c_void,
-    (position, by): (usize, By),
-) -> *mut c_void {
-    // SAFETY: guaranteed by the caller.
-    let (address, (code, size)) =
-        unsafe { ((api.instruction_address)(instruction), api.code(instruction)) };
-    let calls = match (program.pushes_calls(), &code[..size]) {
-        (true, code) if is_call(code) => Calling::Call(address + size as u64),
-        (true, code) if is_return(code) => Calling::Return,
-        _ => Calling::Nothing,
+    (place, code): (Place, &[Code]),
+    flow: Option<&'static BlockFlow>,
+) -> &'static [Instruction] {
+    let mut address = place.address;
+    let instruction = |(position, (bytes, size)): (usize, &Code)| {
+        let next = address + *size as u64;
+        let calls = match (program.pushes_calls(), &bytes[..*size]) {
+            (true, code) if is_call(code) => Calling::Call(next),
+            (true, code) if is_return(code) => Calling::Return,
+            _ => Calling::Nothing,
+        };
+        let by = by(flow, position, code.len());
+        let position = u32::try_from(position).unwrap_or(0);
+        Instruction { position, by, address: std::mem::replace(&mut address, next), calls }
     };
-    let kept = program.instructions.keep(Instruction {
-        position: u32::try_from(position).unwrap_or(0),
-        by,
-        address,
-        calls,
-    });
-    std::ptr::from_ref(kept).cast_mut().cast()
+    let all: Vec<Instruction> = code.iter().enumerate().map(instruction).collect();
+    program.instructions.keep(&all)
+}
+
+/// Returns the callback for the accesses of an instruction.
+fn follows(by: &Instruction) -> Memory {
+    match by.calls {
+        Calling::Nothing if !by.passes_caches(Kind::Store) => follow::plain_access,
+        _ => follow::access,
+    }
 }
 
 /// # Safety

@@ -13,6 +13,7 @@ mod futexes;
 mod guest_memory;
 mod huge;
 mod indices;
+mod lately;
 mod memory;
 mod pace;
 mod page_use;
@@ -33,6 +34,7 @@ use std::ffi::c_uint;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
@@ -151,6 +153,13 @@ impl Program {
         self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
     }
 
+    /// Makes an access by the thread at this QEMU index, which passes at its pace, if it has made such
+    /// an access lately; returns false for another one.
+    #[inline]
+    pub fn again(&self, index: c_uint, address: u64, kind: Kind) -> bool {
+        self.here(index).is_some_and(|thread| thread.again(address, kind))
+    }
+
     /// Takes the fast path for an access by the thread at this QEMU index; returns false if it
     /// needs [`Self::access_farther`], which is for lines that the thread did not use recently or
     /// that others have changed.
@@ -163,6 +172,9 @@ impl Program {
         };
         if made.by.calls != Calling::Nothing {
             thread.follow_calls(made.address, made.kind, made.by);
+            if thread.again(made.address, made.kind) {
+                return true;
+            }
         }
         thread.access(made)
     }

@@ -58,9 +58,9 @@ impl Shadow {
     }
 
     /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins.
-    pub fn asks(&mut self) {
-        self.stretches.asks();
+    /// [`crate::engine::Active::next_stretch`] begins; returns false if there were too many requests.
+    pub fn asks(&mut self) -> bool {
+        self.stretches.asks()
     }
 
     /// Returns true if branches that the thread passes train the predictor: the next followed stretch is
@@ -68,6 +68,18 @@ impl Shadow {
     #[inline]
     pub fn trains(&self) -> bool {
         self.stretches.trains()
+    }
+
+    /// Returns the number of instructions that just pass from now on.
+    #[inline]
+    pub fn instructions_to_pass(&self) -> i64 {
+        self.stretches.instructions_to_pass()
+    }
+
+    /// Adds instructions that have passed.
+    #[inline]
+    pub fn passed(&mut self, instructions: u64) {
+        self.stretches.passed(instructions);
     }
 
     /// Returns the number of stretches that the present one stands for.

@@ -47,9 +47,6 @@ pub struct Outcome {
     pub cost_ps: u64,
     /// Part of the cost spent waiting for bandwidth.
     pub queue_ps: u64,
-    /// Latency of the place that had the line, whatever waits or prefetches there were; 0 for the
-    /// nearest cache.
-    pub served_ps: u64,
     /// Total wait of the vCPU.
     pub waited_ps: u64,
     /// Part of the wait that is caused by this access.

@@ -1,6 +1,6 @@
 //! Translated code: blocks, instructions that access memory, and the files that they come from.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
@@ -87,9 +87,9 @@ pub fn is_pause(code: &[u8]) -> bool {
     matches!(code, [0xf3, 0x90] | [0x3f | 0x5f, 0x20, 0x03, 0xd5])
 }
 
-/// Values that QEMU keeps pointers to, and that are never freed.
+/// Values that QEMU keeps pointers to, and that are never freed. Those of a block are side by side.
 #[derive(Debug)]
-pub struct Kept<T: 'static>(Mutex<HashMap<T, &'static T>>);
+pub struct Kept<T: 'static>(Mutex<HashSet<&'static [T]>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
@@ -98,10 +98,16 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Copy + Eq + Hash> Kept<T> {
-    /// Returns the stored value equal to this one.
-    pub fn keep(&self, value: T) -> &'static T {
+    /// Returns the stored values equal to these.
+    pub fn keep(&self, values: &[T]) -> &'static [T] {
         let mut known = lock(&self.0);
-        known.entry(value).or_insert_with(|| Box::leak(Box::new(value)))
+        if let Some(&kept) = known.get(values) {
+            return kept;
+        }
+        let kept: Box<[T]> = values.into();
+        let kept: &'static [T] = Box::leak(kept);
+        known.insert(kept);
+        kept
     }
 }
 
@@ -167,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_instructions_are_kept_once() {
+    fn blocks_of_equal_instructions_are_kept_once() {
         let kept = Kept::default();
         let by = By::default();
         let like = |position| Instruction { position, by, address: 5, calls: Calling::Nothing };
-        let first = kept.keep(like(0));
-        assert!(std::ptr::eq(first, kept.keep(like(0))));
-        assert!(!std::ptr::eq(first, kept.keep(like(1))));
+        let first = kept.keep(&[like(0), like(1)]);
+        assert!(std::ptr::eq(first, kept.keep(&[like(0), like(1)])));
+        assert_eq!(kept.keep(&[like(0)]), [like(0)]);
     }
 
     #[test]

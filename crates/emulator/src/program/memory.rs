@@ -7,10 +7,11 @@ use numalab_memory_model::outcome::Known;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
 use super::account::Account;
+use super::lately::{Lately, Uncounted};
 use super::page_use::{LINE_BYTES, PageUse};
 
-/// Pages that a thread caches; a power of two.
-const PAGES: usize = 1024;
+/// Pages that a thread caches: 32 MiB; a power of two.
+const PAGES: usize = 8192;
 /// Lines: several times the number in today's nearest caches, so that few collide.
 const LINES: usize = 4096;
 
@@ -26,18 +27,17 @@ pub struct Remembered {
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.
     pub elsewhere: [There; MOST_BESIDE],
+    /// The generation of the address space in which this is so.
+    pub generation: u32,
 }
 
-/// Pages by number, valid for one generation of the address space.
+/// Pages by number.
 #[derive(Debug)]
-pub struct Pages {
-    generation: u32,
-    known: Box<[Option<Remembered>]>,
-}
+pub struct Pages(Box<[Option<Remembered>]>);
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { generation: 0, known: vec![None; PAGES].into() }
+        Self(vec![None; PAGES].into())
     }
 }
 
@@ -45,31 +45,23 @@ impl Pages {
     /// Returns the page of an address, if cached.
     #[inline]
     pub fn of(&self, address: u64, generation: u32) -> Option<&Remembered> {
-        if self.generation != generation {
-            return None;
-        }
         let number = address / PAGE_BYTES;
-        let known = self.known[place(number)].as_ref();
-        known.filter(|known| known.number == number)
+        self.held(number).filter(|known| known.generation == generation)
     }
 
     /// Returns the page with a number, if cached, for a thread that still caches a line of it.
     pub fn held(&self, number: u64) -> Option<&Remembered> {
-        self.known[place(number)].as_ref().filter(|known| known.number == number)
+        self.0[place(number)].as_ref().filter(|known| known.number == number)
     }
 
     /// Caches a page.
-    pub fn remember(&mut self, page: Remembered, generation: u32) {
-        if self.generation != generation {
-            self.generation = generation;
-            self.known.fill(None);
-        }
-        self.known[place(page.number)] = Some(page);
+    pub fn remember(&mut self, page: Remembered) {
+        self.0[place(page.number)] = Some(page);
     }
 
     /// Drops the page with a number.
     pub fn forget(&mut self, number: u64) {
-        self.known[place(number)].take_if(|known| known.number == number);
+        self.0[place(number)].take_if(|known| known.number == number);
     }
 }
 
@@ -91,11 +83,11 @@ pub struct Recent {
     /// State of the line in the model.
     pub known: Known,
     /// Loads and stores not yet counted elsewhere.
-    accesses: [u16; 2],
+    accesses: [u32; 2],
+    /// Region and node of its page.
     slot: u32,
     /// The owner's state in its page.
     owner: u32,
-    node: u8,
 }
 
 const _: () = assert!(size_of::<Option<Recent>>() == 64);
@@ -104,6 +96,8 @@ const _: () = assert!(size_of::<Option<Recent>>() == 64);
 #[derive(Debug)]
 pub struct Lines {
     recent: Box<[Option<Recent>]>,
+    /// Of these lines, those accessed lately in passing.
+    lately: Lately,
     /// Slots filled since the last settlement.
     taken: Vec<u16>,
     is_taken: Box<[bool]>,
@@ -113,7 +107,12 @@ impl Default for Lines {
     fn default() -> Self {
         // On the heap, as QEMU's threads have small stacks.
         let recent = vec![None; LINES].into_boxed_slice();
-        Self { recent, taken: Vec::new(), is_taken: vec![false; LINES].into() }
+        Self {
+            recent,
+            lately: Lately::default(),
+            taken: Vec::new(),
+            is_taken: vec![false; LINES].into(),
+        }
     }
 }
 
@@ -148,7 +147,9 @@ impl Lines {
     ) {
         let line = address / LINE_BYTES;
         let at = (line % LINES as u64) as usize;
-        if let Some(recent) = self.recent[at].take() {
+        if let Some(mut recent) = self.recent[at].take() {
+            let more = self.lately.take(recent.line);
+            more.iter().for_each(|(_, accesses)| recent.add(*accesses));
             counts.add(&recent);
         }
         if !std::mem::replace(&mut self.is_taken[at], true) {
@@ -162,14 +163,34 @@ impl Lines {
             known,
             accesses: [0; 2],
             slot: page.slot,
-            node: u8::try_from(page.page.node).unwrap_or(u8::MAX),
             owner,
         });
     }
 
+    /// Makes another access in passing to a line that was accessed lately; returns false for another
+    /// one.
+    #[inline]
+    pub fn again(&mut self, address: u64, kind: Kind) -> bool {
+        self.lately.again(address / LINE_BYTES, kind)
+    }
+
+    /// Adds a cached line to those accessed lately.
+    #[inline]
+    pub fn keep(&mut self, address: u64, kind: Kind) {
+        if let Some(displaced) = self.lately.keep(address / LINE_BYTES, kind) {
+            count(&mut self.recent, displaced);
+        }
+    }
+
+    /// Lets each line pass through the nearest cache and TLB once more.
+    pub fn ends_round(&mut self) {
+        self.lately.ends_round();
+    }
+
     /// Counts all pending accesses, and drops all lines.
     pub fn settle(&mut self, mut counts: Counts<'_>) {
-        let Self { recent, taken, is_taken } = self;
+        let Self { recent, lately, taken, is_taken } = self;
+        lately.drain().for_each(|uncounted| count(recent, uncounted));
         for at in taken.drain(..).map(usize::from) {
             is_taken[at] = false;
             recent[at].take().iter().for_each(|recent| counts.add(recent));
@@ -177,13 +198,25 @@ impl Lines {
     }
 }
 
+/// Counts accesses to a cached line.
+fn count(recent: &mut [Option<Recent>], (line, accesses): Uncounted) {
+    let recent = recent[(line % LINES as u64) as usize].as_mut();
+    recent.filter(|recent| recent.line == line).into_iter().for_each(|of| of.add(accesses));
+}
+
 impl Recent {
-    /// Counts one more access to the line; returns false if its counters are full.
+    /// Counts one more access to the line; returns false if its counters are nearly full.
     #[inline]
     pub fn count(&mut self, kind: Kind) -> bool {
         let count = &mut self.accesses[kind as usize];
         *count += 1;
-        *count < u16::MAX
+        *count < u32::MAX / 2
+    }
+
+    /// Counts further loads and stores.
+    #[inline]
+    fn add(&mut self, [loads, stores]: [u32; 2]) {
+        self.accesses = [self.accesses[0] + loads, self.accesses[1] + stores];
     }
 }
 
@@ -191,7 +224,8 @@ impl Counts<'_> {
     fn add(&mut self, recent: &Recent) {
         if recent.accesses != [0; 2] {
             let accesses = recent.accesses.map(u64::from);
-            self.engine.count(self.cpu, usize::from(recent.node), accesses);
+            let nodes = self.engine.arguments.machine.nodes.len();
+            self.engine.count(self.cpu, recent.slot as usize % nodes, accesses);
             self.account.count(recent.slot as usize, accesses);
             recent.used.count(self.home, accesses);
         }

@@ -6,18 +6,15 @@ use std::ptr;
 use super::code::Block;
 
 /// Blocks with a mean, by address; a power of two.
-const PLACES: usize = 4096;
+const PLACES: usize = 1 << 14;
 /// Executions over which a mean is taken; earlier ones fade.
 const MOST: u64 = 1 << 10;
-/// Executions that the mean of earlier times counts as after the thread's pace has changed.
-const KEPT: u64 = 8;
+/// Instructions over which the mean of all blocks is taken.
+const MOST_INSTRUCTIONS: u64 = 1 << 16;
 /// Executions after which a block without a mean is worth measuring.
 const REPEATS: u8 = 16;
-/// Instructions of a window, and the number of windows between two changes that are noticed.
-const WINDOW: u64 = 1 << 13;
-const LEAST_WINDOWS: u64 = 8;
-/// The least change of the latency of lines that matters, for each instruction, in ps.
-const LEAST_PS: u64 = 25;
+/// Instructions after which all lines take the longer way once ([`super::lately`]).
+const ROUND: i64 = 1 << 13;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;
 
@@ -30,8 +27,6 @@ struct Mean {
     count: u64,
     /// Executions before it was measured.
     unknown: u8,
-    /// Number of changes that the thread had when it was last measured.
-    changes: u32,
 }
 
 impl Mean {
@@ -49,12 +44,9 @@ impl Mean {
         self.unknown >= REPEATS
     }
 
-    /// Adds a time in fractions of a ps, after this number of changes of the thread's pace, the last
-    /// of which makes earlier times count for less.
-    fn add(&mut self, time: u64, changes: u32) {
-        let most = if self.changes == changes { MOST } else { KEPT };
-        self.changes = changes;
-        self.count = (self.count + 1).min(most);
+    /// Adds a time in fractions of a ps.
+    fn add(&mut self, time: u64) {
+        self.count = (self.count + 1).min(MOST);
         let change = time.cast_signed() - self.time.cast_signed();
         self.time = self.time.saturating_add_signed(change / self.count.cast_signed());
     }
@@ -65,36 +57,25 @@ impl Mean {
 pub struct Pace {
     /// Empty until the first block is measured.
     means: Box<[Mean]>,
-    /// The mean time of an instruction, for blocks that were not measured.
-    instruction: Mean,
+    /// Time and instructions of measured blocks, the last ones of which weigh most, for those that were
+    /// not measured.
+    all: (u64, u64),
     /// The block that is being measured, and the time at its beginning.
     since: Option<(&'static Block, u64)>,
-    /// Fractions of a ps not yet taken.
-    rest: u64,
-    window: Window,
-    /// Latency of lines in the last window that was simulated, if it is known.
-    expected_ps: Option<u64>,
-    /// Windows since then.
-    passed: u64,
-    /// Number of times that a window's latency was far from the expected one.
-    changes: u32,
+    passed: Passed,
+    /// Instructions left in the present round.
+    round: i64,
 }
 
-/// The latest instructions.
+/// Blocks that have passed since the last look ([`Pace::take_passed`]).
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    instructions: u64,
-    /// Latency of the places that had their lines.
-    served_ps: u64,
-}
-
-impl Window {
-    /// Adds a block; returns the latency of all lines if the window is complete.
-    #[inline]
-    fn add(&mut self, block: &Block) -> Option<u64> {
-        self.instructions += block.instructions;
-        (self.instructions >= WINDOW).then(|| std::mem::take(self).served_ps)
-    }
+struct Passed {
+    /// Instructions that may still pass before something else happens, now and at the last look.
+    left: i64,
+    before: i64,
+    /// Time of these blocks, in fractions of a ps, and its limit.
+    time: u64,
+    limit: u64,
 }
 
 impl Pace {
@@ -106,9 +87,6 @@ impl Pace {
         if let Some((before, since_ps)) = std::mem::replace(&mut self.since, next) {
             self.add(before, now_ps.saturating_sub(since_ps));
         }
-        if let Some(served_ps) = self.window.add(block) {
-            (self.expected_ps, self.passed) = (Some(served_ps), 0);
-        }
     }
 
     /// Stops measuring: time passes for another reason.
@@ -116,49 +94,73 @@ impl Pace {
         self.since = None;
     }
 
-    /// Records the latency of the place that had the line of an access.
+    /// Passes a block by its mean; returns false if it has none, or something else has to happen first.
     #[inline]
-    pub fn served(&mut self, served_ps: u64) {
-        self.window.served_ps += served_ps;
-    }
-
-    /// Returns the time in ps that a block takes, by its mean; `None` if the thread does something
-    /// that was not measured: it repeats new code, or its lines come from elsewhere than before.
-    #[inline]
-    pub fn takes_ps(&mut self, block: &'static Block) -> Option<u64> {
-        if let Some(served_ps) = self.window.add(block)
-            && self.is_new(served_ps)
-        {
-            return None;
+    pub fn passes(&mut self, block: &'static Block) -> bool {
+        let left = self.passed.left - block.instructions.cast_signed();
+        let Some(mean) = self.means.get(place(block)) else { return false };
+        let time = self.passed.time + mean.time;
+        if left < 0 || time > self.passed.limit || !mean.is_of(block) || mean.count == 0 {
+            return false;
         }
-        let of_instructions = self.instruction.time * block.instructions;
-        let time = match self.means.get_mut(place(block)) {
-            Some(mean) if mean.is_of(block) && mean.count > 0 => mean.time,
-            Some(mean) => {
-                if mean.repeats(block) {
-                    return None;
-                }
-                of_instructions
-            }
-            None => of_instructions,
-        };
-        self.rest += time;
-        let takes_ps = self.rest >> FRACTION_BITS;
-        self.rest &= (1 << FRACTION_BITS) - 1;
-        Some(takes_ps)
+        (self.passed.left, self.passed.time) = (left, time);
+        true
     }
 
-    /// Returns true if the latency of lines in a window is far from that of the last one that was
-    /// simulated.
-    fn is_new(&mut self, served_ps: u64) -> bool {
-        self.passed += 1;
-        let far = self.expected_ps.is_some_and(|expected_ps| {
-            let apart_ps = served_ps.abs_diff(expected_ps);
-            apart_ps > served_ps.max(expected_ps) / 4 && apart_ps > WINDOW * LEAST_PS
-        });
-        let is_new = far && self.passed > LEAST_WINDOWS;
-        self.changes = self.changes.wrapping_add(u32::from(is_new));
-        is_new
+    /// Lets blocks pass for a number of instructions and a time, up to the end of the round. Returns
+    /// true if a round begins.
+    pub fn lets_pass(&mut self, instructions: i64, for_ps: u64) -> bool {
+        let begins = self.round <= 0;
+        if begins {
+            self.round = ROUND;
+        }
+        let left = instructions.min(self.round);
+        let limit = for_ps.min(u64::MAX >> (FRACTION_BITS + 1)) << FRACTION_BITS;
+        self.passed = Passed { left, before: left, limit, ..self.passed };
+        begins
+    }
+
+    /// Takes the instructions that have passed since the last look, and their time in ps.
+    #[inline]
+    pub fn take_passed(&mut self) -> (u64, u64) {
+        let Passed { left, before, .. } = self.passed;
+        self.passed.before = left;
+        self.round -= before - left;
+        ((before - left).cast_unsigned(), self.take_ps())
+    }
+
+    /// Takes the whole ps of the time that has passed.
+    #[inline]
+    fn take_ps(&mut self) -> u64 {
+        let takes_ps = self.passed_ps();
+        let taken = takes_ps << FRACTION_BITS;
+        self.passed.time -= taken;
+        self.passed.limit = self.passed.limit.saturating_sub(taken);
+        takes_ps
+    }
+
+    /// Returns the time in ps of the blocks that have passed.
+    #[inline]
+    pub fn passed_ps(&self) -> u64 {
+        self.passed.time >> FRACTION_BITS
+    }
+
+    /// Returns true if a block is executed again and again, and was not measured.
+    #[inline]
+    pub fn is_new(&mut self, block: &'static Block) -> bool {
+        let mean = self.means.get_mut(place(block));
+        mean.is_some_and(|mean| !(mean.is_of(block) && mean.count > 0) && mean.repeats(block))
+    }
+
+    /// Returns the time in ps that a block takes, by its mean, or by that of all.
+    #[inline]
+    pub fn takes_ps(&mut self, block: &'static Block) -> u64 {
+        self.round -= block.instructions.cast_signed();
+        let known = self.means.get(place(block)).filter(|mean| mean.is_of(block) && mean.count > 0);
+        let (time, instructions) = self.all;
+        let of_instructions = || time / instructions.max(1) * block.instructions;
+        self.passed.time += known.map_or_else(of_instructions, |mean| mean.time);
+        self.take_ps()
     }
 
     #[inline(never)]
@@ -167,20 +169,24 @@ impl Pace {
             self.means = vec![Mean::default(); PLACES].into();
         }
         let time = takes_ps << FRACTION_BITS;
-        self.instruction.add(time / block.instructions.max(1), self.changes);
+        self.all = (self.all.0 + time, self.all.1 + block.instructions);
+        if self.all.1 > MOST_INSTRUCTIONS {
+            self.all = (self.all.0 / 2, self.all.1 / 2);
+        }
         let mean = &mut self.means[place(block)];
         if !mean.is_of(block) {
             *mean = Mean { of: Some(block), ..Mean::default() };
         }
-        mean.add(time, self.changes);
+        mean.add(time);
     }
 }
 
-/// Returns the index of a block's mean.
+/// Returns the index of a block's mean: by its address in the program, as those in this process differ
+/// between runs.
 #[inline]
 fn place(block: &Block) -> usize {
-    let address = ptr::from_ref(block).addr() / align_of::<Block>();
-    (address ^ (address / PLACES)) % PLACES
+    let address = block.place.address;
+    ((address ^ address >> 14) % PLACES as u64) as usize
 }
 
 #[cfg(test)]
@@ -189,7 +195,8 @@ mod tests {
     use numalab_memory_model::engine::Place;
 
     fn block(instructions: u64) -> &'static Block {
-        let (flow, place, pauses) = (None, Place::default(), false);
+        let (flow, pauses) = (None, false);
+        let place = Place { address: instructions, end: 2 * instructions };
         Box::leak(Box::new(Block { instructions, flow, place, pauses }))
     }
 
@@ -204,11 +211,25 @@ mod tests {
         }
         pace.stops();
         pace.comes(one, now_ps + 5000, true);
-        let mut taken_ps =
-            |block, times| -> Option<u64> { (0..times).map(|_| pace.takes_ps(block)).sum() };
-        assert!((10_120..10_180).contains(&taken_ps(one, 100).unwrap()), "50 of each");
-        assert!((2_020..2_040).contains(&taken_ps(other, 10).unwrap()));
-        assert_eq!(taken_ps(other, 10), None, "it is repeated");
+        let taken_ps = |pace: &mut Pace, block, times| -> u64 {
+            (0..times).map(|_| pace.takes_ps(block)).sum()
+        };
+        assert!((10_120..10_180).contains(&taken_ps(&mut pace, one, 100)), "50 of each");
+        assert!((2_020..2_040).contains(&taken_ps(&mut pace, other, 10)));
+        assert_eq!((0..20).filter(|_| pace.is_new(other)).count(), 5, "it is repeated");
+        assert!((0..20).all(|_| !pace.is_new(one)));
+    }
+
+    #[test]
+    fn blocks_that_were_not_measured_take_the_time_of_all_instructions_not_of_a_mean_block() {
+        let (mut pace, [long, short, other]) = (Pace::default(), [20, 1, 10].map(block));
+        let mut now_ps = 0;
+        for _ in 0..100 {
+            pace.comes(long, now_ps, true);
+            pace.comes(short, now_ps + 500, true);
+            now_ps += 10_500;
+        }
+        assert!((4_900..=5_000).contains(&pace.takes_ps(other)), "500 ps an instruction");
     }
 
     #[test]
@@ -219,22 +240,29 @@ mod tests {
             pace.comes(block, now_ps, true);
             now_ps += if turn < 10_000 { 100 } else { 300 };
         }
-        assert!((298..=300).contains(&pace.takes_ps(block).unwrap()));
+        assert!((298..=300).contains(&pace.takes_ps(block)));
     }
 
     #[test]
-    fn lines_from_elsewhere_than_in_the_simulated_stretch_are_noticed() {
-        let (mut pace, block) = (Pace::default(), block(4));
-        let round = |pace: &mut Pace, served_ps| {
-            pace.served(served_ps);
-            pace.takes_ps(block)
+    fn measured_blocks_pass_up_to_a_limit_of_instructions_and_of_time() {
+        let (mut pace, [known, other]) = (Pace::default(), [4, 8].map(block));
+        (0..3).for_each(|turn| pace.comes(known, 100 * turn, true));
+        assert!(!pace.passes(known), "not before it may");
+        assert!(pace.lets_pass(10, 1_000_000));
+        assert!(!pace.passes(other) && pace.passes(known) && pace.passes(known));
+        assert!(!pace.passes(known), "ten instructions");
+        assert_eq!((pace.passed_ps(), pace.take_passed()), (200, (8, 200)));
+        assert_eq!(pace.take_passed(), (0, 0));
+        assert!(!pace.lets_pass(1000, 250), "the round goes on");
+        assert_eq!((0..9).filter(|_| pace.passes(known)).count(), 2, "250 ps");
+        pace.take_passed();
+        let mut rounds = |_: &i64| {
+            let begins = pace.lets_pass(i64::MAX, u64::MAX);
+            (0..9).for_each(|_| assert!(pace.passes(known) || pace.passed.left < 4));
+            pace.take_passed();
+            begins
         };
-        for turn in 0..WINDOW {
-            pace.served(200);
-            pace.comes(block, 100 * turn, true);
-        }
-        let windows = 2 * LEAST_WINDOWS * WINDOW / 4;
-        assert!((0..windows).all(|_| round(&mut pace, 190).is_some()));
-        assert!((0..windows).any(|_| round(&mut pace, 900).is_none()));
+        let begun = (0..2 * ROUND / 36).filter(&mut rounds).count();
+        assert!((1..=2).contains(&begun), "{begun}");
     }
 }

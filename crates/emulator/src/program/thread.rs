@@ -132,22 +132,55 @@ impl Thread {
         self.until_ps = turn.until_ps;
         self.pace.stops();
         (self.last_line, self.last_page) = (NONE, NONE);
+        self.lines.ends_round();
         self.active = Some(active);
     }
 
     /// Enters a block.
     #[inline]
     pub fn block(&mut self, block: &'static Block) -> Goes {
+        if self.is_passing && self.pace.passes(block) { Goes::On } else { self.enters(block) }
+    }
+
+    /// Enters a block that does not just pass.
+    #[inline(never)]
+    fn enters(&mut self, block: &'static Block) -> Goes {
+        self.catches_up();
         let Some(active) = &mut self.active else { return Goes::Over };
         let spins = block.pauses && active.spins();
         if self.shadow.comes(block.instructions) {
             self.next_stretch();
         }
         self.begins(block);
+        if self.is_passing {
+            self.lets_pass(block);
+        }
         match self.came_to_ps() >= self.until_ps {
             _ if spins => Goes::Spins,
             true => Goes::Over,
             false => Goes::On,
+        }
+    }
+
+    /// Lets blocks after this one pass up to the end of the turn, of the stretch, or of the round of
+    /// its lines.
+    fn lets_pass(&mut self, block: &Block) {
+        let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
+        let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
+        // A thread that spins loads the same address again and again, which is noticed on the longer
+        // way.
+        if begins_round || block.pauses {
+            self.lines.ends_round();
+        }
+    }
+
+    /// Applies the blocks that have passed.
+    #[inline]
+    pub fn catches_up(&mut self) {
+        let (instructions, takes_ps) = self.pace.take_passed();
+        if let (1.., Some(active)) = (instructions, &mut self.active) {
+            self.shadow.passed(instructions);
+            active.passes(None, instructions, takes_ps);
         }
     }
 
@@ -159,28 +192,20 @@ impl Thread {
         self.is_passing = !self.shadow.is_followed();
         self.account.counts_for(self.shadow.weight());
         self.pace.stops();
-    }
-
-    /// Begins a stretch in detail, as the thread does something new.
-    #[cold]
-    fn asks(&mut self) {
-        self.shadow.asks();
-        self.next_stretch();
+        self.lines.ends_round();
     }
 
     /// Begins a block.
     #[inline]
     fn begins(&mut self, block: &'static Block) {
-        if self.is_passing {
-            match (self.pace.takes_ps(block), &mut self.active) {
-                (Some(takes_ps), Some(active)) => {
-                    let trains = self.shadow.trains().then_some((block.place, block.flow));
-                    return active.passes(trains, block.instructions, takes_ps);
-                }
-                _ => self.asks(),
-            }
+        if self.is_passing && self.pace.is_new(block) && self.shadow.asks() {
+            self.next_stretch();
         }
         let Some(active) = &mut self.active else { return };
+        if self.is_passing {
+            let trains = self.shadow.trains().then_some((block.place, block.flow));
+            return active.passes(trains, block.instructions, self.pace.takes_ps(block));
+        }
         self.pace.comes(block, active.now_ps(), self.shadow.is_settled());
         active.branches(block.place, block.flow);
         if self.is_followed || !active.begin_quickly(block.instructions, block.flow) {
@@ -215,6 +240,12 @@ impl Thread {
         if self.is_passing { self.passes(made) } else { self.simulates(made) }
     }
 
+    /// Makes an access, in passing, like one that it has made lately; returns false for another one.
+    #[inline]
+    pub fn again(&mut self, address: u64, kind: Kind) -> bool {
+        self.is_passing && self.lines.again(address, kind)
+    }
+
     /// Makes an access to a cached line while blocks pass at their pace.
     fn passes(&mut self, made: &Made) -> bool {
         let Made { address, kind, by, .. } = *made;
@@ -228,6 +259,7 @@ impl Thread {
             return false;
         }
         let counts = recent.count(kind);
+        self.lines.keep(address, kind);
         if moves && self.is_followed {
             let held = self.pages.held(address / PAGE_BYTES);
             held.iter().for_each(|of| self.shadow.translate(address, in_memory, &of.elsewhere));
@@ -277,6 +309,7 @@ impl Thread {
 
     /// Ends its turn; returns its time in ps.
     pub fn leaves(&mut self) -> u64 {
+        self.catches_up();
         if let Some(active) = self.active.take() {
             self.now_ps = active.now_ps();
             self.busy_ps += self.now_ps - self.began_ps;
@@ -291,13 +324,14 @@ impl Thread {
 
     /// Returns its busy time, running or waiting for memory, in ps.
     pub fn busy_ps(&self) -> u64 {
-        let turn_ps = self.active.as_ref().map_or(0, |active| active.now_ps() - self.began_ps);
-        self.busy_ps + turn_ps
+        let is_running = self.active.is_some();
+        self.busy_ps + if is_running { self.came_to_ps() - self.began_ps } else { 0 }
     }
 
     /// Returns its time in ps.
     pub fn came_to_ps(&self) -> u64 {
-        self.active.as_ref().map_or(self.now_ps, Active::now_ps)
+        let now_ps = |active: &Active<'_>| active.now_ps() + self.pace.passed_ps();
+        self.active.as_ref().map_or(self.now_ps, now_ps)
     }
 }
 

@@ -110,14 +110,14 @@ impl World {
         let generation = self.generation;
         if self.threads[seat].pages.of(made.address, generation).is_none() {
             let Some(page) = self.look_up(seat, made) else { return };
-            self.threads[seat].pages.remember(page, generation);
+            self.threads[seat].pages.remember(page);
         }
+        self.threads[seat].catches_up();
         let Thread {
             active,
             shadow,
             is_followed,
             is_passing,
-            pace,
             account,
             pages,
             lines,
@@ -141,7 +141,6 @@ impl World {
             true => active.passes_access(found.page.node, access, by.by.accessor, shadow),
             false => active.access_on(found.page.node, access, shadow),
         };
-        pace.served(outcome.served_ps);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
         let touch = Touch { slot: found.slot as usize, kind, used: found.used, home: *home };
         account.add(touch, &outcome);
@@ -176,6 +175,8 @@ impl World {
     #[cold]
     fn look_up(&mut self, seat: usize, made: &Made) -> Option<Remembered> {
         let number = made.address / PAGE_BYTES;
+        // Handing the page over begins the next one, in which it is looked up again.
+        let generation = self.generation;
         let store = made.kind == Kind::Store;
         let region = self.regions.of(made.address, |known, path| match path {
             // A thread begins with its arguments on its stack.
@@ -215,7 +216,7 @@ impl World {
         let elsewhere =
             elsewhere(watched, number, page, Homes { block, packed, users: used.heir() });
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
-        Some(Remembered { number, page, slot, region, used, elsewhere })
+        Some(Remembered { number, page, slot, region, used, elsewhere, generation })
     }
 
     /// Handles a first store to a page inherited from the parent: the kernel copies it, and the

@@ -93,7 +93,6 @@ impl Active<'_> {
             on_one_node: found.on_one_node,
             cost_ps,
             queue_ps,
-            served_ps: cost_ps.saturating_sub(queue_ps),
             done_ps: time_ps,
             known: (!found.leaves).then(|| self.known(&access, translated)),
             ..Outcome::default()
@@ -135,7 +134,6 @@ impl Active<'_> {
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
         let act = Act { position, instruction, kind, bytes };
-        let mut served_ps = transfer.map_or(0, |transfer| transfer.cost_ps);
         let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
@@ -148,7 +146,6 @@ impl Active<'_> {
                 begin_ps = pipeline.room_ps(Miss::new(kind, level, self.caches.len()), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
-                served_ps = takes_ps.saturating_sub(queue_ps);
                 let takes = (takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
                 let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(streamed, begin_ps, takes));
@@ -176,7 +173,6 @@ impl Active<'_> {
             on_one_node: found.on_one_node,
             cost_ps,
             queue_ps,
-            served_ps,
             waited_ps,
             own_wait_ps: goes_on_ps.saturating_sub(issue_ps),
             resumed_ps: if goes_on_ps == came_ps { came_ps } else { issue_ps },

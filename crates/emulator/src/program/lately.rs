@@ -1,0 +1,116 @@
+//! Lines that a thread has accessed lately while its blocks pass at their pace. Another access to one
+//! of them has no effect but a count: the line is in the nearest cache, and its page in the TLB. Each
+//! round, the first access to a line takes the longer way, so that these keep it.
+
+use numalab_memory_model::counters::Kind;
+
+/// Lines that are distinguished; a power of two.
+const PLACES: usize = 512;
+/// Greater than all numbers of lines.
+const NONE: u64 = u64::MAX;
+
+/// A line, with the last round in which it was loaded and stored to, and its accesses since they were
+/// last counted.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Place {
+    line: u64,
+    rounds: [u32; 2],
+    accesses: [u32; 2],
+}
+
+const EMPTY: Place = Place { line: NONE, rounds: [0; 2], accesses: [0; 2] };
+
+/// The accesses of a line that are not counted yet.
+pub type Uncounted = (u64, [u32; 2]);
+
+/// The latest lines.
+#[derive(Debug)]
+pub struct Lately {
+    round: u32,
+    places: Box<[Place; PLACES]>,
+}
+
+impl Default for Lately {
+    fn default() -> Self {
+        Self { round: 1, places: Box::new([EMPTY; PLACES]) }
+    }
+}
+
+impl Lately {
+    /// Makes an access to a line; returns false if there was no such access to it in this round.
+    #[inline]
+    pub fn again(&mut self, line: u64, kind: Kind) -> bool {
+        let place = &mut self.places[place(line)];
+        let is_known = place.line == line && place.rounds[kind as usize] == self.round;
+        place.accesses[kind as usize] += u32::from(is_known);
+        is_known
+    }
+
+    /// Adds a line that was accessed; returns the accesses of the one that it displaces.
+    #[inline]
+    pub fn keep(&mut self, line: u64, kind: Kind) -> Option<Uncounted> {
+        let place = &mut self.places[place(line)];
+        let before = if place.line == line { EMPTY } else { std::mem::replace(place, EMPTY) };
+        place.line = line;
+        place.rounds[kind as usize] = self.round;
+        before.uncounted()
+    }
+
+    /// Begins the next round: all lines take the longer way once.
+    pub fn ends_round(&mut self) {
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// Drops a line; returns its accesses.
+    #[inline]
+    pub fn take(&mut self, line: u64) -> Option<Uncounted> {
+        let place = &mut self.places[place(line)];
+        (place.line == line).then(|| std::mem::replace(place, EMPTY).uncounted()).flatten()
+    }
+
+    /// Drops all lines; returns their accesses.
+    pub fn drain(&mut self) -> impl Iterator<Item = Uncounted> {
+        self.places.iter_mut().filter_map(|place| std::mem::replace(place, EMPTY).uncounted())
+    }
+}
+
+impl Place {
+    #[inline]
+    fn uncounted(self) -> Option<Uncounted> {
+        (self.accesses != [0; 2]).then_some((self.line, self.accesses))
+    }
+}
+
+#[inline]
+fn place(line: u64) -> usize {
+    (line % PLACES as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Kind::{Load, Store};
+
+    #[test]
+    fn an_access_is_repeated_within_a_round_by_its_kind_and_counted_once() {
+        let mut lately = Lately::default();
+        assert!(!lately.again(7, Load));
+        assert_eq!(lately.keep(7, Load), None);
+        assert!(lately.again(7, Load) && lately.again(7, Load) && !lately.again(7, Store));
+        lately.keep(7, Store);
+        assert!(lately.again(7, Store));
+        lately.ends_round();
+        assert!(!lately.again(7, Load) && !lately.again(7, Store));
+        lately.keep(7, Load);
+        assert!(lately.again(7, Load) && !lately.again(7, Store));
+        let other = 7 + PLACES as u64;
+        assert_eq!(lately.keep(other, Load), Some((7, [3, 1])));
+        assert!(lately.again(other, Load) && !lately.again(7, Load));
+        assert_eq!((lately.take(7), lately.take(other)), (None, Some((other, [1, 0]))));
+        lately.keep(9, Store);
+        assert!(lately.again(9, Store));
+        assert_eq!(lately.drain().collect::<Vec<_>>(), [(9, [0, 1])]);
+        assert!(!lately.again(9, Store) && lately.drain().next().is_none());
+    }
+}
