@@ -9,14 +9,14 @@ use super::code::Block;
 const PLACES: usize = 4096;
 /// Executions over which a mean is taken; earlier ones fade.
 const MOST: u64 = 1 << 10;
-/// Executions that the mean of earlier times counts as after the thread's pace has changed.
+/// Weight, in executions, of the mean of earlier times after the thread's pace has changed.
 const KEPT: u64 = 8;
 /// Executions after which a block without a mean is worth measuring.
 const REPEATS: u8 = 16;
 /// Instructions of a window, and the number of windows between two changes that are noticed.
 const WINDOW: u64 = 1 << 13;
 const LEAST_WINDOWS: u64 = 8;
-/// The least change of the latency of lines that matters, for each instruction, in ps.
+/// Minimum change of the latency of lines that matters, per instruction, in ps.
 const LEAST_PS: u64 = 25;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;
