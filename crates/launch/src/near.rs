@@ -80,7 +80,7 @@ impl Classed for NearError {
 }
 
 impl NearError {
-    /// Tells an interface or disk of this system that is not on PCI from a name that is nothing's.
+    /// Distinguishes an interface or disk of this system that is not on PCI from an unknown name.
     #[must_use]
     pub fn seen_on(self, root: &Root) -> Self {
         match self {
