@@ -47,7 +47,7 @@ pub struct Outcome {
     pub cost_ps: u64,
     /// Part of the cost spent waiting for bandwidth.
     pub queue_ps: u64,
-    /// Latency of the place that had the line, whatever waits or prefetches there were; 0 for the
+    /// Latency of the place that had the line, regardless of waits and prefetches; 0 for the
     /// nearest cache.
     pub served_ps: u64,
     /// Total wait of the vCPU.
