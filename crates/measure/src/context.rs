@@ -51,7 +51,7 @@ impl Budget {
         Self { clock, begun_ns: clock() }
     }
 
-    /// Returns the part of the budget that begins now.
+    /// Returns a budget with the same clock that begins now, for a part of the run.
     pub fn part(self) -> Self {
         Self::begin(self.clock)
     }
