@@ -141,15 +141,15 @@ fn read(
     note_guest(&mut reader, &machine);
     machine.note_odd_distances(&mut reader.findings);
     let mut findings = reader.findings.into_list();
-    // Contradictions between files have been reported above; spanning groups are how virtual
-    // machines are built.
+    // Contradictions between files have been reported above; spanning groups are normal in virtual
+    // machines.
     let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
 }
 
-/// Returns the restrictions of a copied tree if they allow less than the tree has. A set of nodes that
-/// is empty is unknown, and one of other nodes is of another machine.
+/// Returns the restrictions of a copied tree if they allow less than the tree has. An empty set of
+/// nodes means unknown, and a set of other nodes belongs to another machine.
 fn restriction(
     reader: &mut Reader<'_>,
     machine: &Machine,
