@@ -45,7 +45,7 @@ enum Form {
     Compare,
     /// Flags from register or memory.
     Test,
-    /// Register or memory from nothing.
+    /// Register or memory from no operand.
     Set,
     /// Each operand is written from the other.
     Exchange,
