@@ -49,7 +49,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     };
     let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
     match prepared.program.command_line(Path::new("DIRECTORY")) {
-        // Starting the program reports this error better.
+        // A missing program is reported when it is started, in better words.
         Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
