@@ -35,8 +35,8 @@ const COST_UNEXPLAINED: f64 = 3.0;
 const NEXT_RATIO: f64 = 1.25;
 /// A cache ends where the curve has risen by this share of the step to the next level.
 const END_SHARE: f64 = 0.36;
-/// A cache ends at the latest where latency is this multiple of its own: if the next level is
-/// disturbed, the step to it is too large.
+/// A cache ends at this multiple of its latency at the latest: if the next level is disturbed, the
+/// step to it is too large.
 const END_RATIO: f64 = 1.9;
 
 /// The part of the memory hierarchy that a plateau represents.
