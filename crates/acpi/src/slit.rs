@@ -93,7 +93,7 @@ impl<'a> Slit<'a> {
         self.matrix.chunks_exact(self.localities)
     }
 
-    /// Returns the number of bytes after the header's length.
+    /// Returns the number of bytes beyond the length that the header gives.
     pub(crate) fn excess(&self) -> usize {
         self.excess
     }
@@ -131,7 +131,7 @@ pub fn size_bytes(localities: usize) -> Option<usize> {
 /// Writes a table into `buffer` and returns its bytes; `distances` contains the matrix row by row.
 ///
 /// # Errors
-/// [`BuildError::ListLength`] if `distances` is not a square of `localities`,
+/// [`BuildError::ListLength`] if `distances` does not have `localities` squared items,
 /// [`BuildError::BufferTooSmall`] with the required length.
 pub fn build<'b>(
     buffer: &'b mut [u8],

@@ -93,7 +93,7 @@ impl<'a, F: Format> Table<'a, F> {
         Entries { walk: self.walk(), format: core::marker::PhantomData }
     }
 
-    /// Returns the number of bytes after the header's length.
+    /// Returns the number of bytes beyond the length that the header gives.
     pub(crate) fn excess(&self) -> usize {
         self.excess
     }

@@ -133,8 +133,8 @@ impl Trying<'_> {
         })
     }
 
-    /// Returns the settings of the unchanged program: an emulated kernel has this one's mode of
-    /// huge pages.
+    /// Returns the settings of the unchanged program: under emulation, huge pages are `always` on if
+    /// this machine's kernel has that mode.
     fn as_is(&self) -> Settings {
         let Target { place, costs, .. } = self.target;
         let is_always = *place == TrialPlace::Emulation && costs.kernel.huge_always;

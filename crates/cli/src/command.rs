@@ -138,7 +138,8 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs a command and returns its exit code; that of `guest run` and the like is their command's.
+/// Runs a command and returns its exit code; for `guest run` and the like, it is that of their
+/// command.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return guest::run(&args.command),

@@ -48,7 +48,10 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 11] = [
     ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (Code::Degraded as u8, "health: degraded; or worse, but possibly because of other load."),
-    (Code::Undecided as u8, "--fail-if: runs that are too few or too near in time decide nothing."),
+    (
+        Code::Undecided as u8,
+        "--fail-if: nothing could be decided, because runs are too few or too close in time.",
+    ),
     (
         Code::WrapperFailed as u8,
         "bind, emulate, mark, profile, knobs run or guest run failed itself; otherwise they end with the exit \

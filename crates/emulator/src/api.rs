@@ -102,8 +102,9 @@ pub enum ApiError {
 }
 
 impl Info {
-    /// Refuses a QEMU that keeps to none of the versions known here: its functions may have other
-    /// signatures. A newer QEMU that still accepts one of them keeps theirs.
+    /// Refuses a QEMU that supports none of the versions known here, since its functions may have
+    /// other signatures. A newer QEMU that still accepts one of them keeps that version's
+    /// signatures.
     fn check(&self) -> Result<(), ApiError> {
         let (least, newest) = (self.version_least, self.version);
         let known = least <= NEWEST && newest >= OLDEST && least <= newest;
@@ -154,7 +155,7 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// Looks up all functions of the QEMU that describes itself so.
+            /// Looks up all functions of the QEMU with this description.
             ///
             /// # Errors
             /// [`ApiError`] if its interface is unknown, or for the first function that it lacks.

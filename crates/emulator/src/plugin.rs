@@ -199,7 +199,7 @@ impl Plugin {
         }
     }
 
-    /// Returns the present result of the check of the ranges.
+    /// Returns the current result of the check of the ranges.
     fn range_check(&self) -> Check {
         self_test::ranges(self.first[0].load(Relaxed), self.first[1].load(Relaxed))
     }

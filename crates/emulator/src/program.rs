@@ -73,7 +73,7 @@ pub struct Program {
 // `Sync` itself.
 unsafe impl Sync for Program {}
 
-/// Something that a thread did without the turn.
+/// An action of a thread that did not hold the turn.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Block(&'static Block),

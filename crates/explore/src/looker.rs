@@ -15,7 +15,6 @@ use crate::{read_guests, read_heap, read_nodes, read_nodes_since, read_process, 
 pub enum Subject {
     /// The nodes of this machine.
     Nodes,
-    /// A process.
     Process(u32),
     /// The guests on this host.
     Guests,

@@ -13,7 +13,7 @@ pub(crate) const HOSTS: &str = "hosts";
 const LOG: &str = "log";
 const SCRIPT: &str = "fleet.sh";
 
-/// A submission.
+/// A batch script that measures a fleet, with the job arrays that run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     pub script: String,

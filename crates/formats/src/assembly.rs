@@ -92,9 +92,9 @@ impl Assembly {
 }
 
 impl Claims {
-    /// Gives nodes that list the same cpus as an earlier one, no further from it than from
-    /// themselves as far as is known, these cpus too: they are parts of one node (`numa=fake`). Any
-    /// other cpu that is on two nodes is a finding.
+    /// Lets a node keep the cpus of an earlier one if both list the same cpus and, as far as known,
+    /// are no further from each other than from themselves: they are parts of one node
+    /// (`numa=fake`). Any other cpu on two nodes is a finding.
     pub(crate) fn settle(&self, machine: &mut Machine, findings: &mut Findings) {
         let mut parts = NodeSet::new();
         for (&node, (cpus, place)) in &self.0 {

@@ -180,8 +180,8 @@ fn note_numbering(ids: &[NodeId], order: &[CpuId], findings: &mut Findings) {
     }
 }
 
-/// Returns a distance as a guest's Linux accepts it: one row of other values, and it ignores all
-/// (`slit_valid` in drivers/acpi/numa/srat.c); libvirt refuses them.
+/// Returns a distance as a guest's Linux accepts it: a single row of other values makes it ignore
+/// all of them (`slit_valid` in drivers/acpi/numa/srat.c); libvirt refuses them.
 fn accepted(is_own: bool, distance: u8) -> u8 {
     if is_own { LOCAL_DISTANCE } else { distance.max(LOCAL_DISTANCE + 1) }
 }

@@ -22,8 +22,8 @@ use lines::{FORMAT, Lines};
 
 /// Reads the output of `lscpu`. Items that are counted but not listed are laid out in the numbering
 /// of Linux on x86: within a node all first threads come before all second ones, and cores, L3
-/// groups and packages are contiguous in order of node. On POWER and s390, and where the cpus of each
-/// of several nodes are, the threads of a core are contiguous too.
+/// groups and packages are contiguous in order of node. The threads of a core are contiguous too on
+/// POWER and s390, and if each of several nodes has consecutive cpus.
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged list of cpus or row of a table, [`ReadError::Markup`] for
@@ -120,7 +120,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
         let message = match lines.threads_per_core {
             Some(_) => {
-                "is 0, as where a container hides cpus: cores and caches are unknown, and cpus shown \
+                "is 0, as in a container that hides cpus: cores and caches are unknown, and cpus shown \
                  as offline may be online"
             }
             None => "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)",
@@ -178,10 +178,10 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     cores
 }
 
-/// Returns true if the threads of a core are numbered one after the other: on POWER and s390, and where
-/// each of several nodes has consecutive cpus, as in virtual machines. Else all first threads come
-/// before all second ones, as x86 usually numbers them. Where no list of a node shows that, it is
-/// noted.
+/// Returns true if the threads of a core are numbered one after the other: on POWER and s390, and
+/// where each of several nodes has consecutive cpus, as in virtual machines. Else all first threads
+/// come before all second ones, as x86 usually numbers them. Adds a note if no node's list shows
+/// the order.
 fn are_threads_adjacent(
     lines: &Lines,
     threads: usize,

@@ -77,8 +77,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Returns, of all numbers of rows with the distances at the side or below, the layout with
-    /// proportions closest to a slide.
+    /// Returns the layout with proportions closest to those of a slide, among all numbers of rows
+    /// with the distances at the side or below.
     fn best(packages: &[PackageBox], heat: Size, title_width: u32) -> Self {
         let rows = 1..=packages.len().max(1);
         let all = rows.flat_map(|rows| {
@@ -124,7 +124,7 @@ impl Layout {
         }
     }
 
-    /// Returns how far the sides are from 16 to 9, as a ratio in percent.
+    /// Returns the deviation of the sides from 16 to 9, as a ratio in percent.
     fn unlike_a_slide(&self) -> u64 {
         let wide = u64::from(self.size.width) * 9;
         let high = u64::from(self.size.height) * 16;

@@ -173,7 +173,7 @@ fn what_lscpu_does_not_say_is_unknown() {
     // lxcfs lists other cpus as online than the directories of cpus have.
     let hidden = LSCPU.replace("Thread(s) per core:  2", "Thread(s) per core:  0");
     let reading = lscpu::read(&hidden).unwrap();
-    assert!(reading.findings[0].message.starts_with("is 0, as where a container hides cpus"));
+    assert!(reading.findings[0].message.starts_with("is 0, as in a container that hides cpus"));
     let (head, _) = LSCPU.split_once("NUMA node0").unwrap();
     let said = lscpu::read(head).unwrap_err().to_string();
     assert!(said.contains("nodes: 2 announced, only 0 described"), "{said}");

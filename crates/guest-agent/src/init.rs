@@ -30,7 +30,7 @@ use crate::xen::{self, agent};
 pub const MARK_FILE: &str = "/etc/numalab/guest";
 /// The list of modules to load, one path per line, in order.
 pub const MODULE_LIST: &str = "/etc/numalab/modules";
-/// The directory of the modules.
+/// Directory of the kernel modules in a guest.
 pub const MODULE_DIRECTORY: &str = "/usr/lib/numalab/modules";
 pub(crate) use command::{PATH, exit_of};
 /// Time limit for the guest's channel to appear, and for the host to confirm.

@@ -61,7 +61,7 @@ pub struct EmulatedProgram {
     pub command: Vec<String>,
 }
 
-/// The outcome of a program.
+/// The exit status of an emulated program, with the reports of its processes.
 #[derive(Debug)]
 pub struct ProgramOutcome {
     pub status: ExitStatus,

@@ -69,7 +69,7 @@ pub struct UtcTime {
 }
 
 impl UtcTime {
-    /// Returns the present time; a clock before 1970 gives 1970.
+    /// Returns the current time; a clock before 1970 gives 1970.
     pub fn now() -> Self {
         Self { unix_ms: unix_ns() / 1_000_000 }
     }

@@ -222,7 +222,7 @@ pub fn run_with_input(
         },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
-    // Registered at once, so that another command's end does not take this one for an orphan.
+    // Registered at once, so that this one is not taken for an orphan when another command ends.
     let running = RunningCommand::new(child.id());
     let followed = Pipes::of(&mut child, input.bytes()).and_then(|mut pipes| {
         let ending = follow(&child, &mut pipes, begun, limit, interrupt)?;

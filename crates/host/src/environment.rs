@@ -64,19 +64,19 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | name | value |
 /// |---|---|
 /// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
-/// | `architecture` | what the binary is built for |
+/// | `architecture` | the one that the binary was built for |
 /// | `distribution` | `PRETTY_NAME` of os-release |
 /// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
 /// | `cpu_family`, `cpu_model_number` | as CPUID numbers the first cpu, in decimal; on x86 only |
-/// | `cpu_prefetches_code` | `yes` where CPUID says so (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
-/// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
+/// | `cpu_prefetches_code` | `yes` if CPUID reports it (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
+/// | `hypervisor`, `machine` | the hypervisor if this is a guest; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
 /// | `thp_sizes` | their sizes that are not off, each with its word (Linux 6.8 or later) |
 /// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
 /// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
 /// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
-/// | `cpus`, `nodes` | how many are online |
-/// | `smt`, `isolated_cpus`, `clocksource` | as sysfs says |
+/// | `cpus`, `nodes` | number of online ones |
+/// | `smt`, `isolated_cpus`, `clocksource` | as in sysfs |
 /// | `mitigations` | vulnerabilities that are mitigated, with the means |
 /// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
 /// | `load_average` | of 1, 5 and 15 minutes when it was read |
@@ -166,7 +166,7 @@ fn hypervisor_of_processor() -> Option<String> {
 #[cfg(target_arch = "x86_64")]
 fn processor_prefetches_code() -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    // Beyond its highest leaf, a processor of Intel returns the data of another leaf.
+    // Beyond its highest leaf, an Intel processor returns the data of another leaf.
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).eax >= 1 && __cpuid_count(7, 1).edx & (1 << 14) != 0
 }
 

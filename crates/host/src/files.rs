@@ -114,8 +114,8 @@ pub(crate) fn remove_drafts(directory: &Path) {
     remove_named(directory, DRAFT);
 }
 
-/// Removes the drafts of one file, as `remove_drafts` does those of a directory. The caller holds
-/// the file's lock: a draft of a process that still runs must stay.
+/// Removes the drafts of one file, like `remove_drafts` for a directory. The caller must hold the
+/// file's lock, because the draft of a running process must stay.
 pub fn remove_drafts_of(path: &Path) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if let Some(directory) = path.parent() {

@@ -96,8 +96,8 @@ impl Mapping {
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
         let needed = (mapped_bytes / page_bytes) as u64;
         huge_pool::require(&Root::live(), pages, None, needed)?;
-        // There are two limits: `require` has checked the one on pages touched; this call meets the
-        // one on pages mapped.
+        // There are two limits: `require` has checked the one on pages touched; this call may
+        // exceed the one on pages mapped.
         huge_pool::within_limit(&Root::live(), pages, needed, Charge::Mapped)?;
         // The kernel takes the logarithm of the size in the upper bits of the flags.
         let size_flag = MapFlags::from_bits_retain(page_bytes.ilog2() << libc::MAP_HUGE_SHIFT);
@@ -230,7 +230,7 @@ impl Mapping {
         mut keep_going: impl FnMut() -> bool,
     ) -> Result<bool, MappingError> {
         let page_bytes = granule(self.pages, self.len_bytes)?;
-        // In pieces, so that a large mapping can be given up on the way.
+        // In pieces, so that a large mapping can be abandoned midway.
         let piece_bytes = page_bytes.max(64 << 20);
         let mut offset = 0;
         while offset < self.mapped_bytes {

@@ -70,7 +70,7 @@ pub enum MpiError {
     #[error("{name}: expected an MPI library, with a name like libmpi.so.40 or libmpich.so.12")]
     Name { name: String },
     /// MPI was already initialised in this process.
-    #[error("MPI is initialised once in a process, and has been")]
+    #[error("MPI can be initialised only once in a process, and already was")]
     Again,
     /// No library was found.
     #[error(
@@ -91,7 +91,7 @@ pub enum MpiError {
     #[error("{call} failed with MPI error {code}")]
     Call { call: &'static str, code: i32 },
     /// A call returned an impossible number.
-    #[error("{call} gave {answer}: expected a number of ranks or bytes")]
+    #[error("{call} returned {answer}: expected a number of ranks or bytes")]
     Answer { call: &'static str, answer: i32 },
     /// More than the `int` counts of MPI can express.
     #[error("{bytes} bytes are too many for one MPI message")]

@@ -16,7 +16,7 @@ use crate::syscall;
 /// Bytes of a file that are examined at a time.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Returns the regular files that a process has open, or mapped without any part to execute.
+/// Returns the regular files that a process has open, or has mapped with no executable part.
 pub fn data_files(process: u32) -> BTreeSet<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let lines: Vec<_> = maps(&text).filter(|line| line.name.starts_with('/')).collect();

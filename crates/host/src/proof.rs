@@ -41,7 +41,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Checks that memory which may be on any mix of pages has some of these.
+    /// Checks that memory that may be on any mix of page sizes has some pages of this kind.
     ///
     /// # Errors
     /// [`ProofError::WrongPageSize`] if it has none.

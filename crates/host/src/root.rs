@@ -81,7 +81,7 @@ impl Root {
         Ok(if line.is_empty() { Vec::new() } else { arguments.collect() })
     }
 
-    /// Returns the id of the present boot, which distinguishes state left before a restart; empty
+    /// Returns the id of the current boot, which distinguishes state left before a restart; empty
     /// if the kernel does not report it.
     pub fn boot_id(&self) -> String {
         self.value("proc/sys/kernel/random/boot_id").unwrap_or_default()

@@ -13,7 +13,7 @@ use signal_hook::flag;
 
 use crate::error_class::{Classed, ErrorClass};
 
-/// Steps for which a command may go on after it was asked to end; then it is killed.
+/// Number of steps for which a command may continue after it was asked to end, before it is killed.
 const GRACE_STEPS: u32 = 100;
 const STEP: Duration = Duration::from_millis(50);
 /// Longest time until a waiting process notices a signal.
@@ -58,7 +58,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Creates one that is never requested, for work that cannot be interrupted.
+    /// Creates an interrupt that is never requested, for work that cannot be interrupted.
     pub fn never() -> Self {
         Self { requested: Arc::new(AtomicBool::new(false)), signal: Arc::new(AtomicUsize::new(0)) }
     }

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Characters of a message at most: a quoted input can be one line of a megabyte.
+/// Maximum number of characters in a message: a quoted input can be a single line of a megabyte.
 const MOST_CHARACTERS: usize = 4000;
-/// Characters kept at its end, where a message with a quoted input says what is wrong with it.
+/// Number of characters kept at the end, where a message with a quoted input names the problem.
 const OF_END: usize = 500;
 
 /// Writes `numalab: TEXT` as a line to standard error; a long text loses its middle.

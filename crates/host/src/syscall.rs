@@ -78,7 +78,8 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
     .map(drop)
 }
 
-/// Returns for each page of a part of a file whether the page cache has it, in bit 0 (`mincore(2)`).
+/// Returns a byte for each page of a part of a file; bit 0 is set if the page cache has the page
+/// (`mincore(2)`).
 pub(crate) fn pages_cached(
     file: BorrowedFd<'_>,
     offset: u64,

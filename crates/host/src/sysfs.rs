@@ -157,8 +157,8 @@ fn read(
     note_page_sizes(&mut reader);
     machine.note_odd_distances(&mut reader.findings);
     let mut findings = reader.findings.into_list();
-    // Contradictions between files have been reported above; spanning groups are how virtual
-    // machines are built.
+    // Contradictions between files have been reported above; spanning groups are normal in virtual
+    // machines.
     let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })

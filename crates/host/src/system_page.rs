@@ -33,7 +33,7 @@ fn mapped_page_bytes(root: &Root) -> Option<u64> {
 }
 
 /// Returns the page size at which free memory and free pages agree, for the machine or a node. The
-/// two files are read one after the other, so that they agree approximately.
+/// two files are read one after the other, so they agree only approximately.
 fn counted_page_bytes(root: &Root) -> Option<u64> {
     let directory = "sys/devices/system/node";
     let nodes = root.numbered(directory, "node").into_iter();

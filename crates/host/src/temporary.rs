@@ -15,7 +15,8 @@ const PREFIX: &str = "numalab-";
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     directory: TempDir,
-    /// Locked: in other containers this process has another number.
+    /// Locked, because in other containers this process has another number, which does not show
+    /// that the directory is in use.
     _lock: File,
 }
 

@@ -23,7 +23,7 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// The kind of an entry.
+/// The content of an entry of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A distribution's kernel and its package.

@@ -68,7 +68,7 @@ impl Roots {
 }
 
 /// Returns the libraries and interpreters that the programs need, directly or indirectly, as paths
-/// in the guest with the present files.
+/// in the guest, each with its file on this host.
 ///
 /// Each program is given with its path in the guest, which `$ORIGIN` refers to. Programs that are
 /// not ELF files (scripts) need nothing.
@@ -94,8 +94,8 @@ pub fn closure(
     Ok(found)
 }
 
-/// Returns the library with this name in the default directories, as the path in the guest with the
-/// present file.
+/// Returns the library with this name in the default directories, as the path in the guest, with its
+/// file on this host.
 ///
 /// # Errors
 /// [`LibraryError::Missing`].

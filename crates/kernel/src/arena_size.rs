@@ -11,7 +11,7 @@ pub const WINDOW_BYTES: u64 = 512 << 30;
 const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;
 /// The most that alignment costs each node's memory: a piece of 2 MiB at both ends of two ranges.
 const ALIGNMENT_BYTES: u64 = 8 * MIB;
-/// Least memory is stated in steps of this size.
+/// Messages round the least memory needed up to a multiple of this size.
 const STATED_STEP_BYTES: u64 = 256 * MIB;
 
 /// The requested arenas, and the memory available for them.

@@ -191,7 +191,7 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
                     findings,
                     "cpu-without-node",
                     &place,
-                    "its node is in no table: the first one is used",
+                    "no table has its node: the first node is used",
                 );
             }
         }
@@ -231,7 +231,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
             findings,
             "memory-without-node",
             &place,
-            "its node is in no table: the first one is used",
+            "no table has its node: the first node is used",
         );
     }
     given.extend(left.into_iter().map(|span| of_node(span, first)));

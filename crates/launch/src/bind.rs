@@ -117,14 +117,14 @@ pub enum BindError {
         allowed: NodeSet,
     },
     /// The node has no memory.
-    #[error("--numa: node {node} has no memory; there are {present}")]
+    #[error("--numa: node {node} has no memory: expected one of {present}")]
     NoMemory {
         node: NodeId,
         /// Nodes with memory.
         present: NodeSet,
     },
     /// The node does not exist.
-    #[error("--numa: node {node} does not exist here; there are {present}")]
+    #[error("--numa: node {node} does not exist here: expected one of {present}")]
     NoNode {
         node: NodeId,
         /// Nodes with memory.

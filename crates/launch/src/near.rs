@@ -27,7 +27,7 @@ pub struct Near {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NearError {
     /// No device has this name.
-    #[error("--near {name}: no such device; {}", there_are(known))]
+    #[error("--near {name}: no such device; {}", expected(known))]
     NoDevice {
         name: String,
         /// Names of devices, the most similar first.
@@ -36,7 +36,7 @@ pub enum NearError {
     /// The name is that of an interface or disk that is not on PCI, such as `lo`.
     #[error(
         "--near {name}: not on PCI but virtual or on another bus, and so near no node; {}",
-        there_are(known)
+        expected(known)
     )]
     NotOnPci {
         name: String,
@@ -63,10 +63,10 @@ pub enum NearError {
     },
 }
 
-fn there_are(known: &[String]) -> String {
+fn expected(known: &[String]) -> String {
     match known {
         [] => "this machine has no PCI device near a node".to_owned(),
-        known => format!("there are {}", known.join(", ")),
+        known => format!("expected one of {}", known.join(", ")),
     }
 }
 
@@ -80,7 +80,7 @@ impl Classed for NearError {
 }
 
 impl NearError {
-    /// Tells an interface or disk of this system that is not on PCI from a name that is nothing's.
+    /// Distinguishes an interface or disk of this system that is not on PCI from an unknown name.
     #[must_use]
     pub fn seen_on(self, root: &Root) -> Self {
         match self {
@@ -249,9 +249,9 @@ mod tests {
         let error = Near::of(&machine(), "mlx5_1").unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadInput);
         let said = error.to_string();
-        assert!(said.ends_with("there are mlx5_0, eth0, eth1, 0000:03:00.0"), "{said}");
+        assert!(said.ends_with("expected one of mlx5_0, eth0, eth1, 0000:03:00.0"), "{said}");
         let said = Near::of(&machine(), "0000:02:00.7").unwrap_err().to_string();
-        assert!(said.contains("there are 0000:02:00.0, 0000:0"), "{said}");
+        assert!(said.contains("expected one of 0000:02:00.0, 0000:0"), "{said}");
         let said = Near::of(&Machine::default(), "eth0").unwrap_err().to_string();
         assert!(said.ends_with("this machine has no PCI device near a node"), "{said}");
     }
@@ -269,7 +269,8 @@ mod tests {
         };
         for name in ["lo", "zram0"] {
             assert!(
-                said(name).contains("virtual or on another bus, and so near no node; there are")
+                said(name)
+                    .contains("virtual or on another bus, and so near no node; expected one of")
             );
         }
         for name in ["..", "eth7"] {

@@ -263,7 +263,7 @@ fn deliver(
         reason: moved.clone().unwrap_or_else(|| "expected at least one".to_owned()),
     })?;
     if let Some(csv) = csv {
-        // With its name the table would count as complete, and would not be measured again.
+        // Under its final name the table would count as complete, and would not be measured again.
         if let Some(reason) = moved {
             return Err(SessionError::Incomplete { part: csv.part().to_owned(), reason });
         }

@@ -1,4 +1,4 @@
-//! A worker's memory, and the proof of the placement of both.
+//! A worker's memory, and the proof that worker and memory are where they should be.
 
 use numalab_host::{Mapping, MemoryLimit, Pinned, Root, Span, prove_within};
 use numalab_membench::Line;
@@ -155,7 +155,8 @@ impl MemoryClaim {
         pinned.verify()?;
         let proof = prove_within(self.span, &self.source.expected())?;
         let cpu_node = context.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
-        // Of equally many pages the lower node counts, so that the result is reproducible.
+        // Among nodes with equally many pages the lowest id wins, so that the result is
+        // reproducible.
         let by_pages = |(node, pages): &(&NodeId, &u64)| (**pages, u32::MAX - node.0);
         let most = proof.pages_per_node.iter().max_by_key(by_pages).map(|(&node, _)| node);
         Ok(Placement {

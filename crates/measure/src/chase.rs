@@ -125,7 +125,7 @@ fn build_by_helpers<'a>(
 ) -> Result<Chase<'a>, MeasureError> {
     let helpers = context.helpers_of(cpu);
     let wanted = cycle.size_bytes() / BYTES_PER_BUILDER;
-    // More builders than cpus of the node would share them.
+    // With more builders than cpus of the node, several would share a cpu.
     let builders = wanted.clamp(1, helpers.len().min(MOST_BUILDERS));
     let parts = cycle.parts(lines, NonZeroUsize::new(builders).unwrap_or(NonZeroUsize::MIN))?;
     let built = std::thread::scope(|scope| {

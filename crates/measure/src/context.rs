@@ -51,7 +51,7 @@ impl Budget {
         Self { clock, begun_ns: clock() }
     }
 
-    /// Returns the part of it that begins now.
+    /// Returns a budget with the same clock that begins now, for a part of the run.
     pub fn part(self) -> Self {
         Self::begin(self.clock)
     }
@@ -92,7 +92,7 @@ impl MeasureContext {
         Self::new(machine, settings, Interrupt::install()?)
     }
 
-    /// Counts the budget from now on by another clock, such as the process's cpu time.
+    /// Counts the budget with another clock from now on, such as the process's cpu time.
     pub fn counted_by(self, clock: BudgetClock) -> Self {
         Self { budget: Budget::begin(clock), ..self }
     }

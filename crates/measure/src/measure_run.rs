@@ -54,8 +54,8 @@ impl<'a> MeasurePlan<'a> {
         }
     }
 
-    /// Returns the plan with the sizes of another run, so that the two can be compared: where the
-    /// caches of a machine end is found slightly differently each time.
+    /// Returns the plan with the sizes of another run, so that the two can be compared: each run
+    /// finds a slightly different end of the machine's caches.
     pub fn like(self, other: Option<&Document>) -> Self {
         // Bandwidth cells have the size beyond the caches that the other run used.
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);

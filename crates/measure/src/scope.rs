@@ -17,23 +17,23 @@ pub enum MatrixShape {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// The machine has no such cpu.
-    #[error("cpu {cpu} does not exist here: online are {online}")]
+    #[error("cpu {cpu} does not exist here: expected one of {online}")]
     UnknownCpu { cpu: CpuId, online: CpuSet },
-    #[error("cpu {cpu} is offline: online are {online}")]
+    #[error("cpu {cpu} is offline: expected one of {online}")]
     OfflineCpu { cpu: CpuId, online: CpuSet },
     /// The process may not run on the cpu.
     #[error(
-        "cpu {cpu} is not allowed for this process (affinity or cpuset): allowed are {allowed}"
+        "cpu {cpu} is not allowed for this process (affinity or cpuset): expected one of {allowed}"
     )]
     ForbiddenCpu { cpu: CpuId, allowed: CpuSet },
     /// The machine has no such node.
-    #[error("node {node} does not exist here: there are {present}")]
+    #[error("node {node} does not exist here: expected one of {present}")]
     UnknownNode { node: NodeId, present: NodeSet },
     /// The node has no memory.
-    #[error("node {node} has no memory: nodes with memory are {with_memory}")]
+    #[error("node {node} has no memory: expected one of {with_memory}")]
     MemorylessNode { node: NodeId, with_memory: NodeSet },
     /// The process may not allocate from the node.
-    #[error("node {node} is not allowed for this process (cpuset.mems): allowed are {allowed}")]
+    #[error("node {node} is not allowed for this process (cpuset.mems): expected one of {allowed}")]
     ForbiddenNode { node: NodeId, allowed: NodeSet },
     /// No cpu or no node is left.
     #[error("no {what} is left to measure with")]

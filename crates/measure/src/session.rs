@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         if left.is_empty() { Ok(()) } else { self.run_together(&left, share) }
     }
 
-    /// Counts and records an ended cell, and tells the observer.
+    /// Counts and records an ended cell, and notifies the observer.
     fn keep(&mut self, cell: &Cell, measured: &Measured) -> Result<(), MeasureError> {
         self.tally.count(measured);
         self.recorder.record(&measured.finished, &measured.samples)?;

@@ -6,9 +6,9 @@ use numalab_record::Cell;
 
 use crate::context::Budget;
 
-/// Smallest time of a cell: fewer windows have no interval.
+/// Minimum time of a cell: fewer windows give no interval.
 const LEAST_PER_CELL: Duration = Duration::from_millis(60);
-/// Largest time of a cell: one that is not precise by then is on too noisy a machine.
+/// Maximum time of a cell: if it is not precise by then, the machine is too noisy.
 const MOST_PER_CELL: Duration = Duration::from_secs(3);
 /// Part of the remaining time that is reserved for later cells beyond their share. The last cell
 /// begun in a share ends after it, and later shares may have the shorter cells.
@@ -55,7 +55,7 @@ impl<'a> Share<'a> {
 
     /// Returns the sampling time if all cells are sampled at once.
     pub fn limit_together(&self) -> Duration {
-        // All are sampled at once, so each has the whole rest, as the last cell would.
+        // All are sampled at once, so each gets all of the remaining time, as the last cell would.
         self.limit(self.cells.len().saturating_sub(1))
     }
 

@@ -18,8 +18,8 @@ pub(crate) fn abort_on_error<T>(
     give_up_on_error(|| start.abort(), work)
 }
 
-/// Runs a worker; if it fails or panics, calls `give_up` to release workers that would wait for
-/// ever.
+/// Runs a worker; if it fails or panics, calls `give_up` to release workers that would otherwise
+/// wait forever.
 pub(crate) fn give_up_on_error<T>(
     give_up: impl FnOnce(),
     work: impl FnOnce() -> Result<T, MeasureError>,

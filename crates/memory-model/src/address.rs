@@ -18,7 +18,7 @@ pub const Q35_END: u64 = 0xfd_0000_0000 - (32 << 30);
 /// Start and end (exclusive) of a range of addresses.
 pub type AddressRange = (u64, u64);
 
-/// Returns the address ranges of nodes with these bytes of memory on QEMU's q35 machine; `None` if
+/// Returns the address ranges of nodes with these memory sizes on QEMU's q35 machine; `None` if
 /// they would end above [`Q35_END`].
 pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     let total = memory_bytes.iter().try_fold(0_u64, |sum, &bytes| sum.checked_add(bytes))?;
@@ -40,7 +40,7 @@ pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
 /// Base of the memory of an aarch64 `virt` machine, which is contiguous (`hw/arm/virt.c`).
 const VIRT_BASE: u64 = 1 << 30;
 
-/// Returns the address ranges of nodes with these bytes of memory on QEMU's `virt` machine; `None`
+/// Returns the address ranges of nodes with these memory sizes on QEMU's `virt` machine; `None`
 /// beyond 64 bits.
 pub fn virt_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     let mut begin = VIRT_BASE;
@@ -76,8 +76,9 @@ pub fn q35_cxl_windows(own_bytes: u64, sizes: &[u64]) -> Option<Vec<AddressRange
 pub enum Addressing {
     /// The guest-physical address: QEMU 8.2 and later.
     Physical,
-    /// The offset in QEMU's list of memory blocks plus the offset in the machine's memory: QEMU
-    /// before 8.2. With one block per node, in order, both are the bytes of the nodes before.
+    /// QEMU before 8.2: the offset in QEMU's list of memory blocks plus the offset in the machine's
+    /// memory. With one block per node, in order, each of the two is the total size of the
+    /// preceding nodes.
     Blocks,
 }
 

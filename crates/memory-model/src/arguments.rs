@@ -28,7 +28,7 @@ pub enum Mode {
     Count,
     /// The time is added to the guest's clock, which counts instructions (`-icount`).
     Virtual,
-    /// The vCPU's thread sleeps for it.
+    /// The vCPU's thread sleeps for that time.
     Sleep,
 }
 
@@ -65,7 +65,7 @@ pub struct Arguments {
     pub report: Option<String>,
     /// The place of the virtual PMU, if any.
     pub pmu: Option<PmuPlace>,
-    /// One access in this number is simulated.
+    /// One in this number of accesses is simulated.
     pub sample: u32,
     /// Instructions that overlap with a miss, including its own.
     pub overlap: u32,
@@ -76,7 +76,7 @@ pub struct Arguments {
     /// True if the kernel uses huge pages everywhere (`transparent_hugepage/enabled`), not only
     /// where the program requests them.
     pub huge_always: bool,
-    /// Alternatives for which the wait of threads is reported too.
+    /// Alternatives for which the threads' wait is reported as well.
     pub beside: Vec<Beside>,
     /// True if all of a program is simulated in detail, not only a sample of a long one.
     pub exact: bool,
@@ -134,8 +134,8 @@ pub enum ArgumentError {
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
      policy, thp, beside, exact";
-/// Default overlap: a chase's loop has three instructions, which a processor executes during the
-/// miss.
+/// Default overlap: a chase's loop has three instructions, which a processor executes while the
+/// miss is outstanding.
 const OVERLAP: u32 = 8;
 /// Largest number of alternatives watched in one run.
 pub const MOST_BESIDE: usize = 8;

@@ -2,8 +2,8 @@
 //!
 //! QEMU runs vCPUs in turns, so accesses do not arrive in the order of the vCPUs' own times, and a
 //! plain queue would favour the vCPU that runs first. Instead each vCPU has a share of the
-//! bandwidth by max-min fairness: those that demand less than an equal share get their demand, and
-//! the others share the rest equally. Demands are known from each vCPU's previous window of time.
+//! bandwidth by max-min fairness: those that demand less than an equal share get all of it, and the
+//! others share the rest equally. Demands are known from each vCPU's previous window of time.
 
 use crate::machine::Machine;
 use alloc::vec;
@@ -40,7 +40,7 @@ impl Sharer {
         waited: [false; 2],
     };
 
-    /// Returns its use of the bandwidth as seen by a vCPU in this window.
+    /// Returns the sharer's use of the bandwidth as seen by a vCPU in this window.
     fn used(&self, window: u64) -> f64 {
         if self.window + 2 >= window { self.used_before } else { 0.0 }
     }
@@ -91,7 +91,7 @@ impl Queue {
         self.sharers.fill(Sharer::NEW);
     }
 
-    /// Returns an equal share of the bandwidth that vCPUs without waiting leave.
+    /// Returns an equal share of the bandwidth that is left by vCPUs that do not wait.
     fn fair_share(&self, vcpu: usize, window: u64) -> f64 {
         let (mut waiting, mut users, mut left) = (1.0, 1.0, 1.0);
         for (other, sharer) in self.sharers.iter().enumerate() {

@@ -90,7 +90,7 @@ impl Cache {
         false
     }
 
-    /// Returns true if an address's line is the most recent one of its set.
+    /// Returns true if the line of an address is the most recent one of its set.
     #[inline]
     pub(crate) fn is_latest(&self, address: u64) -> bool {
         let latest = self.set_of(address).first();
@@ -107,7 +107,7 @@ impl Cache {
         true
     }
 
-    /// Reports whether it has an address's line, without changing its age.
+    /// Reports whether the cache has the line of an address, without changing its age.
     pub fn holds(&self, address: u64) -> bool {
         let tag = self.tag(address);
         self.set_of(address).iter().any(|line| line.get() == tag)
@@ -127,7 +127,7 @@ impl Cache {
         (address >> self.line_shift) + 1
     }
 
-    /// Returns the set of an address's line.
+    /// Returns the set of the line of an address.
     #[inline]
     fn set_of(&self, address: u64) -> &[Figure] {
         let line = address >> self.line_shift;

@@ -19,7 +19,7 @@ impl Figure {
         vec![0; count].into_iter().map(|zero| Self(AtomicU64::new(zero))).collect()
     }
 
-    /// Adds to the counter. Not atomic against another writer: there is none.
+    /// Adds to the counter. Not an atomic addition, since there is no other writer.
     #[inline]
     pub fn add(&self, more: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);

@@ -1,10 +1,10 @@
 //! Estimates the wait of a core if its lines came from other nodes. Each alternative placement has
-//! a pipeline next to the core's actual one, in which the same instructions make the same accesses,
-//! so that one run shows the effect of every placement, including the parts of a latency that are
-//! hidden now or would be.
+//! a second pipeline in which the same instructions make the same accesses. One run thus shows the
+//! effect of every placement, including the parts of a latency that are hidden on the actual core
+//! or would be under the alternative.
 //!
-//! A long thread is simulated in a random sample of stretches ([`Stretches`]); at the start of each,
-//! every alternative core has the same accesses in flight as the actual one.
+//! A long thread is simulated in a random sample of stretches ([`Stretches`]); at the start of
+//! each, every alternative core has the same accesses in flight as the actual one.
 //!
 //! If all cores would be bound to one node, lines are found in shared caches as on that node, and
 //! lines of remote cores count as local. A core with huge pages has separate TLBs.
@@ -32,19 +32,19 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// Returns true if the thread is followed under no alternative placement at all.
+    /// Returns true if the thread is not followed under any alternative placement.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
     }
 
-    /// Reaches a block of this number of instructions; returns true if the present stretch ended
-    /// before it, and [`crate::engine::Active::next_stretch`] must begin the next one.
+    /// Adds a block of this number of instructions; returns true if the current stretch ended
+    /// before it, so that [`crate::engine::Active::next_stretch`] must begin the next one.
     #[inline]
     pub fn comes(&mut self, instructions: u64) -> bool {
         self.stretches.pass(instructions)
     }
 
-    /// Returns true if the thread is simulated in detail at present.
+    /// Returns true if the thread is simulated in detail now.
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.stretches.is_followed()
@@ -63,8 +63,8 @@ impl Shadow {
         self.stretches.asks()
     }
 
-    /// Returns true if branches that the thread passes train the predictor: the next followed stretch is
-    /// near.
+    /// Returns true if the thread's branches train the predictor because the next followed stretch
+    /// is near.
     #[inline]
     pub fn trains(&self) -> bool {
         self.stretches.trains()
@@ -94,8 +94,8 @@ impl Shadow {
         self.cores.iter().map(|core| core.before_ps + core.later_ps * weight).collect()
     }
 
-    /// Ends a stretch, of this weight; in the next one, the alternative cores begin with the
-    /// accesses that the actual one has in flight, if it is followed.
+    /// Ends a stretch of this weight; in the next one, if it is followed, the alternative cores
+    /// begin with the accesses that the actual one has in flight.
     pub(crate) fn begins_stretch(&mut self, weight: i64, pipeline: Option<&Pipeline>) {
         self.strays = true;
         for core in &mut self.cores {
@@ -114,8 +114,7 @@ impl Shadow {
         }
     }
 
-    /// Records the prediction of the branch before the next block, from the actual core, which has
-    /// begun that block.
+    /// Records the actual core's prediction of the branch before the block that it has just begun.
     #[inline]
     pub(crate) fn predicts(&mut self, prediction: Prediction, actual: &Pipeline) {
         let strayed = core::mem::replace(&mut self.strays, actual.is_astray());
@@ -148,7 +147,7 @@ pub(crate) struct Elsewhere {
     cores: Cores,
     /// Present if the placement uses huge pages.
     tlbs: Option<Tlbs>,
-    /// Lag behind the actual core's time in the present stretch, in ps.
+    /// Lag behind the actual core's time in the current stretch, in ps.
     later_ps: i64,
     /// Lag in the earlier stretches and those that they stand for.
     before_ps: i64,
@@ -161,7 +160,7 @@ pub(crate) enum Cores {
     Stay,
     /// All on one node.
     On(usize),
-    /// One node after another.
+    /// Threads fill one node after another.
     Packed,
 }
 
@@ -186,7 +185,7 @@ impl There {
     }
 }
 
-/// An access of the actual core, apart from the latency of memory.
+/// An access of the actual core, without the latency of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went {
     /// The accessing instruction.
@@ -195,15 +194,15 @@ pub(crate) struct Went {
     pub line: u64,
     /// Position of its instruction, and the number of its line as prefetchers see it.
     pub streamed: (u32, u64),
-    /// Time at which the instruction could be issued, and its wait.
+    /// Time at which the core reached the instruction, and its wait.
     pub reached_ps: u64,
     pub waited_ps: u64,
     /// Time of the page walk; 0 without one.
     pub walk_ps: u64,
 }
 
-/// Times of an access: at which the core reaches it, its instruction is issued, it can begin, and
-/// its address is translated.
+/// Times of an access: when the core reaches it, when its instruction is issued, when it can begin,
+/// and when its address is translated.
 #[derive(Clone, Copy, Debug)]
 struct Came {
     reached_ps: u64,
@@ -254,7 +253,8 @@ impl Elsewhere {
             tlbs.translate(page, frame);
             return None;
         }
-        // The offset in 2 MiB is the same, that in 1 GiB is not: the page is huge, but not larger.
+        // The two addresses have the same offset within 2 MiB, but not within 1 GiB: the page is
+        // huge, but not larger.
         Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)).0)
     }
 

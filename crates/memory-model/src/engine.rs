@@ -81,8 +81,8 @@ pub struct Engine {
     shared: Vec<Mutex<Vec<Cache>>>,
     /// The shared caches as they would be with all threads on one node, if that is followed.
     one_node: Option<Regrouped>,
-    /// The seats of threads that fill node after node, and the shared caches as they would be, if
-    /// that is followed.
+    /// The seats of threads that fill node after node, and the shared caches as they would be then,
+    /// if that is followed.
     packed: Option<(Seats, Option<Regrouped>)>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
@@ -195,7 +195,7 @@ impl Engine {
         self.map.node(address)
     }
 
-    /// Returns a vCPU's own time, on one scale with that of other running vCPUs.
+    /// Returns a vCPU's own time, on the same scale as that of other running vCPUs.
     pub fn time_ps(&self, vcpu: usize) -> u64 {
         let busy_ps = || self.counters.phases().map(|(_, of)| of[vcpu].time_ps.get()).sum();
         if self.is_plain { busy_ps() } else { self.vcpus[vcpu].time_ps.get() }
@@ -272,7 +272,7 @@ impl Engine {
         tlbs.and_then(|state| Some(state.tlbs.as_ref()?.longest_walk())).unwrap_or(0)
     }
 
-    /// Gives the vCPU its turn, if it does not have it, and ends the turn in time.
+    /// Gives the vCPU its turn, if it does not have it, and ends the turn when its time is over.
     #[inline]
     fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
         let before = self.turns.vcpu();

@@ -5,7 +5,7 @@
 
 use crate::counters::Figure;
 
-/// Lines that one vCPU can be losing at a time; older ones are forgotten.
+/// Number of lines that a vCPU can be losing at a time; older ones are forgotten.
 const PLACES: usize = 16;
 
 /// The departing lines of a vCPU.
@@ -23,7 +23,7 @@ impl Leaving {
         until_ps.set(there_ps);
     }
 
-    /// Reports whether a line that was taken is still here.
+    /// Reports whether a line that was taken is still in this vCPU's caches.
     #[inline]
     pub fn has(&self, line: u64, now_ps: u64) -> bool {
         let (number, until_ps) = self.place(line);

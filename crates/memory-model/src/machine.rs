@@ -12,7 +12,7 @@ pub const SCHEMA: &str = "numalab-emulator-machine/1";
 pub const MOST_NODES: usize = 16;
 /// Maximum number of vCPUs that the 64 KiB of the virtual PMU have room for.
 pub const MOST_VCPUS: usize = 255;
-/// Latency without load from which it rises under load if the machine's is 0.
+/// Unloaded latency to assume for load curves if the machine's latency is 0.
 const LEAST_UNLOADED_NS: f64 = 1.0;
 
 mod check;
@@ -224,7 +224,7 @@ impl Machine {
         named.iter().map(dense).collect()
     }
 
-    /// Returns the number of caches of a scope.
+    /// Returns the number of caches that a level of this scope has.
     fn instances(&self, scope: Scope) -> usize {
         match scope {
             Scope::Cpu => self.cpus.len(),
@@ -330,7 +330,7 @@ mod tests {
             (|m| *m = tlb_of(m, |tlb| tlb.parts[1].ways = 7), "TLB level 2: entries must be"),
             (
                 |m| *m = tlb_of(m, |tlb| tlb.parts[0].page_bytes = vec![1 << 21, 8192]),
-                "TLB level 1: a page of 8192 bytes, expected 4096, 2097152 or 1073741824",
+                "TLB level 1: page size 8192, expected 4096, 2097152 or 1073741824",
             ),
             (
                 |m| *m = tlb_of(m, |tlb| tlb.tables_node = Some(2)),

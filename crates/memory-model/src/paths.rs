@@ -13,7 +13,7 @@ const BLOCKS: usize = 1 << 10;
 /// Maximum number of blocks of a path.
 const LONGEST: usize = 16;
 
-/// A block of code, with the blocks that follow it.
+/// A block of code, and its successors.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     address: u64,
@@ -45,8 +45,8 @@ impl Paths {
         }
     }
 
-    /// Returns the path from a block on that does not begin with `right`, the block that really came
-    /// next.
+    /// Returns the path from a block that does not begin with `right`, the block that was really
+    /// executed next.
     pub fn wrong(&self, address: u64, right: u64) -> Vec<Passed> {
         let Some(from) = self.at(address) else { return Vec::new() };
         let mut at = from.next.into_iter().find(|next| *next != right);

@@ -1,7 +1,7 @@
 //! Models misses that overlap: the accesses that a core has in flight, and the instructions that
 //! wait for them.
 //!
-//! This is an interval model like those of D. Eyerman et al., "A Mechanistic Performance Model for
+//! This is an interval model like those of S. Eyerman et al., "A Mechanistic Performance Model for
 //! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time and
 //! are issued while others are in flight. An access waits for its address, and a miss for one of
 //! the core's fill buffers; independent instructions pass it, until one of four limits is reached:
@@ -65,8 +65,8 @@ use crate::machine::{Core, Family, Tlb};
 use crate::predictor::Prediction;
 
 /// Maximum time by which a core runs ahead of an access that waits for its address. Waiting
-/// instructions occupy a scheduler, which fills up; a limit in time, of a few memory latencies,
-/// also keeps accesses of vCPUs in the order of their own times.
+/// instructions fill a scheduler on a real core; this limit of a few memory latencies also keeps
+/// accesses of vCPUs in the order of their own times.
 const AHEAD_PS: u64 = 1_000_000;
 
 /// The accesses and results that a core has in flight.
@@ -153,7 +153,7 @@ impl Pipeline {
     }
 
     /// Begins a block with a first instruction that could be issued at `now_ps`; returns the time
-    /// at which it is issued. A block without a flow waits for everything in flight, as its
+    /// at which it is issued. A block without a flow waits for everything in flight, because its
     /// operands are unknown.
     pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> Came {
         if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {

@@ -61,7 +61,7 @@ pub enum Prediction {
 struct Target {
     tag: u64,
     address: u64,
-    /// True if it has had others.
+    /// True if the branch has had other targets.
     varies: bool,
 }
 
@@ -118,7 +118,7 @@ fn towards(counter: &mut i8, taken: bool, least: i8, most: i8) {
     *counter = if taken { (*counter + 1).min(most) } else { (*counter - 1).max(least) };
 }
 
-/// Returns the last of a set of tables, a bit for each.
+/// Returns the last table of a set, which has a bit for each.
 #[inline]
 fn last(tables: u32) -> Option<usize> {
     Some(tables.checked_ilog2()? as usize)

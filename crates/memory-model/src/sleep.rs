@@ -1,4 +1,4 @@
-//! Sleeps for the cost of accesses, in pieces that a host can sleep.
+//! Sleeps for the cost of accesses, in pieces that are long enough for a host's timers.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Debt {
 }
 
 impl Debt {
-    /// Adds to the debt; returns the time to sleep now, if it is worth a sleep.
+    /// Adds to the debt; returns the time to sleep now, if the debt is large enough.
     pub fn owe(&mut self, more_ns: u64) -> Option<Duration> {
         self.owed_ns += more_ns;
         let due = self.owed_ns >= LEAST_NS;

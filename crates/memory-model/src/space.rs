@@ -38,8 +38,8 @@ pub struct Page {
     pub node: usize,
     /// True if the program chose the node by a policy.
     pub bound: bool,
-    /// Position of the node of the page table with its entry: that of the thread which first
-    /// touched the 2 MiB around it.
+    /// Position of the node of the page table with its entry: that of the thread that first touched
+    /// the 2 MiB around it.
     pub table: usize,
 }
 
@@ -60,7 +60,7 @@ impl Space {
     /// Creates an empty address space on the machine; `first` is the placement of pages without a
     /// policy.
     pub fn new(machine: &Machine, first: Placement) -> Self {
-        // The local latency of a node without cpus need not be its smallest.
+        // A node without cpus need not have its smallest latency to itself.
         let by_latency = |(from, row): (usize, &Vec<f64>)| {
             let mut nodes: Vec<usize> = (0..row.len()).collect();
             nodes.sort_by(|&a, &b| (a != from).cmp(&(b != from)).then(row[a].total_cmp(&row[b])));

@@ -1,12 +1,12 @@
 //! The stretches of a thread that are simulated in detail, under alternative placements too.
 //!
-//! Simulating a core costs several times as much as its caches. So a long thread is simulated only in
-//! a random one of every [`ONE_IN`] stretches (stratified sampling: W. Cochran, "Sampling Techniques",
-//! 1977, chapter 5), which stands for all of them; in the others, only what has a long memory
-//! continues, caches and TLBs, and time passes at the mean pace of each block (as in R. Wunderlich et
-//! al., "SMARTS: Accelerating Microarchitecture Simulation via Rigorous Statistical Sampling", ISCA
-//! 2003). The standard error is that of the stretches' mean: 4 % for a thread of 300 million
-//! instructions with stretches that vary as much as their mean.
+//! Simulating a core costs several times as much as its caches. So a long thread is simulated only
+//! in a random one of every [`ONE_IN`] stretches (stratified sampling: W. Cochran, "Sampling
+//! Techniques", 1977, chapter 5), which stands for all of them; in the others, only the state with
+//! a long memory (caches and TLBs) is simulated, and time passes at the mean pace of each block (as
+//! in R. Wunderlich et al., "SMARTS: Accelerating Microarchitecture Simulation via Rigorous
+//! Statistical Sampling", ISCA 2003). The standard error is that of the stretches' mean: 4 % for a
+//! thread of 300 million instructions with stretches that vary as much as their mean.
 
 /// Instructions of a stretch: fifty times those that a core has in flight.
 const STRETCH: i64 = 1 << 14;
@@ -29,15 +29,15 @@ const TRAINED: i64 = 1 << 25;
 /// Position of a thread among its stretches.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretches {
-    /// Instructions left in the present stretch, or in those up to the next followed one.
+    /// Instructions left in the current stretch, or in those up to the next followed one.
     left: i64,
     is_followed: bool,
-    /// Number of stretches that the present one stands for.
+    /// Number of stretches that the current one stands for.
     weight: i64,
-    /// Stretches of the present group after the followed one.
+    /// Stretches of the current group after the followed one.
     behind: u64,
     random: u64,
-    /// Instructions left at which the present stretch is settled.
+    /// Instructions left at which the current stretch is settled.
     settles: i64,
     /// True if the next stretch was requested by [`Self::asks`].
     asked: bool,
@@ -72,8 +72,8 @@ impl Stretches {
         Self { left: i64::MAX, ..Self::of(0) }
     }
 
-    /// Returns true if the present stretch has begun long enough ago to measure the pace of blocks:
-    /// the first one when half of it is over, since short threads need no pace.
+    /// Returns true if the current stretch began long enough ago to measure the pace of blocks: the
+    /// first one when half of it is over, since short threads need no pace.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.is_followed && self.left < self.settles
@@ -114,13 +114,13 @@ impl Stretches {
         self.all += instructions.cast_signed();
     }
 
-    /// Returns the number of stretches that the present one stands for.
+    /// Returns the number of stretches that the current one stands for.
     pub fn weight(&self) -> i64 {
         self.weight
     }
 
-    /// Adds a block of this number of instructions; returns true if the present stretch ended before
-    /// it, and the next one must begin ([`Self::begins_next`]).
+    /// Adds a block of this number of instructions; returns true if the current stretch ended
+    /// before it, and the next one must begin ([`Self::begins_next`]).
     #[inline]
     pub fn pass(&mut self, instructions: u64) -> bool {
         let ended = self.left <= 0;

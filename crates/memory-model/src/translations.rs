@@ -1,7 +1,7 @@
 //! Translations that a TLB holds, with LRU replacement.
 //!
-//! A captured TLB is fully associative, and to look through 1024 entries takes longer than the rest
-//! of an access. So sets of many entries have an index.
+//! A captured TLB is fully associative, and searching 1024 entries takes longer than the rest of an
+//! access, so sets of many entries have an index.
 
 use alloc::vec::Vec;
 
@@ -146,7 +146,7 @@ impl Indexed {
         }
         let mut next = self.after(gap);
         while let Some(other) = self.places[next].get().checked_sub(1) {
-            // It may be as far from its own place as the gap is.
+            // An entry may move into the gap only if its own place is not behind the gap.
             let wanted = self.place(self.entries[index(other)].tag.get());
             let mask = self.places.len() - 1;
             if next.wrapping_sub(wanted) & mask >= next.wrapping_sub(gap) & mask {

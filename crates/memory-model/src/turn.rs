@@ -9,7 +9,7 @@ use spin::Mutex;
 /// from the others' previous window.
 const TURN_PS: u64 = 5_000_000;
 /// Length of a turn without other vCPUs. QEMU checks its timers at the end of a turn; without an
-/// end it does so after a number of instructions, whatever time they were charged.
+/// end it does so after a number of instructions, regardless of the time charged for them.
 const TURN_ALONE_PS: u64 = 100_000_000;
 /// A vCPU that is further behind the others was waiting, for work or for them.
 const BEHIND_PS: u64 = 2 * TURN_PS;

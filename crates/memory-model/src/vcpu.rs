@@ -54,7 +54,7 @@ pub(crate) struct VcpuState {
     /// Branch predictor, if misses overlap, made at the first branch: most of a large machine's
     /// vCPUs never run.
     predictor: Option<Predictor>,
-    /// The blocks it has executed while mispredictions took long.
+    /// The blocks it has executed while mispredictions were expensive.
     paths: Option<Paths>,
     /// The previous block.
     before: Option<(Place, Option<&'static Flow>)>,

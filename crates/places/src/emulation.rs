@@ -74,7 +74,7 @@ impl Emulation {
         })
     }
 
-    /// Runs a treatment, together with others whose samples will be requested: they do not disturb
+    /// Runs a treatment together with others that will be sampled later, since they do not disturb
     /// each other's virtual time.
     fn run_ahead(&mut self, request: &SampleRequest<'_>) -> Result<(), BackendError> {
         let workload = &request.workload.name;

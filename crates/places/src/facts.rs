@@ -19,8 +19,8 @@ pub(super) fn vmstat() -> BTreeMap<String, u64> {
     proc::counters(&text).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// Returns the increase of the wanted counters, and a maximum as it is; those that this kernel
-/// lacks are left out.
+/// Returns the increase of the wanted counters, and the value of one that is a maximum; counters
+/// that this kernel lacks are left out.
 pub(super) fn grown(
     wanted: &[String],
     before: &BTreeMap<String, u64>,

@@ -19,7 +19,8 @@ pub(super) const KERNEL: &str = "kernel";
 /// Everything needed to boot a guest.
 pub(super) struct Launcher {
     pub(super) boot: Boot,
-    /// A guest with the processor of all of them, and with memory tiers if their kernel needs them.
+    /// A guest with the processor that all guests have, and with memory tiers if their kernel needs
+    /// them.
     guest: Guest,
     contents: Contents,
     /// The image of each kernel booted or prepared so far.

@@ -1,5 +1,5 @@
 //! The backends of studies, where samples are taken and treatments applied: this machine, a Linux
-//! guest, many guests under Xen or QEMU, kernels, numalab's or the user's, and programs on an
+//! guest, many guests under Xen or QEMU, kernels (numalab's or the user's), and programs on an
 //! emulated machine.
 //!
 //! [`BACKENDS`] lists them all for the engine of `numalab-study`; [`Tolerant`] wraps another one.

@@ -35,7 +35,7 @@ use super::placement;
 pub use described::boots_new_kernel;
 pub(super) use kind::KIND;
 
-/// A Linux guest.
+/// A Linux guest that is to take samples: its settings and its machine.
 pub(super) struct LinuxGuest {
     interrupt: Interrupt,
     settings: GuestSettings,

@@ -204,7 +204,7 @@ impl MachineRequest {
         spec.map(Some).map_err(|error| MachineError::option("emulate", nodes, error))
     }
 
-    /// Names the option of a number that does not describe a machine.
+    /// Converts the error of a number into one that names its option.
     fn refused(&self, error: DescribedError) -> MachineError {
         match error {
             DescribedError::Cpus { cpus, error } => MachineError::option("cpus", cpus, error),

@@ -38,7 +38,7 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Reads the present mappings if a poll is due. Must be called before the events until then are
+    /// Reads the current mappings if a poll is due. Must be called before the events until then are
     /// taken.
     pub(crate) fn maps_if_due(&self, follower: &Follower) -> Option<Maps> {
         (Instant::now() >= self.next).then(|| Maps::read(follower))
@@ -109,7 +109,7 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Reads the present mappings.
+    /// Reads the current mappings.
     pub(crate) fn read(follower: &Follower) -> Self {
         let read = |process: &u32| {
             let text = memory_text(*process, "maps")?;

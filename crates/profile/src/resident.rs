@@ -13,7 +13,7 @@ const ASKED: u64 = 4096;
 
 type Resident = BTreeMap<usize, BTreeMap<u32, u64>>;
 
-/// Reads the nodes of the pages of a process with its present mappings.
+/// Reads the nodes of the pages of a process with its current mappings.
 pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
     let Ok(text) = read_to_string(format!("/proc/{process}/numa_maps")) else { return };
     let page_bytes = base_page_bytes();

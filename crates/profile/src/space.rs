@@ -22,7 +22,7 @@ pub(crate) struct Region {
     pub name: String,
 }
 
-/// A present mapping.
+/// A current mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     end: u64,

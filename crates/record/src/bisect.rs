@@ -67,7 +67,6 @@ impl Commit {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedCommit {
-    /// The commit.
     pub commit: Commit,
     /// The time its build took, in seconds.
     pub build_s: f64,
@@ -107,10 +106,7 @@ pub enum CommitSide {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
     /// The first bad commit is this one.
-    FirstBad {
-        /// The commit.
-        commit: Commit,
-    },
+    FirstBad { commit: Commit },
     /// The first bad commit is one of these: those that could not be judged, and the earliest one
     /// known to be bad.
     OneOf {

@@ -25,7 +25,6 @@ impl fmt::Display for CellId {
 pub struct Cell {
     /// The cell's name.
     pub id: CellId,
-    /// The experiment.
     #[serde(flatten)]
     pub experiment: Experiment,
 }
@@ -48,10 +47,7 @@ pub enum Outcome {
     /// The budget ran out first; the samples are valid.
     BudgetSpent,
     /// The cell could not be measured.
-    Failed {
-        /// The reason.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 /// A finished cell, with the proof of its workers' placement.

@@ -78,9 +78,7 @@ pub enum Unseen {
         /// The largest number of mappings for which they are read.
         most_mappings: usize,
     },
-    /// A guest of another user.
     GuestOfAnotherUser {
-        /// The guest.
         guest: String,
         /// The process id of its QEMU.
         process: u32,
@@ -91,10 +89,7 @@ pub enum Unseen {
         processes: usize,
     },
     /// The virtual CPU threads of a guest: QEMU was not asked to name them.
-    VcpuThreads {
-        /// The guest.
-        guest: String,
-    },
+    VcpuThreads { guest: String },
     /// The nodes of the domains' memory: Xen sees the machine as one node.
     NodesOfDomains,
 }

@@ -24,7 +24,7 @@ pub mod file {
     pub const SCALE: &str = "scale.json";
     /// The result of a bisection.
     pub const BISECT: &str = "bisect.json";
-    /// The report as Markdown.
+    /// Name of a result's page in Markdown.
     pub const REPORT_MARKDOWN: &str = "report.md";
     /// The report as an HTML page.
     pub const REPORT_HTML: &str = "report.html";

@@ -57,7 +57,7 @@ pub struct EmulatorCheck {
     pub detail: String,
 }
 
-/// The emulated machine.
+/// The machine of a memory emulator, as far as its report describes it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedMachine {
     pub nodes: Vec<EmulatedNode>,

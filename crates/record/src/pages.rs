@@ -51,7 +51,6 @@ impl Pages {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a choice of pages: expected thp or a size such as 4k, 64k, 2m or 1g")]
 pub struct UnknownPages {
-    /// The text.
     pub text: String,
 }
 

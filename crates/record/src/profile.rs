@@ -113,7 +113,6 @@ pub struct FaultsSeen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfiledNode {
-    /// The node.
     pub node: NodeId,
     /// The node's cpus.
     pub cpus: CpuSet,

@@ -32,7 +32,7 @@ pub struct ProgramMemory {
     pub timeline: Vec<Stretch>,
 }
 
-/// A thread of a program.
+/// A program's thread, with its node and busy time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramThread {
@@ -110,17 +110,16 @@ pub struct Region {
     pub shared: bool,
 }
 
-/// Pages on a node.
+/// Pages of one size on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePages {
-    /// The node.
     pub memory_node: u32,
     /// The number of pages, each of 4 KiB or the kernel's base size.
     pub pages: u64,
 }
 
-/// A part of a region.
+/// One of the equal parts of a region, with its accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionPart {
@@ -171,9 +170,7 @@ pub struct CodePlace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstTouches {
-    /// The thread.
     pub thread: u32,
-    /// The node of its cpu.
     pub cpu_node: u32,
     /// The number of pages.
     pub pages: u64,
@@ -233,9 +230,7 @@ pub struct NodeWaits {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionAccesses {
-    /// The thread.
     pub thread: u32,
-    /// The node of its cpu.
     pub cpu_node: u32,
     /// The pages' node.
     pub memory_node: u32,
@@ -291,9 +286,7 @@ pub struct ContendedLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineUser {
-    /// The thread.
     pub thread: u32,
-    /// The node of its cpu.
     pub cpu_node: u32,
     /// The number of loads.
     pub loads: u64,

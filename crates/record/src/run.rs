@@ -92,7 +92,6 @@ pub struct Run {
     pub budget_ns: u64,
     /// Facts about the system.
     pub environment: Environment,
-    /// The machine.
     pub machine: Machine,
     /// The options of `numalab measure`; absent in other runs and in those of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,6 @@ use crate::metric::Metric;
 pub struct Sample {
     /// The cell it belongs to.
     pub cell: CellId,
-    /// The metric.
     pub metric: Metric,
     /// The position in time order within cell and metric, from 0.
     pub index: u32,

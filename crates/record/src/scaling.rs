@@ -92,7 +92,6 @@ pub struct ScalingStep {
     pub mode: Mode,
     /// The nodes whose cores are used.
     pub domains: Vec<u32>,
-    /// The metric.
     pub metric: ScalingMetric,
     /// True if the ranks measured one after the other.
     pub serial: bool,

@@ -11,7 +11,6 @@ use crate::run::Environment;
 pub struct SelfTest {
     /// Facts about the system.
     pub environment: Environment,
-    /// The machine.
     pub machine: Machine,
     /// The checks, in the order in which they were made.
     pub checks: Vec<Checked>,
@@ -21,7 +20,6 @@ pub struct SelfTest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
-    /// The check.
     pub check: Check,
     /// The outcome of the check.
     pub outcome: CheckOutcome,
@@ -60,7 +58,7 @@ pub enum Check {
     Settings,
 }
 
-/// The outcome of a check.
+/// The judgement of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -139,7 +137,6 @@ pub enum CheckFound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePages {
-    /// The node.
     pub node: NodeId,
     /// The page size in bytes.
     pub page_bytes: u64,

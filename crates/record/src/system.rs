@@ -34,7 +34,7 @@ pub struct KnobNow {
     pub summary: String,
 }
 
-/// The state of a knob.
+/// Access to the value of a knob, and whether there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -69,7 +69,6 @@ pub struct BalancingProbed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPlace {
-    /// The cpu.
     pub cpu: CpuId,
     /// The cpu's node.
     pub node: NodeId,
@@ -95,7 +94,7 @@ pub struct AcpiShown {
     pub findings: Vec<Finding>,
 }
 
-/// An ACPI table.
+/// An ACPI table, decoded line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcpiTable {
@@ -118,8 +117,6 @@ pub struct AcpiTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Described {
-    /// The machine.
     pub machine: Machine,
-    /// The findings.
     pub findings: Vec<Finding>,
 }

@@ -11,7 +11,6 @@ pub struct Finding<What, Evidence> {
     pub what: What,
     /// The rule's threshold, which the finding exceeds; `None` for a plain fact.
     pub threshold: Option<f64>,
-    /// The evidence.
     pub evidence: Vec<Evidence>,
 }
 

@@ -45,7 +45,7 @@ impl Tail {
         })
     }
 
-    /// Reports whether the candidate's end is shown to be the worse one.
+    /// Reports whether the candidate's tail is shown to be the worse one.
     pub fn is_shown_worse(&self) -> bool {
         self.is_shown && self.is_worse
     }

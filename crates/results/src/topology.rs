@@ -111,7 +111,7 @@ fn shared(machine: &Machine) -> Table {
 fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     let allowed = machine.allowed.as_ref()?;
     let every_cpu = machine.online_cpus().is_subset(&allowed.cpus);
-    // A kernel without cpusets does not say which.
+    // Empty under a kernel without cpusets, where all nodes are allowed.
     let memory_nodes = match allowed.memory_nodes.is_empty() {
         true => machine.memory_nodes(),
         false => allowed.memory_nodes.clone(),

@@ -39,12 +39,12 @@ impl Confidence {
 
     /// Returns the confidence of one look of several at a growing sample, counted from 1.
     ///
-    /// Looking, and going on if the answer is not clear, errs more often than the level says, so
-    /// each look must use up a part of the error. The first look has 64 % of the allowed error and
-    /// every further one half of the remainder, so that all looks together keep the level, whatever
-    /// their number and whatever decides that there is another (Bonferroni's inequality; the shares
-    /// are a spending function: Lan & DeMets, Biometrika 70, 1983). With 64 %, six blocks can
-    /// decide at 95 %: their smallest p-value is 1/32.
+    /// Looking again and again while the answer is not clear errs more often than the level says,
+    /// so each look must use up a part of the error. The first look has 64 % of the allowed error
+    /// and every further one half of the remainder, so that all looks together keep the level,
+    /// whatever their number and whatever decides that there is another (Bonferroni's inequality;
+    /// the shares are a spending function: Lan & DeMets, Biometrika 70, 1983). With 64 %, six
+    /// blocks can decide at 95 %: their smallest p-value is 1/32.
     #[must_use]
     pub fn at_look(self, look: usize) -> Self {
         let rest = 1.0 - FIRST_LOOK;

@@ -12,7 +12,7 @@ pub enum Ground {
         /// Number of blocks (unpaired: values on each side) with which one could.
         needed: usize,
     },
-    /// Too few values in the order taken: whether they depend on each other cannot be seen.
+    /// Too few values in the order taken to see whether they depend on each other.
     TooFewInOrder {
         /// Number of values on each side with which it can.
         needed: usize,

@@ -43,8 +43,8 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
     Ok(Estimate { value: hodges_lehmann(sample), interval, coverage })
 }
 
-/// Returns the median of all differences `candidate - baseline`: by how much the candidate is
-/// higher.
+/// Returns the median of all differences `candidate - baseline`: the amount by which the candidate
+/// is higher.
 #[must_use]
 pub fn shift(baseline: &Sample, candidate: &Sample) -> f64 {
     middle_difference(baseline.sorted(), candidate.sorted())

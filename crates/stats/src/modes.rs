@@ -36,7 +36,7 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Returns by how many percent the upper mode is above the lower one.
+    /// Returns the excess of the upper mode over the lower one, in percent.
     #[must_use]
     pub fn percent_apart(&self) -> f64 {
         let [lower, upper] = self.centres;

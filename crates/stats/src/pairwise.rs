@@ -165,7 +165,7 @@ impl Walker {
         self.row >= baseline.len() || self.inside >= candidate.len()
     }
 
-    /// Compares one difference; as data decides which way the step goes, it has no branch.
+    /// Compares one difference; without a branch, since its direction depends on the data.
     #[inline]
     fn step(&mut self, baseline: &[f64], candidate: &[f64], limit: f64) {
         if self.is_out(baseline, candidate) {

@@ -21,8 +21,8 @@ use crate::{Error, Sample};
 
 /// The largest share of values that may be left out of the core.
 const MOST_OUTSIDE: f64 = 0.4;
-/// A value stands out of the remaining ones if its probability among that number of values is below
-/// this.
+/// A value stands out from the remaining ones if its probability among that number of values is
+/// below this.
 const OUTSIDE_CHANCE: f64 = 0.001;
 /// Degrees of freedom of the candidate tails; the last is normal for any purpose here.
 const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];

@@ -42,7 +42,7 @@ const FLATTEST_RISE: f64 = 0.45;
 /// A point of a latency curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizePoint {
-    /// Bytes walked over.
+    /// Size of the buffer, in bytes.
     pub size_bytes: u64,
     /// Latency of a load in ns.
     pub latency_ns: f64,

@@ -1,4 +1,4 @@
-//! The candidates that can no longer win, found while blocks come in.
+//! Finds the candidates that can no longer win, while blocks come in.
 //!
 //! A candidate is out once it is shown to be behind another one, or to gain less than a margin over
 //! the baseline. Each of these comparisons is a [`ThresholdTest`] of log ratios, one per block.
@@ -9,7 +9,7 @@
 
 use crate::{Confidence, Direction, Error, Look, Margin, Side, ThresholdTest};
 
-/// A sequential rule that puts out candidates which cannot win.
+/// A sequential rule that eliminates candidates that cannot win.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Race {
     to_gain: ThresholdTest,

@@ -15,7 +15,7 @@ use crate::definition::{Factor, Study};
 use crate::position::Position;
 use crate::study_place::StudyPlace;
 
-/// Treatments in one block at most: with more, the machine's drift dominates.
+/// Maximum number of treatments in one block: with more, the machine's drift dominates.
 const MOST_TREATMENTS: usize = 256;
 /// Largest number of blocks; more would take longer than any user waits.
 const MOST_BLOCKS: usize = 100_000;

@@ -29,7 +29,7 @@ pub struct Placement {
     pub nodes: Option<NodeSet>,
     /// The cpus on which it runs, unless it may run anywhere.
     pub cpus: Option<CpuSet>,
-    /// Memory policy; `None` keeps the present one.
+    /// Memory policy; `None` keeps the current one.
     pub policy: Option<MemoryPolicy>,
 }
 

@@ -178,8 +178,8 @@ impl TierSpec {
         }
     }
 
-    /// Returns the bandwidth of a tier reported to the guest: one without a limit gets the best of
-    /// all.
+    /// Returns the bandwidth that the guest sees for a tier; a tier without a limit has the highest
+    /// of all.
     fn told_mb_per_s(&self, tier: &EmulatedTier) -> u64 {
         let best = self.tiers.iter().filter_map(|tier| tier.bandwidth_mb_per_s).max();
         tier.bandwidth_mb_per_s.or(best).unwrap_or(USUAL_MB_PER_S)

@@ -48,7 +48,7 @@ headed! {
         pub reserved1: u32,
         /// First host physical address, a multiple of 256 MiB.
         pub base: u64,
-        /// Size, a multiple of 256 MiB times the ways.
+        /// Size, a multiple of 256 MiB times the number of interleave ways.
         pub size_bytes: u64,
         /// See [`interleave_ways`].
         pub encoded_ways: u8,
@@ -104,11 +104,11 @@ pub enum Entry<'a> {
     HostBridge(HostBridge),
     /// Type 1.
     Window(FixedMemoryWindow<'a>),
-    /// Any other type, or an entry too short for its type and ways.
+    /// Any other type, or an entry too short for its type and interleave ways.
     Raw(RawEntry<'a>),
 }
 
-/// Returns the size in bytes that an entry's type and ways require, head included.
+/// Returns the size in bytes that an entry's type and interleave ways require, head included.
 pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
     let mut body = raw.bytes.get(EntryHead::Word.size()..)?;
     match raw.kind {

@@ -62,8 +62,8 @@ const RULES: &[Rule] = &[
     Rule::flags(24, 4, 4, 0b11),
 ];
 
-/// Types with an id that must be unique: I/O APIC, I/O SAPIC, MSI frame, ITS; offset and width of
-/// the id. The local APIC address override has no id, and may occur once.
+/// Type, offset and width of each id that must be unique: I/O APIC, I/O SAPIC, MSI frame and ITS.
+/// The local APIC address override has no id, but may occur only once.
 const UNIQUE: &[(u16, usize, usize)] = &[(1, 2, 1), (5, 0, 1), (6, 2, 1), (13, 4, 4), (15, 4, 4)];
 
 /// First and last type that the specification reserves, above the defined ones and below those for
@@ -93,7 +93,7 @@ pub(super) fn check(table: &Madt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMu
     check_controller_ids(table, scratch, reporter);
 }
 
-/// Returns the expected size of an entry. A GICC is judged separately, because it has several
+/// Returns the expected size of an entry. A GICC is checked separately, because it has several
 /// lengths.
 fn size_of_kind(raw: &RawEntry<'_>) -> Option<usize> {
     match raw.kind {

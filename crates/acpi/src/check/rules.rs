@@ -26,7 +26,7 @@ enum Demand {
 }
 
 impl Rule {
-    /// Creates a rule that the whole field is reserved.
+    /// Creates a rule that the whole field must be zero.
     pub(super) const fn reserved(kind: u16, offset: usize, width: usize) -> Self {
         Self { kind, offset, width, demand: Demand::Reserved, field: "Reserved" }
     }

@@ -117,7 +117,7 @@ fn check_range(memory: &Memory, reporter: &mut Reporter<'_>) {
 /// Compares each range with the earlier ones that reach furthest; one of another domain takes
 /// precedence over one of the same domain. If one of the two is RAM, Linux 6.1 drops the SRAT,
 /// hot-pluggable or not; if none is, as with NVDIMMs and the hot-plug range of QEMU, it does not
-/// (both were booted).
+/// (both were tried).
 fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
     let enabled = table.memory().filter(Memory::is_enabled);
     let ranges = sorted(

@@ -86,7 +86,7 @@ impl<'a> Locality<'a> {
         DataType::from_code(self.data_type)
     }
 
-    /// Returns the cell of two domains, as stored.
+    /// Returns the cell of a pair of domains, as stored.
     #[must_use]
     pub fn value(&self, initiator: u32, target: u32) -> Option<u16> {
         let row = self.initiators.iter().position(|domain| domain == initiator)?;

@@ -1,5 +1,5 @@
-//! Quantities beyond the limits of any system: refused, so that every input takes bounded time and
-//! memory.
+//! Quantities beyond the limits of any system, which are refused so that every input takes bounded
+//! time and memory.
 
 use thiserror::Error;
 

@@ -34,8 +34,7 @@ pub(crate) struct EmulateArgs {
     /// CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list
     #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
     pub threads: ThreadPlacement,
-    /// Simulate every instruction in detail, not only a sample of a long program's: several times
-    /// slower
+    /// Simulate all of a long program in detail, not only a sample: several times slower
     #[arg(long)]
     pub exact: bool,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(crate) struct ExploreArgs {
     /// Refresh the display until q is pressed
     #[arg(long, conflicts_with = "heap")]
     pub watch: bool,
-    /// Sampling interval; rates are per second of it [default: 1s, with --watch 2s]
+    /// Sampling interval; rates are averages over it, per second [default: 1s, with --watch 2s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub interval: Option<Duration>,
     /// Exit 4 unless this holds: node1>=95% or node0,1>=95% (of the memory is on these nodes),

@@ -54,7 +54,7 @@ pub(crate) struct CaptureArgs {
     /// of bwlat_PERCENT.txt
     #[arg(long, value_name = "CURVES")]
     pub mess: Option<PathBuf>,
-    /// Measure fewer sizes, and load memory with loads alone and with stores alone only
+    /// Measure fewer sizes, and load memory only by loads alone and by stores alone
     #[arg(long, conflicts_with = "from")]
     pub quick: bool,
     #[command(flatten)]

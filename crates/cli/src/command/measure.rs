@@ -61,7 +61,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
         let place = parent.display();
         output::print(&format!(
             "\n{} runs, a part of a baseline: --baseline {place}\nA verdict needs runs begun at four \
-             times or more, half an hour apart: what these runs share is not in their differences.\n",
+             times or more, half an hour apart: differences between these runs do not show what they have in common.\n",
             runs.len()
         ))?;
     }

@@ -35,8 +35,8 @@ const fn rule(begins: &'static str, way: Way, shows: &'static [&'static str]) ->
 
 use Way::{May, Needs, Never, Plans, Runs};
 
-const NODES: Way = Needs("there are ");
-const CPUS: Way = Needs("online are ");
+const NODES: Way = Needs("expected one of ");
+const CPUS: Way = Needs("expected one of ");
 /// The words of QEMU's command line.
 const QEMU: &[&str] = &["qemu-system-x86_64", "-m "];
 const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order, seed"];

@@ -274,7 +274,7 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     assert!(said.contains("is near node 2: cpus 4,5\n"), "{said}");
     assert!(said.contains("numactl --cpunodebind=2 --membind=2 true"), "{said}");
     let refused = text("refused.txt");
-    assert!(refused.contains("--near eth7: no such device; there are eth0,"), "{refused}");
+    assert!(refused.contains("--near eth7: no such device; expected one of eth0,"), "{refused}");
     assert!(refused.contains("the firmware names no node for 0000:00:1f.2 (storage)"), "{refused}");
 
     let words = text("device.txt").split_whitespace().collect::<Vec<_>>().join(" ");

@@ -5,8 +5,8 @@ use numalab_memory_model::outcome::{Outcome, Source};
 
 use super::page_use::PageUse;
 
-/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight, and
-/// a bit of a word for each.
+/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight,
+/// one bit of a word for each.
 const RECENT: usize = u32::BITS as usize;
 /// Resolution of an access's share of waiting for bandwidth.
 const PARTS: u64 = 1 << 10;
@@ -83,7 +83,7 @@ impl Latest {
     fn done_at(&self, done_ps: u64) -> Option<Recent> {
         let times = self.done_ps.iter().enumerate();
         let found = times.fold(0_u32, |all, (at, ps)| all | u32::from(*ps == done_ps) << at);
-        // The oldest one is where the next one will be.
+        // The next one will replace the oldest.
         let from = self.count % RECENT;
         let first = found.rotate_right(u32::try_from(from).unwrap_or(0)).trailing_zeros() as usize;
         (found != 0 && done_ps != 0).then(|| self.all[(from + first) % RECENT])
@@ -98,7 +98,7 @@ pub struct Account {
     /// Accesses with lines from memory or another core: many hits may follow before the thread
     /// waits for one of these.
     from_afar: Latest,
-    /// Number of further stretches that the present one stands for, in which waits are not known.
+    /// Number of further stretches that the current one stands for, in which waits are not known.
     others: u64,
 }
 
@@ -127,7 +127,7 @@ impl Account {
         self.others = stretches.saturating_sub(1);
     }
 
-    /// Returns a wait with those that it stands for.
+    /// Returns a wait, multiplied by the number of stretches that it stands for.
     pub fn in_all_ps(&self, ps: u64) -> u64 {
         ps * (1 + self.others)
     }

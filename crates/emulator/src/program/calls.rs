@@ -346,7 +346,7 @@ impl World {
 
     /// Moves the end of the heap.
     fn moved_break(&mut self, seat: usize, end: u64) {
-        // The C library's first brk(2) asks for the present end.
+        // The C library's first brk(2) asks for the current end.
         let (start, old_end) = *self.heap.get_or_insert((end, end));
         self.heap = Some((start, end));
         if end > old_end {

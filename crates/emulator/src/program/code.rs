@@ -25,7 +25,7 @@ pub struct Block {
 }
 
 impl Hash for Block {
-    /// Hashes its place, as those with other contents are few.
+    /// Hashes only the place, since few blocks at one place differ in the rest.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.place.hash(state);
     }
@@ -56,7 +56,7 @@ impl Instruction {
 }
 
 impl Hash for Instruction {
-    /// Hashes its place, as those with other contents are few.
+    /// Hashes only the place, since few instructions at one place differ in the rest.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.address, self.position).hash(state);
     }
@@ -124,7 +124,7 @@ struct Mapped {
 }
 
 impl Objects {
-    /// Reads the present mappings (proc_pid_maps(5)).
+    /// Reads the current mappings (proc_pid_maps(5)).
     pub fn read() -> Self {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         Self(maps.lines().filter_map(mapped).collect())

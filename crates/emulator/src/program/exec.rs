@@ -30,7 +30,7 @@ pub struct Keeps {
 }
 
 /// Replaces this process by QEMU running the program that execve(2) names. Returns if there is no
-/// such program, or none for this QEMU; the system's own answer is right then.
+/// such program, or none for this QEMU; the system's own answer is then correct.
 pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64; 3]) {
     let arguments = guest_memory::strings(arguments, MOST_WORDS);
     let mut environment = guest_memory::strings(environment, MOST_WORDS);

@@ -123,7 +123,7 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
         // Inherited from the parent, and not used by this process.
         return;
     }
-    // By time waited, or by accesses where nothing was waited for.
+    // By the time waited for memory; by accesses if no time was waited.
     let weight = |node: &usize| (seen.memory_ps[*node], seen.accesses[*node]);
     // Of nodes with equal weights `max_by_key` takes the last, which is the first in reverse.
     let main_node = (0..MOST_NODES).rev().max_by_key(weight).unwrap_or(0);

@@ -49,7 +49,7 @@ pub struct FirstTouches {
 #[derive(Debug, Default)]
 pub struct Regions {
     known: Vec<Region>,
-    /// The present ones, by start: end and number.
+    /// Those that are mapped now, by start: end and number.
     living: std::collections::BTreeMap<u64, (u64, usize)>,
     huge: Said,
 }

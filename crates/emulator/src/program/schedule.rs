@@ -217,7 +217,7 @@ impl Schedule {
         }
     }
 
-    /// Moves the running thread to a time; it keeps its turn.
+    /// Advances the running thread to this time; it keeps its turn.
     pub fn comes_to(&mut self, seat: usize, now_ps: u64) {
         self.came_to(seat, now_ps);
     }
@@ -316,7 +316,7 @@ impl Schedule {
         }
     }
 
-    /// Moves the cpu of a running thread to a time; returns the cpu.
+    /// Advances the cpu of a running thread to this time; returns the cpu.
     fn came_to(&mut self, seat: usize, now_ps: u64) -> usize {
         let cpu = self.seats[seat].cpu;
         self.cpus[cpu].now_ps = self.cpus[cpu].now_ps.max(now_ps);

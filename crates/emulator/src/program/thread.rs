@@ -33,7 +33,7 @@ pub struct Thread {
     pub shadow: Shadow,
     /// If true, it is followed under other placements.
     pub is_followed: bool,
-    /// If true, its blocks pass at their pace at present, without being simulated.
+    /// If true, its blocks currently pass at their mean pace, without being simulated.
     pub is_passing: bool,
     pub pace: Pace,
     /// Counts of the thread's accesses and times.
@@ -47,7 +47,7 @@ pub struct Thread {
     pub until_ps: u64,
     /// The time at which its turn began.
     began_ps: u64,
-    /// Time and busy time, without the present turn.
+    /// Time and busy time, without the current turn.
     pub now_ps: u64,
     busy_ps: u64,
     /// The address to clear at its end.

@@ -24,7 +24,7 @@ struct Seen {
 #[derive(Debug)]
 pub struct TimeLine {
     width_ps: u64,
-    /// End of the present stretch, in ps.
+    /// End of the current stretch, in ps.
     next_ps: u64,
     stretches: Vec<Stretch>,
     /// The figures of threads by seat.
@@ -38,13 +38,13 @@ impl Default for TimeLine {
 }
 
 impl TimeLine {
-    /// Returns true if the present stretch is over at this time.
+    /// Returns true if the current stretch is over at this time.
     #[inline]
     pub fn is_due(&self, now_ps: u64) -> bool {
         now_ps >= self.next_ps
     }
 
-    /// Ends the present stretch, with the work of these threads since the last one; their accesses
+    /// Ends the current stretch, with the work of these threads since the last one; their accesses
     /// must be settled.
     pub fn end(&mut self, now_ps: u64, threads: &Seats<Thread>, nodes: usize) {
         let mut stretch = Stretch {

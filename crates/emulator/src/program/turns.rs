@@ -113,7 +113,7 @@ pub struct Turns {
     given: AtomicU64,
     /// Number of times that threads waiting in translated code were released.
     let_go: AtomicU64,
-    /// Set when a thread has come back and the holder has not noticed.
+    /// Set when a thread has come back from the kernel and the holder has not noticed yet.
     news: AtomicBool,
     /// Set while threads end.
     any_ends: AtomicBool,
@@ -286,8 +286,8 @@ impl Turns {
     /// it.
     #[inline]
     pub fn has_taken(&self, seat: usize) -> bool {
-        // Relaxed: who sees the store of the holder in `give` sees that before it, and only the
-        // seat's own thread sets it again.
+        // Relaxed: a thread that sees the store of the holder in `give` also sees the one before
+        // it, and only the seat's own thread sets it again.
         self.is_holder(seat) && self.taken.load(Relaxed)
     }
 

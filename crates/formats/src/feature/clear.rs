@@ -127,7 +127,7 @@ fn packages_in_nodes(machine: &mut Machine) {
     machine.cpus.iter_mut().filter(|cpu| several(cpu)).for_each(|cpu| cpu.package = None);
 }
 
-/// Distances remain only if those between all online nodes are known.
+/// Keeps distances only if those between all online nodes are known.
 fn partial_distances(machine: &mut Machine) {
     let online = || machine.nodes.iter().filter(|node| node.online).map(|node| node.id);
     if online().any(|from| online().any(|to| machine.distance(from, to).is_none())) {

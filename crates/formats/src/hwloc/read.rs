@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Places every cpu on the node with the smallest set that contains it, or of equal sets on the
-    /// node with the smallest number: the others are additional memory at the same place.
+    /// Places every cpu on the node with the smallest set that contains it, or, among equal sets,
+    /// on the node with the smallest number: the others are additional memory at the same place.
     fn nodes(&mut self) -> Result<(), ReadError> {
         let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
         let mut seen = BTreeSet::new();

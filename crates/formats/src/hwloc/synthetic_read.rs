@@ -93,7 +93,7 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
         nodes.push((numbers.len(), numbers.len(), 0, &unsaid));
     }
     nodes.sort_by_key(|&(end, cpus, depth, _)| (end, cpus, depth));
-    // Their indexes are one list, at whichever level it is given.
+    // One list has the indexes of all nodes, whatever the level at which it is given.
     let has_indexes = |item: &&Item| item.kind == Kind::Node && item.attributes.has_indexes();
     let listed = items.iter().rfind(has_indexes);
     let ids = listed.map_or(&unsaid, |item| &item.attributes).numbers(nodes.len())?;

@@ -24,7 +24,7 @@ pub(super) fn xml_of(text: &str, findings: &mut Findings) -> Result<String, Read
     let mut xml = String::with_capacity(text.len());
     let mut has_ended = false;
     for line in lines.into_iter().skip(first).skip_while(is_other) {
-        // A second topology is an error of the XML; a prompt after the first is none of it.
+        // A second topology is an error in the XML; a prompt after the first is not part of it.
         if has_ended && is_other(&line) {
             continue;
         }

@@ -10,7 +10,7 @@ use crate::pasted;
 
 pub(super) const FORMAT: &str = "lscpu output";
 
-/// The parsed lines; of a key given twice the first one counts.
+/// The parsed lines; if a key is given twice, the first one counts.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) online: CpuSet,
@@ -193,7 +193,8 @@ fn translated_node_of(key: &str) -> Option<NodeId> {
     number.filter(|_| numbers.next().is_none()).map(NodeId)
 }
 
-/// Parses a list that is given once, or again with the same cpus; others are another machine's.
+/// Parses a list that is given once, or repeated with the same cpus; a different list is another
+/// machine's.
 fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
     let cpus = list(line, value)?;
     if known.is_empty() || *known == cpus {

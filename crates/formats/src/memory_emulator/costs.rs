@@ -71,8 +71,8 @@ impl MemoryCosts {
     }
 
     /// Returns the costs of emulated tiers: the latencies reported to the guest, and the bandwidth
-    /// limits of those that have one. Small caches keep what the kernel itself does from
-    /// costing as much as the memory that it moves.
+    /// limits of those that have one. Small caches keep the kernel's own work from costing as much
+    /// as the memory that it moves.
     #[must_use]
     pub fn of_tiers(tiers: &TierSpec) -> Self {
         let limits = tiers.limits_mb_per_s();

@@ -135,8 +135,8 @@ impl List {
         Ok(all)
     }
 
-    /// Returns the words with numbers joined that a wrap has broken: numactl prints cpus in order,
-    /// so that a number at a wrap which is not above the one before it is a part of a number.
+    /// Returns the words, joining numbers that a wrap has broken: numactl prints cpus in order, so
+    /// a number at a wrap that is not above the previous one is part of a number.
     fn rejoined(&self) -> Vec<String> {
         let mut words = self.words.clone();
         for &wrap in self.wraps.iter().rev() {

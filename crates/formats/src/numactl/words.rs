@@ -16,7 +16,8 @@ pub(super) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)>
     if !lines.iter().any(|(_, line)| is_folded(line)) {
         return lines;
     }
-    let message = "several lines are in one, and read as those that numactl prints".to_owned();
+    let message =
+        "several lines were joined into one; they are read as numactl prints them".to_owned();
     findings.note("lines-joined", "text".to_owned(), message);
     let unfolded =
         |(number, line): (usize, String)| unfold(&line).into_iter().map(move |line| (number, line));

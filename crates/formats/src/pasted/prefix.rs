@@ -1,6 +1,6 @@
-//! The beginning that a log gives to each line: a time, a service, a rank.
+//! The prefix that a log gives to each line: a time, a service, a rank.
 
-/// Minimum number of lines for a common beginning to count as that of a log.
+/// Minimum number of lines for a common prefix to count as that of a log.
 const FEWEST_LINES: usize = 3;
 
 /// The words of loggers that follow a time.
@@ -9,9 +9,9 @@ const LEVELS: [&str; 9] =
 /// The words that a bar or a comment is made of.
 const BARS: [&str; 4] = ["|", "#", "//", ";"];
 
-/// Removes the beginning that all lines have, apart from digits that differ, if it looks like that
-/// of a log, or a host or task that a parallel shell puts before each line; returns that of the first
-/// line.
+/// Removes the prefix that all lines share, apart from digits that differ, if it looks like that of
+/// a log, or like the host or task that a parallel shell puts before each line; returns the prefix
+/// of the first line.
 pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
     if let Some(first) = strip_numbers(lines) {
         return Some(first);

@@ -131,7 +131,7 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
     if job.charged {
         mark::begin();
     }
-    // The part before the marks is not common to all.
+    // Jobs run at the same time only from the marks on.
     let begin_ns = unix_ns().max(job.mark_ns.unwrap_or(0));
     let (mut exit, mut output) = execute(&job.command, job.limit_s, job.mark_ns);
     let end_ns = unix_ns();

@@ -15,8 +15,8 @@ use rustix::pipe::fcntl_setpipe_size;
 use super::lines::Lines;
 use super::serial::SerialWriter;
 
-/// More than a guest prints while this process waits for a cpu, and the kernel's limit without
-/// privileges (`/proc/sys/fs/pipe-max-size`, pipe(7)).
+/// Size of the console's pipe: more than a guest prints while this process waits for a cpu, and the
+/// kernel's limit without privileges (`/proc/sys/fs/pipe-max-size`, pipe(7)).
 const PIPE_BYTES: usize = 1 << 20;
 
 /// Lines that are kept.

@@ -253,8 +253,8 @@ impl Launch {
         &self.accelerator
     }
 
-    /// Reports whether process 1 has its command's accesses charged; under a hypervisor its domains
-    /// have theirs charged instead.
+    /// Reports whether the accesses of process 1's command are charged; under a hypervisor, those
+    /// of its domains are charged instead.
     pub(super) fn charges_commands(&self) -> bool {
         self.guest.memory_emulator.is_some() && self.guest.hypervisor.is_none()
     }

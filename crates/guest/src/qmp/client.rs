@@ -61,7 +61,8 @@ pub struct QmpClient {
     input: BufReader<Input>,
     output: Box<dyn Write + Send>,
     limit: Duration,
-    /// True if this QEMU may run on this machine: threads of any other have numbers of strangers here.
+    /// True if this QEMU may run on this machine; the thread numbers of any other are those of
+    /// unrelated threads here.
     pub(super) is_here: bool,
     shutdown_reason: Option<String>,
 }

@@ -151,8 +151,8 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
         field(&status, "Tgid")?.parse().ok()
     };
     let found = process(first).filter(|process| is_qemu(*process));
-    // Root may pin any thread, and another machine's numbers, or another program's answer, may be
-    // those of any.
+    // Root may pin any thread, and numbers that come from another machine or program could be those
+    // of any thread here.
     match vcpus.iter().find(|vcpu| found.is_none() || process(vcpu) != found) {
         None => Ok(found.unwrap_or_default()),
         Some(vcpu) => Err(PinError::NotHere { vcpu: vcpu.index, thread: vcpu.thread }),

@@ -36,7 +36,7 @@ pub enum PlanError {
         what: String,
     },
     /// The host has no such cpus.
-    #[error("host cpus {cpus}: not online here; online are {online}")]
+    #[error("host cpus {cpus} are not online here: expected one of {online}")]
     Offline {
         /// The cpus that are not online.
         cpus: CpuSet,
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(shown(&placement), ["0:0,1", "1:0,1", "2:2,3", "3:2,3"]);
         let plan = PinPlan::NodeLists { vcpus: None, lists: vec![set("3,16-19")] };
         let error = plan.placement(&guest(), &host).unwrap_err().to_string();
-        assert_eq!(error, "host cpus 16-18: not online here; online are 0-3");
+        assert_eq!(error, "host cpus 16-18 are not online here: expected one of 0-3");
         let error = PinPlan::Automatic.placement(&guest(), &Machine::default());
         assert_eq!(error, Err(PlanError::NoHostNodes));
     }

@@ -95,7 +95,7 @@ fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String>
             let has_ended = matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             let Some(over) = over.filter(|_| !has_ended) else { continue };
             let is_named = named.iter().any(|(other, _)| *other == pid);
-            // Fails if the process has just ended by itself, which is the aim.
+            // Fails if the process has just ended by itself, which is as good.
             if over >= GRACE {
                 let _ = kill_process(pid, Signal::KILL);
             } else if !is_named {
@@ -109,7 +109,7 @@ fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String>
     }
 }
 
-/// Returns the present orphans, excluding running commands.
+/// Returns the current orphans, excluding running commands.
 fn orphans(is_orphan: impl Fn(&Stat) -> bool) -> Vec<(Pid, String)> {
     let known = running().clone();
     let found = processes().filter(|process| !known.contains(process)).filter_map(|process| {

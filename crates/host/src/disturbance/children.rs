@@ -2,8 +2,8 @@
 
 use crate::proc::{Stat, descendants};
 
-/// Returns the cpu time of all living descendants of this process and of the children that these
-/// have waited for, in ticks of `/proc/PID/stat`. Returns 0 on a kernel that does not list children
+/// Returns the cpu time, in ticks of `/proc/PID/stat`, of all living descendants of this process
+/// and of the children that they have waited for. Returns 0 on a kernel that does not list children
 /// (`CONFIG_PROC_CHILDREN`).
 pub(super) fn living_children_ticks() -> u64 {
     // The time of a process that has ended since is in its parent's counter.

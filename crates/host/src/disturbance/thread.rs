@@ -41,10 +41,10 @@ impl ThreadSnapshot {
         }
     }
 
-    /// Returns the disturbance of the thread since `before`, if there was one. The first that holds
-    /// of: the cpu changed; an involuntary context switch; a major fault; more than 10 microseconds
-    /// and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the measured
-    /// value, so that no window is dropped because of it.
+    /// Returns the disturbance of the thread since `before`, if there was one. The first of these
+    /// that applies: the cpu changed; an involuntary context switch; a major fault; more than 10
+    /// microseconds and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the
+    /// measured value, so that no window is dropped because of it.
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
         if self.cpu != before.cpu {
             return Some(Reason::Migrated { from: before.cpu, to: self.cpu });

@@ -18,7 +18,7 @@ pub enum Acts {
 }
 
 impl Knob {
-    /// Returns the knob's present value, and whether a change can have an effect, with its
+    /// Returns the knob's current value, and whether a change can have an effect, with its
     /// description `summary`.
     pub fn now(&self, root: &Root, summary: String) -> KnobNow {
         let why_not = match self.acts(root) {

@@ -26,7 +26,7 @@ impl ChangedSettings {
         Ok(Self { root: root.clone(), tuning, changed: Vec::new() })
     }
 
-    /// Returns a setting's present value; empty if this kernel does not report it.
+    /// Returns a setting's current value; empty if this kernel does not report it.
     ///
     /// # Errors
     /// [`KnobError`] if there is no such setting.

@@ -70,7 +70,7 @@ fn companions(root: &Root, path: &str) -> Vec<String> {
         return policies.map(|policy| format!("{cpus}/cpufreq/policy{policy}/boost")).collect();
     }
     if let Some(cpus) = path.strip_suffix("/smt/control") {
-        // Sibling threads all come back online, those that were taken offline before too.
+        // All sibling threads come back online, including those that were taken offline before.
         let numbers = root.numbered(cpus, "cpu").into_iter();
         return numbers.map(|cpu| format!("{cpus}/cpu{cpu}/online")).collect();
     }

@@ -63,7 +63,7 @@ pub enum KnobError {
     /// The setting exists, but this machine does not support it.
     #[error("knob {name}: {}: this machine does not support it ({reason})", file.display())]
     Unsupported { name: String, file: PathBuf, reason: String },
-    /// Setting it would change another file irreversibly: the kernel rejects that file's present
+    /// Setting it would change another file irreversibly: the kernel rejects that file's current
     /// value.
     #[error(
         "knob {name}: not changed, since {} could not be restored to {value:?} ({reason})",
@@ -73,7 +73,7 @@ pub enum KnobError {
         name: String,
         /// The file that would stay changed.
         file: PathBuf,
-        /// The file's present value.
+        /// The file's current value.
         value: String,
         /// The kernel's error when that value was written.
         reason: String,
@@ -143,7 +143,7 @@ pub enum KnobError {
     /// Some settings could not be restored.
     #[error("not restored: {}", .files.join("; "))]
     NotRestored {
-        /// Each file, with its prior and its present value.
+        /// Each file, with its prior and its current value.
         files: Vec<String>,
     },
 }

@@ -116,8 +116,8 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// Opens the journal of an earlier process, without the line that it did not finish: the next
-    /// one would be glued to it.
+    /// Opens the journal of an earlier process, without its unfinished last line, to which the next
+    /// entry would otherwise be appended.
     fn reopen(&self) -> Result<File, KnobError> {
         let reopened = || {
             let whole = whole_lines(&fs::read_to_string(&self.path)?).len();

@@ -59,7 +59,7 @@ impl Knob {
         !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
-    /// Returns the present value: that of all its files, or the different ones separated by blanks.
+    /// Returns the current value: that of all its files, or the different ones separated by blanks.
     pub fn state(&self, root: &Root) -> FileState {
         if self.nature == Nature::Damon {
             return damon::state(root);

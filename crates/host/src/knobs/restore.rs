@@ -104,8 +104,8 @@ const ROUNDS: usize = 3;
 /// A file, with its value before and after, or the reason why it could not be restored.
 type Settled = (String, Result<(String, String), String>);
 
-/// Writes the prior values, in reverse order and past failures, until all files have them, since a
-/// write to one file can change another.
+/// Writes the prior values, in reverse order, continuing after failures, until all files have them,
+/// since a write to one file can change another.
 pub(super) fn settle(root: &Root, saved: &[(String, String)]) -> Vec<Settled> {
     let mut files: Vec<File<'_>> =
         saved.iter().rev().map(|(path, prior)| File::of(root, path, prior)).collect();

@@ -137,7 +137,7 @@ impl Tuning {
         Ok(())
     }
 
-    /// Fails if a file that changes with the knob would reject its present value: on machines
+    /// Fails if a file that changes with the knob would reject its current value: on machines
     /// without HMAT, Linux 6.16 lets interleave weights be set but not be computed again.
     fn check_ways_back(
         &self,
@@ -145,7 +145,7 @@ impl Tuning {
         values: &BTreeMap<String, String>,
     ) -> Result<(), KnobError> {
         for (path, value) in values.iter().filter(|(path, _)| companions::may_be_one_way(path)) {
-            // A write of the present value changes nothing.
+            // A write of the current value changes nothing.
             if let Err(why) = file::write(&self.root, path, value) {
                 let (name, file, value) = (knob.name().to_owned(), knob.place(path), value.clone());
                 return Err(KnobError::OneWay { name, file, value, reason: why.to_string() });

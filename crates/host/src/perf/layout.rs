@@ -4,8 +4,8 @@ use perf_event_open_sys::bindings as sys;
 
 use super::unit::MemoryEvent;
 
-/// Frames of a sample's call chain at most: enough to leave the C library, few enough to be read in
-/// time.
+/// Maximum number of frames in a sample's call chain: enough to leave the C library, few enough to
+/// be read in time.
 pub(super) const MOST_CALLS: u16 = 8;
 
 /// The user register that holds the stack pointer (`asm/perf_regs.h`); it shows to which thread's
@@ -74,7 +74,8 @@ fn common(layout: SampleLayout, begin: Begin, privilege: Privilege) -> sys::perf
         sample_type: layout.sample_type(),
         sample_regs_user: STACK_POINTER,
         sample_max_stack: MOST_CALLS,
-        // Records are ordered with times that this process takes itself.
+        // The clock by which this process takes times itself, so that records can be ordered among
+        // these.
         clockid: libc::CLOCK_MONOTONIC,
         ..sys::perf_event_attr::default()
     };

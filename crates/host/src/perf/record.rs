@@ -57,7 +57,7 @@ pub enum PerfRecord {
     Throttled,
 }
 
-/// A sample.
+/// A page fault, or a memory access that the processor sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleRecord {
     /// Time, by `CLOCK_MONOTONIC`.

@@ -29,7 +29,7 @@ const UNWOKEN: Duration = Duration::from_millis(10);
 pub enum Followed {
     /// A process, from its next exec on.
     FromExec(u32),
-    /// A process with all its present threads.
+    /// A process with all its current threads.
     Now(u32),
 }
 
@@ -283,7 +283,7 @@ impl Recording {
 fn error(process: u32, errno: Errno) -> PerfError {
     let root = Root::live();
     match errno {
-        // Allowed for a process of this user, so this process is not theirs.
+        // A user may record their own processes, so this one is another user's.
         Errno::ACCESS | Errno::PERM if page_faults_allowed(&root).is_ok() => {
             PerfError::Foreign { process }
         }

@@ -152,7 +152,7 @@ impl Described<'_> {
         self.value("type")?.parse().ok()
     }
 
-    /// Returns the cpus of one kind if there are several kinds.
+    /// Returns the cpus that it counts on; `None` if the machine has one kind of cpu.
     fn cpus(&self) -> Option<CpuSet> {
         self.value("cpus")?.parse().ok()
     }

@@ -137,7 +137,7 @@ pub(super) fn assign_cpus(
     let homeless: CpuSet =
         cpus.iter().filter(|cpu| cpu.online && cpu.node.is_none()).map(|cpu| cpu.id).collect();
     if !homeless.is_empty() {
-        let message = format!("cpus {homeless} are online, but in no node");
+        let message = format!("cpus {homeless} are online, but on no node");
         reader.note("cpu-without-node", NODE_DIRECTORY, message);
     }
 }

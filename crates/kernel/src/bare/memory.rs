@@ -13,8 +13,8 @@ use super::address::{index, pointer};
 /// The allocator of the machine.
 static FRAMES: FramesCell = FramesCell::new();
 
-/// The machine's memory, as runs of frames. The allocator itself, which anyone may ask to free a
-/// frame that a run has, is behind [`Memory::frames`].
+/// The machine's memory, as runs of frames. The allocator itself, which any caller may ask to free
+/// a frame of a run, is behind [`Memory::frames`].
 #[derive(Clone, Copy)]
 pub struct Memory(&'static Frames<'static, CpuFences>);
 

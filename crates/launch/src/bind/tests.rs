@@ -228,9 +228,9 @@ fn a_node_that_cannot_be_bound_to_is_refused_with_the_reason() {
         let bound = Binding::of(&choice, PolicyKind::Bind, None, &machine, &NodeSet::new());
         bound.unwrap_err().to_string()
     };
-    assert_eq!(said("0"), "--numa: node 0 has no memory; there are 1");
+    assert_eq!(said("0"), "--numa: node 0 has no memory: expected one of 1");
     assert!(said("2").contains("may not use memory of node 2: its cpuset.mems allows 1"));
-    assert_eq!(said("7"), "--numa: node 7 does not exist here; there are 1");
+    assert_eq!(said("7"), "--numa: node 7 does not exist here: expected one of 1");
 }
 
 #[test]

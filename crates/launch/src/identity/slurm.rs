@@ -7,8 +7,8 @@ use super::{IdentityError, Launcher, Look, Task, number};
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
 /// Returns the rank of a step that `srun` started. The shell of a batch script, of `salloc` or of
-/// an adopted login belongs to a step too, but is not a rank; it has number 0. Where a container or
-/// a wrapper left out the step's number, any other number is a rank's.
+/// an adopted login belongs to a step too, but is not a rank; it has number 0. If a container or a
+/// wrapper has removed the step's number, any number other than 0 is a rank's.
 pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let launcher = Launcher::Slurm;
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));

@@ -33,7 +33,7 @@ fn messages_name_the_request_and_the_choices() {
     let shown = [
         (
             MeasureError::from(unknown_cpu()).to_string(),
-            "cpu 9 does not exist here: online are 0-3",
+            "cpu 9 does not exist here: expected one of 0-3",
         ),
         (
             MeasureError::UnknownIsa {

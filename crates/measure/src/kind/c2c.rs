@@ -192,7 +192,7 @@ fn over_lines(of_lines: Vec<f64>) -> Result<Vec<(Metric, f64)>, MeasureError> {
     Ok(vec![(Metric::RoundTrip, lines.median()), (Metric::LineSpread, lines.max() - lines.min())])
 }
 
-/// Returns why an exchange ended early: one side's own failure, or the other's.
+/// Returns the reason why an exchange ended early: one side's own failure, or the other's.
 fn broken_off(error: C2cError) -> MeasureError {
     match error {
         C2cError::Aborted { .. } => MeasureError::Abandoned,

@@ -60,7 +60,7 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// Returns the nearest memory of the first cpu at these sizes.
+/// Returns cells of the first cpu on its nearest memory, at these sizes.
 pub fn latency_curve(target: &Target, sizes: &[u64], pattern: AccessPattern) -> Vec<Cell> {
     let first = target.scope.cpus.first().copied().unwrap_or_default();
     let worker = target.nearest(first);
@@ -71,7 +71,8 @@ pub fn latency_curve(target: &Target, sizes: &[u64], pattern: AccessPattern) -> 
     )
 }
 
-/// Returns the chosen cpus and nodes at these sizes, one after the other.
+/// Returns the cells of a matrix of the chosen cpus and nodes at these sizes, run one after the
+/// other.
 pub fn latency_matrix(
     target: &Target,
     shape: MatrixShape,
@@ -82,7 +83,8 @@ pub fn latency_matrix(
     latency_cells(&workers, sizes, LatencySpec { pattern, pages: target.pages, team: Team::Serial })
 }
 
-/// Returns all chosen cpus at once, each on its nearest memory, at these sizes.
+/// Returns cells in which all chosen cpus chase at once, each in its nearest memory, at these
+/// sizes.
 pub fn latency_at_once(target: &Target, sizes: &[u64], pattern: AccessPattern) -> Vec<Cell> {
     let workers: Vec<WorkerPlan> =
         target.scope.cpus.iter().map(|&cpu| target.nearest(cpu)).collect();

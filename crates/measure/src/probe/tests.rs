@@ -62,7 +62,7 @@ fn given_cpus_must_be_online() {
     let given = probe(Some(2), Some(0)).unwrap();
     assert_eq!((given.from, given.to), (CpuId(2), CpuId(0)));
     let refused = probe(None, Some(3)).unwrap_err().to_string();
-    assert_eq!(refused, "cpu 3 does not exist here: online are 0-2");
+    assert_eq!(refused, "cpu 3 does not exist here: expected one of 0-2");
     let refused = probe(Some(9), None).unwrap_err().to_string();
-    assert_eq!(refused, "cpu 9 does not exist here: online are 0-2");
+    assert_eq!(refused, "cpu 9 does not exist here: expected one of 0-2");
 }

@@ -46,11 +46,11 @@ fn each_cpu_that_cannot_be_used_is_refused_with_those_that_can() {
     let mut machine = allowed(machine(2, 2), "0-2,4-7", "0-1");
     machine.cpus[5].online = false;
     let message = |text| refused(&machine, cpus(text), None);
-    assert_eq!(message("0,9"), "cpu 9 does not exist here: online are 0-4,6,7");
-    assert_eq!(message("5"), "cpu 5 is offline: online are 0-4,6,7");
+    assert_eq!(message("0,9"), "cpu 9 does not exist here: expected one of 0-4,6,7");
+    assert_eq!(message("5"), "cpu 5 is offline: expected one of 0-4,6,7");
     assert_eq!(
         message("3"),
-        "cpu 3 is not allowed for this process (affinity or cpuset): allowed are 0-2,4-7"
+        "cpu 3 is not allowed for this process (affinity or cpuset): expected one of 0-2,4-7"
     );
 }
 
@@ -69,16 +69,16 @@ fn each_node_that_cannot_be_used_is_refused_with_those_that_can() {
     let mut machine = allowed(machine(3, 1), "0-5", "0-1");
     machine.nodes[1].memory_bytes = 0;
     let message = |text| refused(&machine, None, nodes(text));
-    assert_eq!(message("7"), "node 7 does not exist here: there are 0-2");
-    assert_eq!(message("1"), "node 1 has no memory: nodes with memory are 0,2");
+    assert_eq!(message("7"), "node 7 does not exist here: expected one of 0-2");
+    assert_eq!(message("1"), "node 1 has no memory: expected one of 0,2");
     assert_eq!(
         message("2"),
-        "node 2 is not allowed for this process (cpuset.mems): allowed are 0,1"
+        "node 2 is not allowed for this process (cpuset.mems): expected one of 0,1"
     );
     machine.nodes[0].online = false;
     assert_eq!(
         refused(&machine, None, nodes("0")),
-        format!("node 0 has no memory: nodes with memory are {}", machine.memory_nodes())
+        format!("node 0 has no memory: expected one of {}", machine.memory_nodes())
     );
 }
 

@@ -59,8 +59,8 @@ impl TierAccess {
         })
     }
 
-    /// Predicts the time of accesses to the memory of each tier, of which `counted` has those by
-    /// node, from the firmware's figures. Dependent accesses take the sum of their latencies.
+    /// Predicts the time of accesses from the firmware's figures; `counted` has the number of
+    /// accesses by node, for each tier. Dependent accesses take the sum of their latencies.
     /// Independent ones take as long as the busiest tier needs for its bandwidth, since all work at
     /// the same time. `None` if the firmware lacks a figure that is needed.
     pub(super) fn cost_ns(
@@ -81,7 +81,7 @@ impl TierAccess {
         })
     }
 
-    /// Returns the firmware's cost of a line of a node.
+    /// Returns the firmware's cost of an access to one line of a node's memory.
     fn each_ns(self, machine: &Machine, node: NodeId) -> Option<f64> {
         let (latency_ps, mb_per_s) = machine.best_read(node);
         match self {
@@ -99,7 +99,7 @@ pub(super) enum Prepared<'m> {
 }
 
 impl<'m> Prepared<'m> {
-    /// Begins accesses at its beginning.
+    /// Starts to access it from its beginning.
     pub(super) fn begin(&mut self) -> Part<'_, 'm> {
         match self {
             Self::Chase(chase) => Part::Dependent(chase.walk()),

@@ -15,7 +15,8 @@ const USUAL_PART: u64 = 8;
 /// The distribution of accesses over the working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heat {
-    /// A hot set of this size gets this share of the accesses, the rest of memory the others.
+    /// A hot set of this size gets this share of the accesses, and the rest of memory gets the
+    /// others.
     Hot {
         /// Bytes of the hot set.
         bytes: u64,
@@ -25,7 +26,7 @@ pub enum Heat {
     /// A page of rank n is accessed in proportion to 1/n, in steps: ranks 2^k to 2^(k+1) share the
     /// accesses of a step, and all steps get the same number.
     Zipf,
-    /// All pages alike.
+    /// Accesses every page equally often.
     Uniform,
 }
 

@@ -27,13 +27,13 @@ pub enum Beside {
 pub enum Policy {
     /// By this placement, from their first touch on.
     Stay(Placement),
-    /// Moved at no cost when a second thread uses them, which approximates first touch by their
+    /// They move at no cost when a second thread uses them, which approximates first touch by their
     /// users.
     Users,
 }
 
 impl Policy {
-    /// Parses `bind.0.1`: a mode, and positions of nodes, of which the machine has this number.
+    /// Parses `bind.0.1`: a mode and positions of nodes, on a machine of `nodes` nodes.
     pub(super) fn parse(word: &str, nodes: usize) -> Option<Self> {
         let (mode, numbers) = word.split_once('.').unwrap_or((word, ""));
         let positions = if numbers.is_empty() { Vec::new() } else { short::numbers(numbers)? };

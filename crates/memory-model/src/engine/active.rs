@@ -254,7 +254,7 @@ impl Active<'_> {
         }
     }
 
-    /// Makes an access that counts as `weight` accesses, if counting is all that is wanted.
+    /// Makes an access that counts as `weight` accesses, in a model that only counts.
     fn counted(&mut self, access: Access, target: usize, weight: u64) -> Outcome {
         let node = &self.figures.nodes[target];
         let latency_ps = weight * self.engine.costs.memory_ps(self.home, target, access.kind);

@@ -32,7 +32,7 @@ pub(super) struct InCaches {
     pub on_one_node: bool,
     /// True if a shared cache would have it with threads that fill node after node.
     pub packed: bool,
-    /// True if another vCPU is taking it, so that it will not be found again.
+    /// True if another vCPU is taking it, so the next access will not find it.
     pub leaves: bool,
 }
 
@@ -181,7 +181,7 @@ impl Active<'_> {
         }
     }
 
-    /// Returns the expected place of the line at the next access.
+    /// Returns the place where the next access should find the line.
     fn known(&self, access: &Access, translated: TlbPlace) -> Known {
         let stores = (access.kind == Kind::Store).then_some(self.engine.owners.as_ref()).flatten();
         let line = access.address >> self.engine.line_shift;
@@ -190,8 +190,8 @@ impl Active<'_> {
     }
 
     /// Returns the times of an access that the vCPU reaches; `None` without a core. Inlined: a call
-    /// would store the result in memory and load it back in parts of other sizes, which defeats the
-    /// host's store forwarding.
+    /// would store the result in memory and load it back in pieces of a different size, which
+    /// defeats the host's store forwarding.
     #[inline(always)]
     pub(super) fn reaches(&mut self, access: Access) -> Option<Reached> {
         let position = access.position;
@@ -302,7 +302,8 @@ impl Active<'_> {
             let shared = engine.shared[engine.groups[self.vcpu]].lock();
             shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
         };
-        // If all threads are on one node anyway, its shared caches have what the actual ones have.
+        // If all threads are on one node anyway, its shared caches have the same content as the
+        // actual ones.
         let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
         InCaches { level, own: false, on_one_node, packed, leaves: false }
     }

@@ -6,8 +6,8 @@ use crate::counters::Kind;
 use crate::owners::{Found, Who};
 use crate::seats::Seat;
 
-/// Limit of a writer's lead. A vCPU is further ahead only because vCPUs run in turns, not because
-/// it has just written the line.
+/// Limit of a writer's lead: a vCPU that is further ahead is so because vCPUs run in turns, not
+/// because it has just written the line.
 const MOST_AHEAD_PS: u64 = 1_000_000;
 
 /// A line that comes from another vCPU.

@@ -10,8 +10,8 @@ use crate::pipeline::combining::Piece;
 use crate::pipeline::flow::{Accessor, Flow};
 
 impl Active<'_> {
-    /// Begins the thread's next stretch. If that is simulated in detail, the core begins with nothing
-    /// in flight, and alternative cores with what it has.
+    /// Begins the thread's next stretch. If that is simulated in detail, the core begins with
+    /// nothing in flight, and alternative cores begin like it.
     pub fn next_stretch(&mut self, shadow: &mut Shadow) {
         let weight = shadow.stretches.weight();
         shadow.stretches.begins_next();
@@ -22,7 +22,7 @@ impl Active<'_> {
         shadow.begins_stretch(weight, self.state.pipeline.as_ref());
     }
 
-    /// Passes a block that takes this long. Its place and its flow, if given, train the branch
+    /// Passes over a block that takes this long; its place and flow, if given, train the branch
     /// predictor.
     #[inline]
     pub fn passes(
@@ -54,7 +54,8 @@ impl Active<'_> {
         true
     }
 
-    /// Accesses memory of the node at a position, by this instruction, in passing.
+    /// Accesses memory of the node at a position, by this instruction, without simulating it in
+    /// detail.
     pub fn passes_access(
         &mut self,
         target: usize,

@@ -56,8 +56,7 @@ impl Active<'_> {
         true
     }
 
-    /// Returns true if the thread waits for another one by loading the same address again and
-    /// again.
+    /// Returns true if the thread waits for another one by loading the same address repeatedly.
     pub fn spins(&mut self) -> bool {
         self.state.spins()
     }
@@ -111,7 +110,7 @@ impl Active<'_> {
         let (engine, Access { address, kind, position, .. }) = (self.engine, access);
         let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
         // The general path also makes line and translation the most recent ones, so nothing needs
-        // undoing.
+        // to be undone.
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }

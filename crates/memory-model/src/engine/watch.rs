@@ -55,7 +55,7 @@ impl Engine {
         let packed = || {
             let (seats, _) = self.packed.as_ref()?;
             // The directory stores eight bits of a thread's number, so a thread above 255 gets the
-            // seat of one with the same lowest bits.
+            // seat of a thread with the same lowest bits.
             self.between_ps(seats.of(thread), seats.of(usize::from(transfer.from)))
         };
         match cores {

@@ -31,8 +31,8 @@ pub struct Core {
     /// family's, or 17 cycles of two instructions each without `timing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_ns: Option<f64>,
-    /// Time of instructions by class; without it each takes `ns_per_instruction`, and results are
-    /// available at once.
+    /// Time of instructions by class; without it each instruction takes `ns_per_instruction`, and
+    /// results are available at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
 }
@@ -90,9 +90,9 @@ impl Core {
         cycles * self.cycle_ns()
     }
 
-    /// Returns the time by which it fetches instructions before it can issue them, in ns: a queue of 72
-    /// (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and AMD's guide for
-    /// family 17h, 2.9, "micro-op queue").
+    /// Returns the maximum time by which it fetches instructions ahead of their issue, in ns: a
+    /// queue of 72 (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and
+    /// AMD's guide for family 17h, 2.9, "micro-op queue").
     pub(crate) fn fetched_ns(&self) -> f64 {
         self.timing.map_or(0.0, |timing| 72.0 * timing.cycle_ns / f64::from(timing.width))
     }

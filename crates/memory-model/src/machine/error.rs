@@ -81,7 +81,7 @@ pub enum MachineError {
         /// The largest allowed figure.
         most: f64,
     },
-    /// A bandwidth is so small that nothing would ever pass.
+    /// A bandwidth is too small to transfer anything in a reasonable time.
     #[error("`{field}` has {value} MB/s, expected {LEAST_MB_S} or more, or 0 for no limit")]
     Bandwidth {
         /// Name of the field.
@@ -105,7 +105,7 @@ pub enum MachineError {
         /// Name of the field with the curves.
         load: &'static str,
     },
-    /// Lines would have owners, but no vCPU has a private cache.
+    /// Transfers need private caches, which hold the lines, but no vCPU has one.
     #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which hold the lines")]
     NoOwnCaches,
     /// Two nodes have the same number.
@@ -135,7 +135,7 @@ pub enum MachineError {
         level: u8,
     },
     /// A TLB holds pages of a size that does not exist.
-    #[error("TLB level {level}: a page of {bytes} bytes, expected 4096, 2097152 or 1073741824")]
+    #[error("TLB level {level}: page size {bytes}, expected 4096, 2097152 or 1073741824")]
     Page {
         /// Number of the level.
         level: u8,

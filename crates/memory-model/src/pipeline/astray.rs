@@ -1,12 +1,13 @@
 //! Loads on the wrong path of a mispredicted branch.
 //!
-//! A core executes instructions on the wrong path until the branch is resolved. Both paths often meet
-//! soon, so that lines which later instructions need are already under way (O. Mutlu et al., "An
-//! Analysis of the Performance Impact of Wrong-Path Memory References on Out-of-Order and Runahead
-//! Execution Processors", IEEE Transactions on Computers 54(12), 2005). As in S. Eyerman et al.,
-//! "Simulating Wrong-Path Instructions in Decoupled Functional-First Simulation" (ISPASS 2023), an
-//! address on the wrong path is that on the right one behind their meeting, if no register that it
-//! comes from has been changed before that on either path, or is still being loaded.
+//! A core executes instructions on the wrong path until the branch is resolved. Both paths often
+//! meet soon, so that lines which later instructions need are already under way (O. Mutlu et al.,
+//! "An Analysis of the Performance Impact of Wrong-Path Memory References on Out-of-Order and
+//! Runahead Execution Processors", IEEE Transactions on Computers 54(12), 2005). As in S. Eyerman
+//! et al., "Simulating Wrong-Path Instructions in Decoupled Functional-First Simulation" (ISPASS
+//! 2023), an address on the wrong path equals the one on the right path after the two have met,
+//! unless a register that it depends on was changed before that on either path or is still being
+//! loaded.
 
 use alloc::vec::Vec;
 
@@ -27,7 +28,8 @@ struct Way {
     /// Registers that differ from those of the right path, now and at the last mispredicted branch.
     registers: u64,
     before: u64,
-    /// Time by which the right path is behind, and at which the branch was resolved.
+    /// Time by which the right path is behind the wrong one, and time at which the branch was
+    /// resolved.
     behind_ps: u64,
     resolved_ps: u64,
     /// The first instruction for which the reorder buffer had no room.
@@ -35,7 +37,7 @@ struct Way {
 }
 
 /// A core that has mispredicted branches. Its path after the first one continues after the next
-/// ones, which it mispredicted as well.
+/// ones, which were mispredicted as well.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Astray {
     /// The wrong path after the last of the branches.
@@ -103,8 +105,8 @@ impl Astray {
         ways.for_each(|(mine, others)| mine.registers = others.registers);
     }
 
-    /// Returns the time at which a wrong path first reached an access of the right one that can begin
-    /// at `now_ps`, if one did.
+    /// Returns the time at which a wrong path first reached an access of the right path that can
+    /// begin at `now_ps`, if one did.
     fn reached_ps(&self, address: &Value, now_ps: u64) -> Option<u64> {
         let reached = self.ways.iter().filter_map(|way| {
             let differs = address.registers() & way.registers | address.loads() & self.loads;

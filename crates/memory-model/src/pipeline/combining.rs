@@ -6,8 +6,8 @@
 //! when all its bytes are there, when another line needs its buffer, or at a fence, and is never
 //! read.
 //!
-//! A line's way to memory begins with its first byte. If a line is evicted half full, the rest is
-//! another write.
+//! A line is on its way to memory from its first byte on. If a line is evicted half full, the rest
+//! is another write.
 
 use alloc::vec::Vec;
 

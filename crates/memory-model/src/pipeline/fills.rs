@@ -107,7 +107,7 @@ impl Fills {
     ) -> u64 {
         self.forget_before(now_ps);
         writes.forget_before(now_ps);
-        // An access with a late address takes the slot of one that comes now.
+        // An access with a late address may take the slot of one that is made now.
         let next_ps = self.next_ps.max(now_ps);
         self.next_ps = next_ps + self.each_ps[miss.kind as usize];
         let mut begins_ps = issue_ps.max(next_ps);

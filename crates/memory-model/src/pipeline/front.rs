@@ -5,8 +5,8 @@ use super::Pipeline;
 use super::flow::Flow;
 use crate::predictor::Prediction;
 
-/// Cost from which following the wrong path after a misprediction is worthwhile, and the number of
-/// blocks in which more such mispredictions are expected.
+/// Minimum cost of a misprediction for which following the wrong path is worthwhile, and the number
+/// of blocks in which more such mispredictions are expected.
 const LONG_PS: u64 = 20_000;
 const EXPECTED: u32 = 1 << 16;
 

@@ -43,7 +43,7 @@ impl Registers {
         self.0 >> (GENERAL + 1) != 0
     }
 
-    /// Returns true if any of them is no vector.
+    /// Returns true if any of them is not a vector.
     pub(super) fn has_others(self) -> bool {
         self.0 << (u64::BITS - u32::from(GENERAL) - 1) != 0
     }

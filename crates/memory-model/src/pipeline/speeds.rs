@@ -100,9 +100,9 @@ impl Speeds {
     }
 
     /// Returns the latency from operands, which the block may have loaded or got from a
-    /// floating-point addition, to the result. A constant is added only once the other operand is
-    /// there (measured on a Granite Rapids: a counter in memory takes a cycle more than the load and
-    /// the store of the same word).
+    /// floating-point addition, to the result. The addition of a constant starts only when the
+    /// other operand is available (measured on a Granite Rapids: a counter in memory takes a cycle
+    /// more than the load and the store of the same word).
     pub(super) fn latency_ps(&self, operands: &Operands, is_loaded: bool, is_added: bool) -> u64 {
         let class = operands.class;
         let is_move = matches!(class, Class::ToVector | Class::FromVector);

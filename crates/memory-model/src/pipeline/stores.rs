@@ -156,8 +156,8 @@ impl Stores {
         }
     }
 
-    /// Extends the result to bytes in further words, given that for the words before and the store
-    /// it came from.
+    /// Extends the result to bytes in further words, given the result for the words before, and the
+    /// store that it came from.
     fn over(
         &self,
         bytes: Bytes,

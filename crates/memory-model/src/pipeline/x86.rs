@@ -45,9 +45,9 @@ enum Form {
     Compare,
     /// Flags from register or memory.
     Test,
-    /// Register or memory from nothing.
+    /// Register or memory from no operand.
     Set,
-    /// Each from the other.
+    /// Each operand is written from the other.
     Exchange,
     /// Nothing.
     Nothing,
@@ -71,7 +71,7 @@ struct ModRm {
 #[derive(Clone, Copy, Debug, Default)]
 struct Code<'a> {
     bytes: &'a [u8],
-    /// Extensions of the fields by REX or its successors.
+    /// Extensions of the fields by REX, VEX or EVEX.
     reg_high: u8,
     index_high: u8,
     base_high: u8,
@@ -162,7 +162,7 @@ impl<'a> Code<'a> {
         code
     }
 
-    /// Adds the extensions of a REX byte, or of its successors, which have them inverted.
+    /// Adds the extensions of a REX byte, or of VEX or EVEX, which have them inverted.
     fn extended(mut self, rex: u8) -> Self {
         self.reg_high = (rex & 4) << 1;
         self.index_high = (rex & 2) << 2;

@@ -10,7 +10,7 @@ const HUGE_BYTES: u64 = HUGE_PAGES * PAGE_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Frames that were never allocated.
+    /// Frames that have never been allocated.
     ranges: Vec<Range<u64>>,
     /// Frames that were freed, by the 2 MiB around them.
     freed: BTreeMap<u64, Vec<u64>>,

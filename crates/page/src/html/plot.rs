@@ -15,7 +15,7 @@ pub(crate) struct Scale {
     to: f64,
 }
 
-/// The kind of a scale.
+/// The relation between values and lengths on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScaleKind {
     /// Equal differences have equal lengths.

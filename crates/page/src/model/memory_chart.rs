@@ -53,7 +53,7 @@ pub struct StripPart {
     pub tip: String,
 }
 
-/// A cell of the map.
+/// The share of a row that one column of an [`AccessMap`] has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapCell {
     /// The share, from 0 to 1.
@@ -103,7 +103,7 @@ pub struct TimeRow {
     pub cells: Vec<(f64, f64)>,
 }
 
-/// A phase.
+/// A labelled span of time in a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseMark {
     /// Start of the phase, in seconds.

@@ -18,7 +18,7 @@ use numalab_study::BackendError;
 const LEAST_BYTES: u64 = 1 << 20;
 /// The directories of the system.
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
-/// The times that a sample is taken again because it read a file for the first time.
+/// Maximum number of times that a sample is taken again because it read a file for the first time.
 const MOST_RETAKEN: usize = 2;
 /// The first and the longest interval between looks at the processes; it doubles from look to look.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(250)];
@@ -70,7 +70,7 @@ impl FilesRead {
     fn dropped(&self) -> Vec<CachedFile> {
         let drop = |path: &PathBuf| {
             let before = cached_bytes(path).ok()?;
-            // A file that cannot be dropped is seen to stay.
+            // A file that cannot be dropped is found in the cache again afterwards.
             let _ = drop_cached(path);
             let kept_bytes = cached_bytes(path).unwrap_or(before);
             let dropped_bytes = before.saturating_sub(kept_bytes);

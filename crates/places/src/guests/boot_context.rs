@@ -14,7 +14,7 @@ use crate::exec;
 /// The scratch directory of a workload in a guest, on a tmpfs.
 const SCRATCH: &str = "/tmp/scratch";
 
-/// The context of a boot.
+/// Everything that a boot of guests needs, apart from their hypervisor.
 pub(super) struct BootContext<'a> {
     pub(super) settings: &'a GuestsSettings,
     pub(super) treatment: &'a Treatment,

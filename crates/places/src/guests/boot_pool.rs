@@ -16,8 +16,8 @@ use numalab_study::BackendError;
 use super::outcome::Outcome;
 
 /// The number of boots per worker that may be finished or running ahead of time: a worker that
-/// finishes a short one goes on while another has a long one, and at most this many are lost if the
-/// study ends.
+/// finishes a short one continues while another still has a long one, and at most this many are
+/// lost if the study ends.
 const AHEAD_EACH: usize = 2;
 
 /// Boots a treatment until done or interrupted.

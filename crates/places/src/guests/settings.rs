@@ -54,8 +54,8 @@ pub(super) struct GuestsSettings {
 /// and ten times that with emulated memory.
 const EMULATED_ROUNDS: u32 = 1;
 const ROUNDS: u32 = 2;
-/// The largest part of the first domain's memory that a saved guest may take, one in this many; the
-/// rest holds the images.
+/// Divisor for the share of the first domain's memory that a saved guest may take at most; the rest
+/// holds the images.
 const SAVED_PART: u64 = 3;
 
 impl GuestsSettings {

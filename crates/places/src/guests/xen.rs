@@ -25,7 +25,7 @@ use super::settings::{GuestTreatment, GuestsSettings};
 use super::windows::JobWindows;
 use crate::disturbance_watch::DisturbanceWatch;
 
-/// The prefix of the lines with which a command marks the part that counts.
+/// The prefix of the lines with which a command marks the part that is measured.
 const MARK: &str = "numalab mark ";
 /// The limit of a job's virtual time under emulation, in seconds; a guest that spins for this long
 /// takes this machine half an hour.

@@ -19,7 +19,7 @@ const NEW_KERNEL: &str = "backports";
 
 impl MachineRequest {
     /// Returns the settings of a backend that boots this machine as a guest, with these additional
-    /// programs and files; memory costs what it does for a program that is followed.
+    /// programs and files; memory has the same costs as for a followed program.
     ///
     /// # Errors
     /// [`MachineError`] if a study cannot name the machine.
@@ -56,7 +56,7 @@ impl MachineRequest {
         Ok(BackendSpec { kind: KIND.name.to_owned(), settings })
     }
 
-    /// Refuses a machine that is read from somewhere, which no setting of a study names.
+    /// Refuses a machine that is read from a source, because no setting of a study can name it.
     fn expect_made(&self) -> Result<(), MachineError> {
         let is_made = self.emulate.is_some() || self.tiers.is_some() || self.like.is_some();
         let others = [

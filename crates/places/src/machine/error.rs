@@ -36,7 +36,7 @@ pub enum MachineError {
     #[error("{}: no such file: expected a file, or one of {names}", .path.display())]
     Absent {
         path: PathBuf,
-        /// The bundled ones.
+        /// The names of the bundled files.
         names: String,
     },
     /// Only root may read a file.

@@ -1,5 +1,5 @@
-//! Applying a placement: placed threads, and the commands that they start. Whatever a thread starts
-//! inherits its affinity and its memory policy.
+//! Applies a placement to threads. The commands that a thread starts inherit its affinity and
+//! memory policy.
 
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};

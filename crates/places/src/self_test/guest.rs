@@ -73,7 +73,7 @@ fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, SelfTestEr
     })
 }
 
-/// Returns where a node of the guest was while it ran.
+/// Returns the location of a guest's node while the guest ran.
 fn placed(outcome: &Outcome, index: usize, host: NodeId) -> GuestNode {
     let pins = outcome.pins.as_ref();
     let runs_on = pins.and_then(|pins| pins.vcpus.get(index)).and_then(|vcpu| vcpu.runs_on);

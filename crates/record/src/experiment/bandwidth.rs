@@ -14,7 +14,6 @@ use crate::pattern::AccessPattern;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthCell {
-    /// The workers.
     pub workers: Vec<WorkerPlan>,
     /// The kernel that each runs.
     pub kernel: StreamKernel,

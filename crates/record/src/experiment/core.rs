@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::{Description, Family};
 use crate::metric::Metric;
 
-/// A core cell.
+/// A cell of one core: its clock, L1 latency and atomic additions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreCell {
-    /// The cpu.
     pub cpu: CpuId,
 }
 

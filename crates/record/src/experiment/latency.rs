@@ -29,7 +29,6 @@ pub enum Team {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCell {
-    /// The worker.
     pub worker: WorkerPlan,
     /// The buffer's length in bytes.
     pub size_bytes: u64,

@@ -12,7 +12,6 @@ use crate::pages::Pages;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedCell {
-    /// The chaser.
     pub chaser: WorkerPlan,
     /// The load workers.
     pub load: Vec<WorkerPlan>,

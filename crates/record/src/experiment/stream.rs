@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The kernel of a stream.
+/// The operation of a stream on each element of its arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -33,11 +33,10 @@ pub enum Hypervisor {
     Xen,
 }
 
-/// A guest.
+/// A guest: where its virtual cpus run and where its memory is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestView {
-    /// The hypervisor.
     pub hypervisor: Hypervisor,
     /// The guest's name.
     pub name: String,

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// A heap.
+/// An allocator's memory by node, from a dump.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapView {
     /// The allocator that dumped it.
     pub source: HeapSource,
-    /// The nodes.
     pub nodes: Vec<HeapNode>,
     /// The rest of Xen's output, if Xen dumped the heap.
     pub xen: Option<XenHeap>,
@@ -34,11 +33,9 @@ pub enum HeapSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapNode {
-    /// The node.
     pub node: NodeId,
     /// Bytes that the allocator manages.
     pub managed_bytes: u64,
-    /// Free bytes.
     pub free_bytes: u64,
     /// Free bytes in entirely free 2 MiB blocks, if known.
     pub free_huge_bytes: Option<u64>,
@@ -56,7 +53,6 @@ pub struct HeapNode {
 pub struct HeapZone {
     /// The zone's name.
     pub name: String,
-    /// Free bytes.
     pub free_bytes: u64,
 }
 
@@ -66,7 +62,6 @@ pub struct HeapZone {
 pub struct XenHeap {
     /// The node of each cpu.
     pub cpus: BTreeMap<CpuId, NodeId>,
-    /// The domains.
     pub domains: Vec<XenDomain>,
     /// The position of this list of domains in the console log, from 1; 0 if there is none.
     pub list: usize,

@@ -29,15 +29,12 @@ pub struct NodesView {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
-    /// The node.
     pub node: NodeId,
     /// The tier of its memory, where the system has tiers.
     pub tier: Option<u32>,
     /// The node's cpus.
     pub cpus: CpuSet,
-    /// Total bytes.
     pub total_bytes: Option<u64>,
-    /// Free bytes.
     pub free_bytes: Option<u64>,
     /// Bytes of page cache, shared memory included.
     pub page_cache_bytes: Option<u64>,

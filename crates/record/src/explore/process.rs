@@ -49,7 +49,7 @@ pub struct ProcessView {
     pub unseen: Vec<Unseen>,
 }
 
-/// A thread.
+/// A thread: where it runs, and how much of its memory is remote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {

@@ -27,7 +27,6 @@ pub struct NodeRoom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeRoom {
-    /// The node.
     pub node: NodeId,
     /// The size of a page in bytes.
     pub page_bytes: u64,

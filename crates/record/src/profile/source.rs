@@ -53,7 +53,6 @@ pub enum ProfileSource {
     Samples {
         /// The sampling unit.
         unit: SamplingUnit,
-        /// The events.
         events: Vec<SampledEvent>,
         /// The number of samples taken.
         taken: u64,
@@ -115,7 +114,7 @@ pub enum SamplingUnit {
     Ibs,
 }
 
-/// A sampled event.
+/// An event of the processor by which memory accesses were sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledEvent {
@@ -176,7 +175,6 @@ pub enum CannotSee {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PassedOver {
-    /// The source.
     pub source: SourceName,
     /// The reason it could not be used.
     pub why: Hindrance,
@@ -195,10 +193,7 @@ pub enum Hindrance {
         units: Vec<String>,
     },
     /// The unit's samples have a format that numalab does not read (Arm SPE).
-    UnreadForm {
-        /// The unit.
-        unit: String,
-    },
+    UnreadForm { unit: String },
     /// `kernel.perf_event_paranoid` forbids it for this user.
     PerfParanoid {
         /// The value of `kernel.perf_event_paranoid`.

@@ -11,12 +11,10 @@ pub enum Disturbance {
     Load {
         /// The machine under load.
         on: LoadedMachine,
-        /// The load.
         load: Load,
     },
     /// A guest gave no values.
     Guest {
-        /// The guest.
         guest: String,
         /// The failure of the guest or its command; `None` if there was no answer.
         reason: Option<String>,

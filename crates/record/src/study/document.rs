@@ -169,7 +169,7 @@ impl StudyDocument {
         let out = self.out();
         let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
-        // Only blocks that exist: a damaged number may be far from all others.
+        // Not every number up to the last block: a damaged file may have a huge one.
         let blocks: BTreeSet<usize> = samples.keys().map(|key| key.0).collect();
         for block in blocks.into_iter().filter(|block| *block >= self.run.rules.warm_ups) {
             let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));

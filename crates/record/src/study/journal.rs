@@ -40,7 +40,6 @@ pub enum Entry {
     },
     /// The session ended by itself.
     Ended {
-        /// The reason.
         reason: EndReason,
         /// Milliseconds since 1970-01-01 UTC.
         unix_ms: u64,
@@ -129,7 +128,6 @@ pub struct SampleEntry {
     pub unix_ms: u64,
     /// The time it took in seconds, including preparation.
     pub took_s: f64,
-    /// The observation.
     #[serde(flatten)]
     pub observation: Observation,
 }
@@ -177,7 +175,6 @@ pub struct CachedFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestPlace {
-    /// The guest.
     pub guest: String,
     /// The node that it is assigned to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,15 +14,9 @@ use crate::no_effect::NoEffect;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Notice {
     /// A knob cannot show an effect on this machine.
-    KnobWithoutEffect {
-        /// The knob.
-        knob: String,
-        /// The reason.
-        reason: NoEffect,
-    },
+    KnobWithoutEffect { knob: String, reason: NoEffect },
     /// A setting is only passed as an environment variable, and no command mentions it.
     OnlyInEnvironment {
-        /// The setting.
         setting: String,
         /// The variable that has its value.
         variable: String,
@@ -30,10 +24,7 @@ pub enum Notice {
     /// A memory policy cannot show an effect: all memory is on one node.
     PolicyWithoutEffect,
     /// A knob concerning nodes cannot have an effect, since the guest's memory is on one node.
-    GuestOfOneNode {
-        /// The knob.
-        knob: String,
-    },
+    GuestOfOneNode { knob: String },
     /// The accelerator under which QEMU runs the guest.
     Accelerator {
         /// `kvm` or `tcg`.
@@ -83,7 +74,6 @@ pub enum Notice {
     MachineOfOneNode,
     /// A hypervisor supplied by the user.
     XenBuild {
-        /// The file.
         file: PathBuf,
         /// The SHA-256 of its content.
         sha256: String,

@@ -101,9 +101,7 @@ pub struct Decision {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedLevel {
-    /// The factor.
     pub factor: String,
-    /// The level.
     pub level: String,
     /// The settings of the level.
     pub set: BTreeMap<String, Setting>,
@@ -147,11 +145,10 @@ pub struct ListedStudy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingList {
-    /// The backends.
     pub backends: Vec<BackendSettings>,
 }
 
-/// The settings of a backend.
+/// The settings that a backend accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendSettings {
@@ -188,6 +185,5 @@ pub struct ShownStudy {
     pub line: ListedStudy,
     /// The study in TOML, with its time and the commands of its tools as comments.
     pub toml: String,
-    /// The study.
     pub study: serde_json::Value,
 }

@@ -58,7 +58,6 @@ pub struct ComparedRow {
     pub baseline: Option<f64>,
     /// The candidate's mean; `None` for all cells of a kind.
     pub candidate: Option<f64>,
-    /// The change in percent.
     pub change_percent: f64,
     /// The 95 % interval of the change in percent; `None` with one unit per side.
     pub interval_percent: Option<Bounds>,

@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 55;
 /// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes";
-/// A least change above this, in percent, is no change that anyone waits for.
+/// A least change above this, in percent, is too large to be worth reporting.
 const MOST_LEAST: f64 = 100.0;
 
 impl Report for RunComparison {
@@ -140,7 +140,7 @@ fn least_shown(of: &RunComparison) -> String {
     if least.is_empty() {
         String::new()
     } else {
-        format!(" The least changes of a kind that these runs can show: {}.", least.join("; "))
+        format!(" The smallest changes of a kind that these runs can show: {}.", least.join("; "))
     }
 }
 

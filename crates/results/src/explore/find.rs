@@ -53,7 +53,6 @@ pub type ExploreFinding = Finding<Advice, Place>;
 pub struct Advice {
     /// The severity of the problem.
     pub weight: Weight,
-    /// The problem.
     #[serde(flatten)]
     pub problem: Problem,
     /// The remedy, if there is one.
@@ -111,10 +110,7 @@ pub enum Obstacle {
         free: u64,
     },
     /// The nodes on which the memory should be have none.
-    NoMemory {
-        /// The nodes.
-        nodes: NodeSet,
-    },
+    NoMemory { nodes: NodeSet },
     /// The memory is shared with other processes, and has a separate remedy.
     OfSegment {
         /// The name of the shared memory.
@@ -122,7 +118,6 @@ pub enum Obstacle {
     },
     /// The node has fewer cpus than would run there.
     FewCpus {
-        /// The node.
         node: NodeId,
         /// The node's cpus.
         cpus: usize,
@@ -131,16 +126,12 @@ pub enum Obstacle {
     },
     /// The node has little page cache to reclaim.
     LittleCache {
-        /// The node.
         node: NodeId,
         /// Page cache and reclaimable slabs of the node, in bytes.
         cache_bytes: u64,
     },
     /// The only memory with room is on a node without cpus: a device's, or a slower tier.
-    WithoutCpus {
-        /// The node.
-        node: NodeId,
-    },
+    WithoutCpus { node: NodeId },
 }
 
 /// The severity of a problem.

@@ -132,7 +132,7 @@ fn outliers(analysis: &Analysis) -> String {
     let few = match analysis.claims.iter().map(|claim| claim.peers).min() {
         Some(peers) if peers < MANY_PEERS => {
             format!(
-                "; {peers} peers do not show how far healthy hosts lie apart, so look before you drain"
+                "; {peers} peers do not show how much healthy hosts vary, so check before you drain any"
             )
         }
         _ => String::new(),

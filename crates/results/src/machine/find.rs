@@ -4,7 +4,7 @@ use numalab_formats::machine_toml::{LoadFigures, MachineFile};
 use numalab_stats::Direction;
 use numalab_topology::{AccessAttributes, Cache, CacheKind, NodeId};
 
-/// A figure of a machine.
+/// One figure of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MachineFigure {
     /// Memory latency between two nodes, in ns.

@@ -20,15 +20,12 @@ pub struct ComparedSamples {
     pub unit: String,
     /// The direction in which values improve.
     pub better: Direction,
-    /// The baseline.
     pub baseline: ComparedSample,
-    /// The candidate.
     pub candidate: ComparedSample,
     /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
     /// The verdict on the medians.
     pub verdict: VerdictWord,
-    /// The change in percent.
     pub change_percent: Option<f64>,
     /// The 95 % interval of the change in percent.
     pub interval_percent: Option<Bounds>,

@@ -147,8 +147,7 @@ pub(crate) fn tails(extremes: &[Extreme]) -> Table {
         vec![name, baseline, candidate, percent(extreme.percent()), figure(extreme.p)]
     });
     Table::new(
-        "Percentiles, counted from the better end, with 95 % intervals; p: both sides have equal \
-         shares beyond",
+        "Percentiles, counted from the better end, with 95 % intervals; p: both sides have equal shares beyond the percentile",
     )
     .words("percentile")
     .figures("baseline")

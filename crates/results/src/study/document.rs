@@ -77,7 +77,6 @@ pub struct VerdictFound {
     pub verdict: VerdictWord,
     /// Estimated number of further blocks for a verdict, if known.
     pub further_blocks: Option<usize>,
-    /// The change in percent.
     pub change_percent: Option<f64>,
     /// The interval of the change in percent.
     pub interval_percent: Option<Bounds>,

@@ -344,7 +344,7 @@ fn a_change_for_the_author_replaces_the_command() {
     assert_eq!(
         use_it(separate).as_deref(),
         Some(
-            "Give the data stored to at a.c:3 and b.c:4 a separate cache line (64 bytes) per thread."
+            "Give each thread a separate cache line (64 bytes) for the data stored at a.c:3 and b.c:4."
         )
     );
     let copy = Candidate::Replicate { line: Some("/s/a.c:3".to_owned()), region: region() };

@@ -130,7 +130,7 @@ fn a_judged_comparison_says_which_changes_it_could_have_shown() {
     let least = kind.least_percent.expect("three runs a side");
     assert!((2.0..20.0).contains(&least), "{kind:?}");
     let text = comparison.document().page().lead[0].sentence.clone();
-    assert!(text.contains("The least changes of a kind that these runs can show: "), "{text}");
+    assert!(text.contains("The smallest changes of a kind that these runs can show: "), "{text}");
 }
 
 #[test]

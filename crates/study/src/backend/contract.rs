@@ -130,7 +130,7 @@ pub struct SampleRequest<'a> {
     pub seed: u64,
 }
 
-/// An error of a backend.
+/// A reason why a backend cannot do what a study asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendError {

@@ -99,7 +99,7 @@ fn check_cpus(machine: &Machine, findings: &mut Findings) {
         let place = format!("cpu {}", cpu.id);
         let Some(id) = cpu.node else {
             if cpu.online && !machine.nodes.is_empty() {
-                findings.warning("cpu-without-node", place, "is online, but in no node");
+                findings.warning("cpu-without-node", place, "is online, but on no node");
             }
             continue;
         };

@@ -31,7 +31,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 
 impl Machine {
     /// Adds one finding if there are nodes that cannot reach each other, and one if the distances of
-    /// two directions differ, for readers, which check nothing else.
+    /// two directions differ, for readers that check nothing else.
     pub fn note_odd_distances(&self, findings: &mut Findings) {
         self.note_unreachable(findings);
         let get = |from, to| self.distances.get(from, to);

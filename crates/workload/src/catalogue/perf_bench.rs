@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "perf-sched-messaging",
-        summary: "groups of processes that send to each other",
+        summary: "groups of processes that send each other messages",
         command: &["perf", "bench", "-f", "simple", "sched", "messaging"],
         arguments: &["-l", "10000"],
         metrics: &["time"],

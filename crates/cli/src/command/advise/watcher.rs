@@ -45,7 +45,7 @@ impl Watch for Watcher {
     fn remark(&mut self, remark: &Remark) {
         match remark {
             Remark::Trying { .. } | Remark::Following { .. } if output::quiet() => {}
-            // Too short for anyone to wonder.
+            // Too short to be worth announcing.
             Remark::Following { most, .. } if *most < WORTH_SAYING => {}
             other => note(other),
         }

@@ -39,7 +39,7 @@ pub(super) fn compared(
         true => (machine_file(&result.display().to_string())?, true),
         false => {
             let document = run_document(result)?;
-            // In virtual time a run has no others to differ from.
+            // In virtual time, runs do not vary.
             let is_virtual = document.run.environment.fact("time").is_some();
             (capture(&document).figures, is_virtual)
         }

@@ -144,13 +144,14 @@ impl Family {
 
     /// Returns the size of the pieces of code that the core gets from its cache of decoded
     /// instructions, one each cycle, if it matters: measured on an Emerald Rapids, where a loop of
-    /// four instructions takes two cycles if it lies in two such pieces, and on a Zen 3.
+    /// four instructions takes two cycles if it spans two such pieces, and on a Zen 3.
     pub fn window_bytes(self) -> Option<u64> {
         (self.is_golden() || self.is_zen()).then_some(64)
     }
 
-    /// Returns the number of instructions in an entry of that cache, if an entry is read each cycle: a
-    /// loop of nine to eleven moves takes two cycles on a Zen 3 (AMD's guide for family 19h, 2.9.1).
+    /// Returns the number of instructions in an entry of the cache of decoded instructions, if an
+    /// entry is read each cycle: a loop of nine to eleven moves takes two cycles on a Zen 3 (AMD's
+    /// guide for family 19h, 2.9.1).
     pub(crate) fn window_instructions(self) -> Option<u64> {
         self.is_zen().then_some(8)
     }
@@ -198,7 +199,7 @@ impl Family {
         }
     }
 
-    /// Returns the cycles of a call and of a return (A. Fog, "Instruction tables"): 3.6 for both,
+    /// Returns the cycles of a call and of a return (A. Fog, "Instruction tables"): 3.6 together,
     /// measured on a Granite Rapids in loops long enough that the core does not cache them, 3.9 to
     /// 4.9 on a Zen 3, and 4.2 on a Zen 1; assumed for other families.
     pub(crate) fn call_cycles(self) -> f64 {
@@ -252,7 +253,8 @@ impl Family {
         if self.is_zen() { 1.0 } else { 0.0 }
     }
 
-    /// Returns true if any address of two registers has these (measured on a Zen 1).
+    /// Returns true if every address with two registers costs these extra cycles (measured on a Zen
+    /// 1).
     pub(crate) fn delays_pairs(self) -> bool {
         self.is_early_zen()
     }

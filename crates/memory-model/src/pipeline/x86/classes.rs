@@ -52,7 +52,7 @@ impl Code<'_> {
             (0x80..=0x83, 2 | 3) => Class::Select,
             (0xc0 | 0xc1 | 0xd0..=0xd3, _) => Class::Shift,
             (0x50..=0x5f | 0x68 | 0x6a | 0x88..=0x8b | 0x8f | 0x90, _) => Class::Move,
-            // Constants need a unit.
+            // Unlike other moves, a move of a constant takes an execution unit.
             (0xb0..=0xbf, _) => Class::Integer,
             (0xc6 | 0xc7, _) if in_register => Class::Integer,
             (0xa0..=0xa3 | 0xc6 | 0xc7 | 0xc9, _) => Class::Move,

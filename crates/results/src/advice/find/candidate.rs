@@ -13,10 +13,7 @@ use super::spread::Spread;
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
     /// Run all threads, and place their memory, on one node.
-    Bind {
-        /// The node.
-        node: u32,
-    },
+    Bind { node: u32 },
     /// Interleave pages over these nodes.
     Interleave {
         /// The nodes to interleave over.
@@ -34,8 +31,8 @@ pub enum Candidate {
     },
     /// Use huge pages wherever possible.
     HugePages,
-    /// Fill one node with threads after the other, in thread order, with the pages that they touch
-    /// first.
+    /// Fill one node with threads after another, in thread order, together with the pages that they
+    /// touch first.
     Pack,
     /// Restrict threads to these cpus.
     Cpus {

@@ -124,8 +124,8 @@ fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate
     each_and_all(machine).map(candidate).collect()
 }
 
-/// Returns candidates that read the file with the most waiting for other nodes into memory again, on
-/// each node and interleaved over all. Whatever read it first placed its pages.
+/// Returns candidates that read the file with the most waiting for other nodes into memory again,
+/// on each node and interleaved over all. The first process to read the file placed its pages.
 fn place_file(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let files = mapped_files(program);
     let away = |region: &Region| match files.contains(region.name.as_str()) {

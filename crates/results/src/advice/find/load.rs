@@ -20,7 +20,7 @@ use super::path::{Busy, busy_now, busy_then, is_fork_join, together_ns};
 const ROUNDS: usize = 40;
 
 /// Returns each thread's extra waiting in ns due to the changed load; `saved_ns` is its saving at
-/// the present load.
+/// the current load.
 pub(super) fn longer_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -36,7 +36,7 @@ pub(super) fn longer_ns(
 
 /// Threads that run at the same time.
 struct Stage {
-    /// Each thread's time now, and under the candidate at the present load.
+    /// Each thread's time now, and under the candidate at the current load.
     threads: BTreeMap<u32, [Busy; 2]>,
     /// The stage's duration in ns, if longer than its threads' time.
     elapsed_ns: Option<f64>,

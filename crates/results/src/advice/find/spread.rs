@@ -54,7 +54,7 @@ pub(super) fn spreads(machine: &MachineCosts, threads: Option<usize>) -> Vec<(Sp
         }
         found.extend(cores.by_group(machine, threads));
     }
-    // The program has the set of all cpus anyway.
+    // A set of all cpus would change nothing.
     found.retain(|(_, cpus)| cpus.len() < machine.places.len());
     found.iter_mut().for_each(|(_, cpus)| cpus.sort_unstable());
     found

@@ -108,7 +108,6 @@ pub enum Untried {
     NoOpenMp,
     /// The program's memory does not fit on a node.
     NoRoom {
-        /// The node.
         node: u32,
         /// The memory that the node would have to hold, in bytes.
         needed_bytes: u64,

@@ -17,8 +17,8 @@ use super::bound::bound_part;
 use super::load::longer_ns;
 use super::machine::MachineCosts;
 
-/// A node that waits for pages less than the leading node, but by less than this factor, may be the
-/// first to touch them too.
+/// Factor by which a node may wait less for pages than the leading node and still be taken for one
+/// of the first to touch them.
 const AS_MUCH: f64 = 1.25;
 
 /// Returns each thread's saving in ns; a loss is negative.

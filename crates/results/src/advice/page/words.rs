@@ -90,7 +90,7 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
         Candidate::SeparateLines { lines } if !lines.is_empty() => {
             let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
             format!(
-                "Give the data stored to at {} a separate cache line (64 bytes) per thread.",
+                "Give each thread a separate cache line (64 bytes) for the data stored at {}.",
                 lines.join(" and ")
             )
         }

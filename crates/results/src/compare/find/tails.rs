@@ -6,10 +6,10 @@ use super::Tolerance;
 use super::cells::MatchedCell;
 use crate::shape::Tail;
 
-/// Returns where the tails of all cells of a kind differ between the sides, in parts of each
-/// run's median, so that neither a cell's level nor a run's is a difference.
+/// Returns where the tails of all cells of a kind differ between the sides, in parts of each run's
+/// median, so that neither a cell's level nor a run's is a difference.
 ///
-/// A difference is shown only if it does not rest on one run: it is shown too when any of them is
+/// A difference is shown only if it does not rest on one run: it must also show when any one run is
 /// left out.
 pub(super) fn tail(
     cells: &[&MatchedCell<'_>],

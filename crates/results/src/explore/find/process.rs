@@ -60,7 +60,6 @@ pub enum ProcessProblem {
         device: String,
         /// The device's PCI address.
         address: String,
-        /// The kind of device.
         device_kind: DeviceKind,
         /// The node that it is close to.
         near: NodeId,

@@ -37,7 +37,7 @@ fn unit_name(unit: SamplingUnit) -> &'static str {
 /// Returns the definition of one counted event.
 pub(super) fn unit_is(source: &ProfileSource) -> String {
     match source {
-        ProfileSource::Samples { .. } => "some of all accesses".to_owned(),
+        ProfileSource::Samples { .. } => "a sample of all accesses".to_owned(),
         ProfileSource::Emulation { one_in: 0 | 1 } => "every access".to_owned(),
         ProfileSource::Emulation { one_in } => format!("one access in {one_in}, scaled"),
         ProfileSource::Faults { balancing: true } => "first touches and NUMA balancing".to_owned(),

@@ -164,7 +164,7 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         .figures("threads")
         .figures("changes")
         .figures("waits, ms")
-        .words("stored to at");
+        .words("stores at");
     let notes = vec![
         "False sharing: no thread uses a byte that another one stores to. With its data on \
          separate lines (64 bytes), each thread would keep its line."

@@ -111,7 +111,7 @@ impl Tlb {
 /// Huge pages that the TLB treats as small ones.
 #[derive(Clone, Debug)]
 pub(super) struct Split<'a> {
-    /// One line per small page's size, in huge pages.
+    /// A chase in huge pages with lines as far apart as small pages are long.
     pub huge: &'a TlbPoint,
     /// The same number of lines in small pages.
     pub small: &'a TlbPoint,

@@ -170,7 +170,7 @@ fn beyond_text(curve: &Curve) -> String {
             "the sweep ended at {} ns, possibly before it reached memory",
             figure(last.latency_ns)
         ),
-        _ => "nothing is known beyond".to_owned(),
+        _ => "nothing is known beyond that".to_owned(),
     }
 }
 

@@ -17,9 +17,7 @@ pub struct ComparedExtreme {
     pub baseline_interval: Option<Bounds>,
     /// The candidate's value at the percentile.
     pub candidate: f64,
-    /// The candidate's 95 % interval.
     pub candidate_interval: Option<Bounds>,
-    /// The change in percent.
     pub change_percent: f64,
     /// The p-value of the test that both sides have equal shares of values beyond the pooled
     /// percentile.

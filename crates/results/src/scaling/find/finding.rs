@@ -142,7 +142,6 @@ pub struct CacheFit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plateau {
-    /// The latency, in ns.
     pub latency_ns: f64,
     /// The smallest size, in bytes.
     pub from_bytes: u64,
@@ -222,7 +221,6 @@ pub enum ScalingEvidence {
         file: String,
         /// The cpus' node.
         cpu_node: NodeId,
-        /// The memory's node.
         memory_node: NodeId,
         /// The distance between them, if known.
         distance: Option<u8>,

@@ -22,7 +22,6 @@ pub struct BestTreatment {
     pub median: f64,
     /// The baseline's name; the treatment itself if none is better.
     pub baseline: String,
-    /// The baseline's median.
     pub baseline_median: f64,
     /// True if it is proven better than the baseline. The best of several medians always looks
     /// better than it is.

@@ -4,7 +4,7 @@ use numalab_record::study::{Cells, Factor, FactorKind, StudyRun};
 use numalab_stats::{Contrast, Layout};
 use serde::Serialize;
 
-/// The kind of an effect.
+/// The comparison of treatments that an effect makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EffectKind {
     /// One level against the factor's first, averaged over all other factors: the study's question.

@@ -45,7 +45,7 @@ pub fn notice(notice: &Notice) -> String {
             format!("{knob} cannot show an effect here: {reason}; only its cost can be seen")
         }
         Notice::OnlyInEnvironment { setting, variable } => format!(
-            "{setting} is no knob and no placement: it is only passed as {variable}, and no command of \
+            "{setting} is neither a knob nor a placement: it is only passed as {variable}, and no command of \
              this study mentions it"
         ),
         Notice::GuestOfOneNode { knob } => {

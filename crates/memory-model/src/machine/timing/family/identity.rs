@@ -27,7 +27,7 @@ pub enum Found {
     Model,
     /// By vendor and L2 size, as the record has no numbers.
     L2,
-    /// No table is of this core: it is the nearest one.
+    /// No table is for this core; the family is the nearest one.
     Nearest,
 }
 
@@ -62,8 +62,8 @@ impl Identity<'_> {
         })
     }
 
-    /// Returns the family that is most like the core: of AMD by number, if that is older or newer than
-    /// all tables, else by the size of the L2.
+    /// Returns the family that is most like the core: for AMD, by number if that is older or newer
+    /// than all tables, else by the size of the L2.
     fn nearest(&self) -> Option<Family> {
         let kib = self.l2_bytes >> 10;
         match (self.vendor, self.numbers) {

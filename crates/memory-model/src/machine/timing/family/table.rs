@@ -70,7 +70,7 @@ const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
 const COMPUTING: &[&[Class]] =
     &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
 
-/// Returns the units of Zen 1 and Zen 2, which differ in the number of accesses that begin in a cycle.
+/// Returns the units of Zen 1 and Zen 2, which differ in the number of accesses begun per cycle.
 ///
 /// Each of the four units for integers has its own scheduler, and instructions are assigned before it is
 /// known when they will run: independent ones begin at the full rate, but 3.1 to 3.2 a cycle in loops in

@@ -17,7 +17,7 @@ use crate::explore::find::{Advice, ExploreFinding, Obstacle, Place, Problem, Rem
 /// memory is spread evenly, no node is a better place for the threads.
 pub(in crate::explore::find) const GAIN: f64 = 0.1;
 
-/// Size from which no kernel makes huge pages of ordinary memory while it runs: its largest blocks
+/// Size from which a running kernel cannot make huge pages from ordinary memory: its largest blocks
 /// have 4 MiB on x86, and 512 MiB on arm64 with pages of 64 KiB.
 const GIGANTIC_BYTES: u64 = 1 << 30;
 

@@ -78,8 +78,8 @@ pub(super) fn crowding(view: &ProcessView) -> impl Iterator<Item = ExploreFindin
     })
 }
 
-/// Notes large files of which most pages are on nodes where no thread runs. Whatever read a file first
-/// placed its pages.
+/// Notes large files of which most pages are on nodes where no thread runs. The first process to
+/// read a file placed its pages.
 pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
     let nodes = runs_on(view);
     let is_file = |of: &&MappingView| of.kind == MappingKind::File && !of.own;
@@ -109,7 +109,7 @@ fn is_data(file: &str) -> bool {
     !file.ends_with(" (deleted)") && !name.ends_with(".so") && !name.contains(".so.")
 }
 
-/// Has a file read again, on the nodes of the threads.
+/// Returns the remedy: reading the file again on the nodes of the threads, if they have room.
 fn placed(
     view: &ProcessView,
     of: &MappingView,

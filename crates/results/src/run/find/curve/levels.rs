@@ -23,9 +23,9 @@ const BEYOND_RATIO: f64 = 2.0;
 const MEMORY_SHARE: f64 = 0.7;
 /// A cache's medians above this multiple of its 10th percentiles are disturbed by others.
 const DISTURBED_RATIO: f64 = 1.1;
-/// Cost of an octave by which a plateau lies above a cache's reported size.
+/// Cost of each octave by which a plateau lies above a cache's reported size.
 const COST_ABOVE: f64 = 1.5;
-/// Cost of an octave by which a plateau lies below it: others may share the cache.
+/// Cost of each octave by which it lies below; low, because others may share the cache.
 const COST_BELOW: f64 = 0.3;
 /// The largest cost of such a plateau: a hypervisor may report the caches of a whole socket.
 const MOST_COST_BELOW: f64 = 2.4;
@@ -35,7 +35,8 @@ const COST_UNEXPLAINED: f64 = 3.0;
 const NEXT_RATIO: f64 = 1.25;
 /// A cache ends where the curve has risen by this share of the step to the next level.
 const END_SHARE: f64 = 0.36;
-/// A cache ends at this multiple of its latency at the latest: the next level may be disturbed.
+/// A cache ends at this multiple of its latency at the latest: if the next level is disturbed, the
+/// step to it is too large.
 const END_RATIO: f64 = 1.9;
 
 /// The part of the memory hierarchy that a plateau represents.
@@ -144,8 +145,8 @@ fn unnamed(plateau: numalab_stats::Level) -> Level {
 }
 
 /// Names the last plateau memory if it extends beyond every reported cache, or, if none is
-/// reported, if there are others; joins with it what is nearly as slow. Returns the number of
-/// plateaus that may be caches: the last one is not if the curve does not leave it.
+/// reported, if there are others; joins with it those that are nearly as slow. Returns the number
+/// of plateaus that may be caches: the last one is not if the curve does not leave it.
 fn name_memory(levels: &mut Vec<Level>, reported: &[(u8, u64)], last_ns: f64) -> usize {
     let largest = reported.iter().map(|&(_, bytes)| bytes).max();
     let count = levels.len();
