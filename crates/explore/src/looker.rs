@@ -15,6 +15,7 @@ use crate::{read_guests, read_heap, read_nodes, read_nodes_since, read_process, 
 pub enum Subject {
     /// The nodes of this machine.
     Nodes,
+    /// A process, by its number.
     Process(u32),
     /// The guests on this host.
     Guests,

@@ -23,8 +23,8 @@ fn boundaries_are_between_groups_of_a_sixth_or_more() {
 
 #[test]
 fn a_smaller_group_is_no_kind_and_takes_no_value_of_another() {
-    assert_eq!(groups(&values(&[34, 6])), []);
-    assert_eq!(groups(&values(&[6, 34])), []);
+    assert_eq!(groups(&values(&[34, 6])), Vec::<f64>::new());
+    assert_eq!(groups(&values(&[6, 34])), Vec::<f64>::new());
     let boundaries = groups(&values(&[18, 4, 18]));
     assert!(matches!(boundaries[..], [middle] if (9.9..10.1).contains(&middle)), "{boundaries:?}");
 }
@@ -104,8 +104,8 @@ fn values_of_one_kind_are_rarely_divided() {
 #[test]
 fn values_without_a_gap_and_few_values_have_no_boundary() {
     let even: Vec<f64> = (0..40).map(f64::from).collect();
-    assert_eq!(groups(&even), []);
-    assert_eq!(groups(&[1.0, 1.0, 9.0, 9.0]), [], "of two");
-    assert_eq!(groups(&[]), []);
+    assert_eq!(groups(&even), Vec::<f64>::new());
+    assert_eq!(groups(&[1.0, 1.0, 9.0, 9.0]), Vec::<f64>::new(), "of two");
+    assert_eq!(groups(&[]), Vec::<f64>::new());
     assert_eq!(groups(&[1.0; 40]), [], "all alike");
 }

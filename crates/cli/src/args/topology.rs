@@ -198,3 +198,16 @@ pub(crate) struct TableArgs {
     #[arg(long, conflicts_with = "files")]
     pub system: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topology_has_every_format_of_results_with_figures() {
+        let has = |name: &str| TopologyFormat::ALL.iter().any(|(_, known, _)| *known == name);
+        for (format, name, _) in Format::ALL {
+            assert_eq!(has(name), format != Format::Callgrind, "{name}");
+        }
+    }
+}

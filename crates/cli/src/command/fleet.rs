@@ -139,7 +139,7 @@ mod tests {
             ("compare a b", "measuring command"),
         ] {
             let said = check(line).expect_err(line);
-            assert!(said.message().contains(expected), "{}", said.message());
+            assert!(format!("{said:?}").contains(expected), "{said:?}");
         }
     }
 }

@@ -88,16 +88,3 @@ fn with_losses<T>(written: Written<T>) -> T {
 fn said<T>(written: Result<T, impl Display>) -> Result<T, Failure> {
     written.map_err(Failure::bad_input)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_topology_has_every_format_of_results_with_figures() {
-        let has = |name: &str| TopologyFormat::ALL.iter().any(|(_, known, _)| *known == name);
-        for (format, name, _) in Format::ALL {
-            assert_eq!(has(name), format != Format::Callgrind, "{name}");
-        }
-    }
-}

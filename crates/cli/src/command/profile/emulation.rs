@@ -12,6 +12,7 @@ use numalab_record::profile::{Hindrance, PassedOver, Profile};
 use numalab_topology::Machine;
 
 use crate::args::ProfileArgs;
+use crate::command::emulate;
 use crate::failure::Failure;
 
 /// A program that can be emulated.
