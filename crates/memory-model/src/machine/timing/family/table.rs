@@ -60,6 +60,7 @@ const EARLY_ADDS: &[Class] = &[
 ];
 const SELECTS: &[Class] = &[Class::Select, Class::TwoFlags];
 const SHIFTERS: &[Class] = &[Class::Shift, Class::TrailingZeros, Class::BitScan];
+const SHIFTS: &[Class] = &[Class::Shift];
 /// Classes on the units of Intel's cores that also execute branches.
 const BRANCHERS: &[Class] = &[Class::Shift, Class::Select, Class::TwoFlags, Class::Branch];
 const ACCESSES: &[Class] = &[Class::Load, Class::Store];
@@ -148,13 +149,22 @@ impl Family {
                     (0.5, 1.0),
                 )
             }
-            Self::Zen3 | Self::Zen4 => (
+            Self::Zen3 => (
                 6,
                 // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
                 [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
                 [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
                 [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
                 [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
+                (third, 0.5),
+            ),
+            // Measured: divisions take 9 to 15 cycles for quotients of 4 to 63 bits.
+            Self::Zen4 => (
+                6,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 7.0)],
+                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 0.5)],
+                [(13.0, 5.0), (21.0, 8.4), (11.0, 3.0), (15.0, 5.0)],
+                [(1.0, quarter), (3.0, 0.5), (1.0, third)],
                 (third, 0.5),
             ),
             Self::NeoverseN1 => (
@@ -193,6 +203,8 @@ impl Family {
             Class::TwoFlags if self.is_zen() => shift,
             Class::TwoFlags => (2.0, 0.5),
             Class::BitCount if self.is_zen() => integer,
+            // Measured.
+            Class::TrailingZeros | Class::BitScan if self == Self::Zen4 => integer,
             // Measured on a Zen 3; BSF takes a cycle less.
             Class::TrailingZeros if self.is_zen() => (2.0, 0.5),
             Class::BitScan if self.is_zen() => (4.0, 4.0),
@@ -220,6 +232,8 @@ impl Family {
             Class::VectorShift if self.is_early_zen() => (1.0, 1.0),
             Class::VectorShift => (1.0, 0.5),
             Class::Shuffle => shuffle,
+            // Measured: VEXTRACTI128 takes three cycles, VPERMQ four.
+            Class::Lanes if self == Self::Zen4 => (3.5, 0.5),
             Class::Lanes => (3.0, 1.0),
             Class::ToVector | Class::FromVector => (self.crossing(class), 1.0),
             Class::Load => (0.0, load),
@@ -296,13 +310,21 @@ impl Family {
             ],
             Self::Zen1 => const { &early((2, 1)) },
             Self::Zen2 => const { &early((3, 1)) },
-            Self::Zen3 | Self::Zen4 => &[
+            Self::Zen3 => &[
                 (&[SHIFTERS], (2, 1)),
                 // The second unit for branches shares a scheduler with one of them.
                 (&[INTEGERS, &[Class::Constant, Class::Branch]], (4, 1)),
                 (&[FP_MULTIPLIES], (2, 1)),
                 (&[FP_ADDS], (2, 1)),
                 (&[SHUFFLES], (2, 1)),
+                (VECTORS, (4, 1)),
+                (&[ACCESSES], (5, 2)),
+            ],
+            Self::Zen4 => &[
+                (&[SHIFTS], (2, 1)),
+                (&[INTEGERS, &[Class::Constant, Class::Branch]], (4, 1)),
+                (&[FP_MULTIPLIES], (2, 1)),
+                (&[FP_ADDS], (2, 1)),
                 (VECTORS, (4, 1)),
                 (&[ACCESSES], (5, 2)),
             ],
