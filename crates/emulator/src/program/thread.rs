@@ -1,5 +1,7 @@
 //! State of one thread, or of several that used the same seat one after the other.
 
+use std::mem;
+
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Active, Engine, Shadow};
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
@@ -35,6 +37,8 @@ pub struct Thread {
     pub is_followed: bool,
     /// If true, its blocks pass at their pace at present, without being simulated.
     pub is_passing: bool,
+    /// If true, it has meanwhile taken a line from another thread.
+    pub meets: bool,
     pub pace: Pace,
     /// Counts of the thread's accesses and times.
     pub account: Account,
@@ -77,6 +81,7 @@ impl Thread {
             index: 0,
             is_followed: !shadow.is_empty(),
             is_passing: false,
+            meets: false,
             pace: Pace::default(),
             shadow,
             account: Account::default(),
@@ -172,7 +177,9 @@ impl Thread {
     #[inline]
     fn begins(&mut self, block: &'static Block) {
         if self.is_passing {
-            match (self.pace.takes_ps(block), &mut self.active) {
+            let meets = mem::take(&mut self.meets);
+            let takes_ps = if meets { None } else { self.pace.takes_ps(block) };
+            match (takes_ps, &mut self.active) {
                 (Some(takes_ps), Some(active)) => {
                     let trains = self.shadow.trains().then_some((block.place, block.flow));
                     return active.passes(trains, block.instructions, takes_ps);

@@ -4,6 +4,7 @@
 use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
+use numalab_memory_model::outcome::Source;
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
 use super::account::Touch;
@@ -117,6 +118,7 @@ impl World {
             shadow,
             is_followed,
             is_passing,
+            meets,
             pace,
             account,
             pages,
@@ -141,6 +143,8 @@ impl World {
             true => active.passes_access(found.page.node, access, by.by.accessor, shadow),
             false => active.access_on(found.page.node, access, shadow),
         };
+        // What comes next depends on the order of two threads, which has no mean.
+        *meets |= *is_passing && matches!(outcome.source, Source::Near | Source::Far);
         pace.served(outcome.served_ps);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
         let touch = Touch { slot: found.slot as usize, kind, used: found.used, home: *home };
