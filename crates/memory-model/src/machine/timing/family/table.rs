@@ -92,6 +92,25 @@ const fn early(accesses: (u64, u64)) -> [Units; 7] {
 /// and both in single precision; vector, vector multiply, shuffle; between loads, and stores.
 type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 4], [(f64, f64); 3], (f64, f64));
 
+const ZEN3: Table = (
+    6,
+    // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
+    [(1.0, 0.25), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
+    [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
+    [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
+    [(1.0, 0.25), (3.0, 0.5), (1.0, 0.5)],
+    (1.0 / 3.0, 0.5),
+);
+/// Measured: divisions take 9 to 15 cycles for quotients of 4 to 63 bits.
+const ZEN4: Table = (
+    6,
+    [(1.0, 0.25), (1.0, 0.5), (3.0, 1.0), (12.0, 7.0)],
+    [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 0.5)],
+    [(13.0, 5.0), (21.0, 8.4), (11.0, 3.0), (15.0, 5.0)],
+    [(1.0, 0.25), (3.0, 0.5), (1.0, 1.0 / 3.0)],
+    (1.0 / 3.0, 0.5),
+);
+
 impl Family {
     /// Returns the table of a family.
     ///
@@ -149,24 +168,8 @@ impl Family {
                     (0.5, 1.0),
                 )
             }
-            Self::Zen3 => (
-                6,
-                // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
-                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
-                [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
-                [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
-                (third, 0.5),
-            ),
-            // Measured: divisions take 9 to 15 cycles for quotients of 4 to 63 bits.
-            Self::Zen4 => (
-                6,
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 7.0)],
-                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 0.5)],
-                [(13.0, 5.0), (21.0, 8.4), (11.0, 3.0), (15.0, 5.0)],
-                [(1.0, quarter), (3.0, 0.5), (1.0, third)],
-                (third, 0.5),
-            ),
+            Self::Zen3 => ZEN3,
+            Self::Zen4 => ZEN4,
             Self::NeoverseN1 => (
                 4,
                 [(1.0, third), (1.0, third), (2.0, 1.0), (12.0, 12.0)],
