@@ -59,8 +59,8 @@ impl Shadow {
 
     /// Requests a stretch that is simulated in detail, which
     /// [`crate::engine::Active::next_stretch`] begins; returns false if there were too many requests.
-    pub fn asks(&mut self) -> bool {
-        self.stretches.asks()
+    pub fn asks(&mut self, meets: bool) -> bool {
+        self.stretches.asks(meets)
     }
 
     /// Returns true if the thread's branches train the predictor because the next followed stretch

@@ -1,6 +1,6 @@
 //! Lines that other vCPUs are taking from a vCPU.
 //!
-//! Until such a line has arrived at the other vCPU, stores of its old owner still hit. Cores that
+//! Until such a line leaves for the other vCPU, stores of its old owner still hit. Cores that
 //! contend for a line therefore transfer it every few stores, and not for each one.
 
 use crate::counters::Figure;
@@ -11,16 +11,16 @@ const PLACES: usize = 16;
 /// The departing lines of a vCPU.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    /// A line's number plus one, and the time of its arrival at another vCPU.
+    /// A line's number plus one, and the time at which it leaves for another vCPU.
     places: [(Figure, Figure); PLACES],
 }
 
 impl Leaving {
-    /// Records that another vCPU takes a line, which arrives at this time.
-    pub fn until(&self, line: u64, there_ps: u64) {
+    /// Records that another vCPU takes a line, which leaves at this time.
+    pub fn until(&self, line: u64, leaves_ps: u64) {
         let (number, until_ps) = self.place(line);
         number.set(line + 1);
-        until_ps.set(there_ps);
+        until_ps.set(leaves_ps);
     }
 
     /// Reports whether a line that was taken is still in this vCPU's caches.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_here_until_it_is_there() {
+    fn a_line_is_here_until_it_leaves() {
         let leaving = Leaving::default();
         assert!(!leaving.has(0, 0));
         leaving.until(7, 100);

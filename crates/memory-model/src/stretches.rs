@@ -80,9 +80,10 @@ impl Stretches {
     }
 
     /// Requests a stretch that is followed now and represents only itself, because the thread does
-    /// something that it has not done before; returns false if it has requested too many.
-    pub fn asks(&mut self) -> bool {
-        self.asked = self.in_asked * ASKED_ONE_IN <= self.all;
+    /// something that it has not done before, or meets another thread; returns false if it has
+    /// requested too many for the former reason.
+    pub fn asks(&mut self, meets: bool) -> bool {
+        self.asked = meets || self.in_asked * ASKED_ONE_IN <= self.all;
         self.in_asked += if self.asked { STRETCH } else { 0 };
         self.asked
     }

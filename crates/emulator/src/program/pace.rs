@@ -8,7 +8,7 @@ use super::code::Block;
 /// Blocks with a mean, by address; a power of two.
 const PLACES: usize = 1 << 14;
 /// Executions over which a mean is taken; earlier ones fade.
-const MOST: u64 = 1 << 10;
+const MOST: u64 = 1 << 12;
 /// Instructions over which the mean of all blocks is taken.
 const MOST_INSTRUCTIONS: u64 = 1 << 16;
 /// Executions after which a block without a mean is worth measuring.
@@ -236,7 +236,7 @@ mod tests {
     fn a_mean_follows_a_block_that_gets_slower() {
         let (mut pace, block) = (Pace::default(), block(4));
         let mut now_ps = 0;
-        for turn in 0..20_000 {
+        for turn in 0..50_000 {
             pace.comes(block, now_ps, true);
             now_ps += if turn < 10_000 { 100 } else { 300 };
         }

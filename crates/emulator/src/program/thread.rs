@@ -1,5 +1,7 @@
 //! State of one thread, or of several that used the same seat one after the other.
 
+use std::mem;
+
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Active, Engine, Shadow};
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
@@ -35,6 +37,8 @@ pub struct Thread {
     pub is_followed: bool,
     /// If true, its blocks currently pass at their mean pace, without being simulated.
     pub is_passing: bool,
+    /// If true, it has meanwhile taken a line from another thread.
+    pub meets: bool,
     pub pace: Pace,
     /// Counts of the thread's accesses and times.
     pub account: Account,
@@ -77,6 +81,7 @@ impl Thread {
             index: 0,
             is_followed: !shadow.is_empty(),
             is_passing: false,
+            meets: false,
             pace: Pace::default(),
             shadow,
             account: Account::default(),
@@ -122,6 +127,8 @@ impl Thread {
     pub fn takes(&mut self, engine: &'static Engine, seat: usize, turn: Turn) {
         let mut active = engine.enter_as(turn.cpu, seat);
         active.comes_to(turn.now_ps);
+        // Other threads may have taken lines meanwhile.
+        self.lines.ends_round();
         self.began_ps = active.now_ps();
         let home = engine.arguments.machine.cpus[turn.cpu];
         if (self.cpu, self.home) != (turn.cpu, home) {
@@ -198,8 +205,12 @@ impl Thread {
     /// Begins a block.
     #[inline]
     fn begins(&mut self, block: &'static Block) {
-        if self.is_passing && self.pace.is_new(block) && self.shadow.asks() {
-            self.next_stretch();
+        if self.is_passing {
+            // What comes next depends on the order of two threads, which has no mean.
+            let meets = mem::take(&mut self.meets);
+            if (meets || self.pace.is_new(block)) && self.shadow.asks(meets) {
+                self.next_stretch();
+            }
         }
         let Some(active) = &mut self.active else { return };
         if self.is_passing {

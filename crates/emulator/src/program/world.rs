@@ -4,6 +4,7 @@
 use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
+use numalab_memory_model::outcome::Source;
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
 use super::account::Touch;
@@ -118,6 +119,7 @@ impl World {
             shadow,
             is_followed,
             is_passing,
+            meets,
             account,
             pages,
             lines,
@@ -141,6 +143,7 @@ impl World {
             true => active.passes_access(found.page.node, access, by.by.accessor, shadow),
             false => active.access_on(found.page.node, access, shadow),
         };
+        *meets |= *is_passing && matches!(outcome.source, Source::Near | Source::Far);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
         let touch = Touch { slot: found.slot as usize, kind, used: found.used, home: *home };
         account.add(touch, &outcome);

@@ -74,7 +74,11 @@ impl Active<'_> {
         if access.kind == Kind::Store {
             owners.stored(line, begin_ps + cost_ps);
         }
-        engine.vcpus[who].leaving.until(line, begin_ps + cost_ps);
+        // An atomic operation's request arrives half a transfer before the line does; plain stores wait in
+        // the store buffer meanwhile.
+        let by = self.state.pipeline.as_ref().and_then(|of| of.accessor(access.position));
+        let leaves_ps = if by.is_some_and(|of| of.atomic) { cost_ps / 2 } else { cost_ps };
+        engine.vcpus[who].leaving.until(line, begin_ps + leaves_ps);
         let far = engine.arguments.machine.cpus[who] != self.home;
         Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
     }

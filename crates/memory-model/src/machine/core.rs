@@ -103,6 +103,12 @@ impl Core {
             && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
     }
 
+    /// Returns the number of lines that it prefetches past the end of a page, if it looks no further
+    /// ahead than a stream is long.
+    pub(crate) fn past_page_lines(&self) -> Option<u64> {
+        self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.past_page_lines())
+    }
+
     /// Returns the schedulers, if those of its family are known.
     pub(crate) fn schedulers(&self) -> Schedulers {
         let of = self.timing.and_then(|timing| timing.family.schedulers());

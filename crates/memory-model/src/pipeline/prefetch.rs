@@ -58,6 +58,9 @@ impl Pipeline {
             return issue_ps + takes_ps;
         }
         let mut asked_ps = self.foreseen_ps(position, line, issue_ps);
+        if let Some(streams) = &self.streams {
+            asked_ps = asked_ps.min(streams.reached_ps(line, issue_ps));
+        }
         let accessor = self.accessor(position);
         if let (Some(astray), Some(accessor)) = (&self.astray, accessor) {
             asked_ps = asked_ps.min(astray.translates_ps(&accessor.address, issue_ps));

@@ -324,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn loops_of_five_and_of_nine_instructions_are_faster_on_zen_4() {
+        let ends: [&[u8]; 2] = [&[0x48, 0x39, 0xd8], &[0x72, 0xfb]];
+        let of = |each: &[u8], count: usize| {
+            let code: Vec<&[u8]> = core::iter::repeat_n(each, count).chain(ends).collect();
+            [Family::Zen3, Family::Zen4].map(|family| cycles(family, &code))
+        };
+        assert_eq!(of(ADD, 4), [1.5, 1.25], "no unit is lost to the branch");
+        assert_eq!(of(&[0x48, 0x89, 0xd8], 8), [2.12, 1.5], "nine are in one entry");
+        assert_eq!(of(&[0x48, 0x0f, 0xbd, 0xc3], 2), [8.0, 1.0], "bsr %rbx,%rax");
+    }
+
+    #[test]
     fn an_address_of_two_registers_delays_a_load_on_zen_1() {
         let pair = decode(&[0x48, 0x8b, 0x1c, 0x3b]);
         let one = decode(&[0x48, 0x8b, 0x1b]);

@@ -3,8 +3,8 @@
 //! As Intel describes that of the L2 ("Intel 64 and IA-32 Architectures Optimization Reference
 //! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
 //! or down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
-//! On some cores it looks no further ahead than the stream is long, and not past the end of a page
-//! (measured on a Zen 3, as `strides`).
+//! On some cores it looks no further ahead than the stream is long, and only a few lines past the end
+//! of a page, or none (measured on a Zen 3 and a Zen 4, as `strides`).
 //!
 //! Only lines that are used in the end are fetched. A line counts as requested at the miss this
 //! number of lines before it, when the prefetcher would have reached it.
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 const STREAMS: usize = 32;
 /// Number of misses to consecutive lines that make a stream.
 const TRAINED: u64 = 3;
-/// Lines of a page that such a prefetcher does not leave: 4 KiB.
+/// Lines of a page: 4 KiB.
 const PAGE_LINES: u64 = 64;
 
 /// A sequence of misses to consecutive lines.
@@ -40,26 +40,37 @@ pub struct Streams {
     /// Number of misses so far.
     misses: u64,
     lines: usize,
-    /// True if it looks no further ahead than a stream is long, and not past a page.
-    grows: bool,
+    /// Number of lines that it looks past the end of a page, if it looks no further ahead than a stream
+    /// is long.
+    past_page: Option<u64>,
 }
 
 impl Streams {
-    /// Creates a prefetcher that fetches up to `lines` ahead; if it `grows`, no more than a stream
-    /// is long, and not past the end of a page.
-    pub fn new(lines: u32, grows: bool) -> Self {
-        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, grows }
+    /// Creates a prefetcher that fetches up to `lines` ahead; given the number of lines past the end of
+    /// a page that it fetches, no more than a stream is long.
+    pub fn new(lines: u32, past_page: Option<u64>) -> Self {
+        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, past_page }
+    }
+
+    /// Returns the time at which the page of a line that is used at `now_ps` was reached.
+    pub fn reached_ps(&self, line: u64, now_ps: u64) -> u64 {
+        let stream = self.streams.iter().find(|stream| stream.goes_on(line));
+        let asked_ps = stream.filter(|_| self.past_page.is_some()).map(|of| {
+            let step = line.wrapping_sub(of.last).cast_signed();
+            of.asked_ps((line, step), now_ps, self.past_page)
+        });
+        asked_ps.unwrap_or(now_ps)
     }
 
     /// Returns the time at which a line that is missed at `now_ps` was requested; `now_ps` if it
     /// was not.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
         self.misses += 1;
-        let grows = self.grows;
+        let past_page = self.past_page;
         match self.streams.iter_mut().find(|stream| stream.goes_on(line)) {
             Some(stream) => {
                 stream.used = self.misses;
-                stream.add(line, now_ps, grows)
+                stream.add(line, now_ps, past_page)
             }
             None => {
                 self.begin(line, now_ps);
@@ -92,23 +103,34 @@ impl Stream {
     }
 
     /// Adds the next miss; returns the time at which its line was requested.
-    fn add(&mut self, line: u64, now_ps: u64, grows: bool) -> u64 {
+    fn add(&mut self, line: u64, now_ps: u64, past_page: Option<u64>) -> u64 {
+        let step = line.wrapping_sub(self.last).cast_signed();
+        let asked_ps = self.asked_ps((line, step), now_ps, past_page);
+        let place = self.place(self.length);
+        self.missed_ps[place] = now_ps;
+        (self.last, self.step) = (line, step);
+        self.length += 1;
+        asked_ps
+    }
+
+    /// Returns the time at which the next line, at a step from the last one, was requested, if it is
+    /// missed at `now_ps`.
+    fn asked_ps(&self, (line, step): (u64, i64), now_ps: u64, past_page: Option<u64>) -> u64 {
         let (lines, number) = (self.missed_ps.len() as u64, self.length);
-        self.step = line.wrapping_sub(self.last).cast_signed();
         // The first miss that looked as far ahead as this line.
         let mut by = (TRAINED - 1).max(number.saturating_sub(lines));
-        if grows {
+        if let Some(past_page) = past_page {
             let upward = line % PAGE_LINES;
-            let passed = if self.step > 0 { upward } else { PAGE_LINES - 1 - upward };
-            by = by.max(number / 2).max(number.saturating_sub(passed));
+            let passed = if step > 0 { upward } else { PAGE_LINES - 1 - upward };
+            by = by.max(number / 2).max(number.saturating_sub(passed.max(past_page)));
         }
-        let place = |number: u64| usize::try_from(number % lines).unwrap_or(0);
         // Misses before the stream was recognised requested nothing.
-        let asked_ps = if by < number { self.missed_ps[place(by)] } else { now_ps };
-        self.missed_ps[place(number)] = now_ps;
-        self.last = line;
-        self.length += 1;
+        let asked_ps = if by < number { self.missed_ps[self.place(by)] } else { now_ps };
         asked_ps.min(now_ps)
+    }
+
+    fn place(&self, number: u64) -> usize {
+        usize::try_from(number % self.missed_ps.len() as u64).unwrap_or(0)
     }
 }
 
@@ -119,7 +141,7 @@ mod tests {
     #[test]
     fn lines_in_a_row_are_asked_for_as_many_ahead_as_may_be() {
         for down in [false, true] {
-            let mut streams = Streams::new(4, false);
+            let mut streams = Streams::new(4, None);
             let line = |at: u64| if down { 1000 - at } else { 1000 + at };
             let asked: Vec<u64> =
                 (0..12).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
@@ -133,7 +155,7 @@ mod tests {
     #[test]
     fn a_prefetcher_that_grows_looks_as_far_ahead_as_a_stream_is_long_and_stays_in_its_page() {
         for down in [false, true] {
-            let mut streams = Streams::new(8, true);
+            let mut streams = Streams::new(8, Some(0));
             let line = |at: u64| if down { 6399 - at } else { 6400 + at };
             let asked: Vec<u64> =
                 (0..70).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
@@ -144,8 +166,23 @@ mod tests {
     }
 
     #[test]
+    fn a_prefetcher_that_looks_past_pages_has_a_few_lines_of_the_next_one() {
+        let mut streams = Streams::new(8, Some(2));
+        let mut reached = Vec::new();
+        let asked: Vec<u64> = (0..70_u64)
+            .map(|at| {
+                let now_ps = 100 * (at + 1);
+                reached.push(streams.reached_ps(6400 + at, now_ps));
+                streams.asked_ps(6400 + at, now_ps)
+            })
+            .collect();
+        assert_eq!(asked[62..69], [5500, 5600, 6300, 6400, 6500, 6500, 6500]);
+        assert_eq!(reached, asked);
+    }
+
+    #[test]
     fn many_streams_are_distinguished_and_random_lines_are_no_stream() {
-        let mut streams = Streams::new(2, false);
+        let mut streams = Streams::new(2, None);
         for at in 0..10 {
             for stream in 0..8_u64 {
                 let now_ps = 1000 * at + stream;
@@ -162,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_stream_stays_among_random_misses_as_long_as_it_is_continued() {
-        let mut streams = Streams::new(2, false);
+        let mut streams = Streams::new(2, None);
         let mut word = 1_u64;
         let asked: Vec<bool> = (0..10_u64)
             .map(|at| {
@@ -178,7 +215,7 @@ mod tests {
 
     #[test]
     fn repeated_misses_of_one_line_are_not_a_stream() {
-        let mut streams = Streams::new(4, false);
+        let mut streams = Streams::new(4, None);
         assert!((0..20).all(|now_ps| streams.asked_ps(7, now_ps) == now_ps));
     }
 }

@@ -1,7 +1,7 @@
 //! The latest branches, folded for the tables of a predictor: all tables at once, each in 16 bits of
 //! one number.
 
-use super::{INDEX_BITS, TABLE_BITS, TABLES, TAG_BITS};
+use super::{INDEX_BITS, LARGE_TABLE_BITS, TABLE_BITS, TABLES, TAG_BITS};
 
 /// Branches of history by table, in a geometric series.
 const HISTORIES: [u32; TABLES] = [4, 9, 18, 36, 72, 126];
@@ -71,7 +71,7 @@ impl History {
         let [low, high, ..] = (mixed ^ mixed >> TABLE_BITS).to_le_bytes();
         let folded = self.index.0;
         let mixed = each(u16::from_le_bytes([low, high])) ^ folded ^ folded >> TABLE_BITS & ONES;
-        Lanes(mixed & each((1 << TABLE_BITS) - 1))
+        Lanes(mixed & each((1 << LARGE_TABLE_BITS) - 1))
     }
 
     /// Returns the tag of the branch at an address in each table, which is never 0, that of an unused

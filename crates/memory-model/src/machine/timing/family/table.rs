@@ -60,6 +60,7 @@ const EARLY_ADDS: &[Class] = &[
 ];
 const SELECTS: &[Class] = &[Class::Select, Class::TwoFlags];
 const SHIFTERS: &[Class] = &[Class::Shift, Class::TrailingZeros, Class::BitScan];
+const SHIFTS: &[Class] = &[Class::Shift];
 /// Classes on the units of Intel's cores that also execute branches.
 const BRANCHERS: &[Class] = &[Class::Shift, Class::Select, Class::TwoFlags, Class::Branch];
 const ACCESSES: &[Class] = &[Class::Load, Class::Store];
@@ -90,6 +91,25 @@ const fn early(accesses: (u64, u64)) -> [Units; 7] {
 /// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root,
 /// and both in single precision; vector, vector multiply, shuffle; between loads, and stores.
 type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 4], [(f64, f64); 3], (f64, f64));
+
+const ZEN3: Table = (
+    6,
+    // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
+    [(1.0, 0.25), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
+    [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
+    [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
+    [(1.0, 0.25), (3.0, 0.5), (1.0, 0.5)],
+    (1.0 / 3.0, 0.5),
+);
+/// Measured: divisions take 9 to 15 cycles for quotients of 4 to 63 bits.
+const ZEN4: Table = (
+    6,
+    [(1.0, 0.25), (1.0, 0.5), (3.0, 1.0), (12.0, 7.0)],
+    [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 0.5)],
+    [(13.0, 5.0), (21.0, 8.4), (11.0, 3.0), (15.0, 5.0)],
+    [(1.0, 0.25), (3.0, 0.5), (1.0, 1.0 / 3.0)],
+    (1.0 / 3.0, 0.5),
+);
 
 impl Family {
     /// Returns the table of a family.
@@ -148,15 +168,8 @@ impl Family {
                     (0.5, 1.0),
                 )
             }
-            Self::Zen3 | Self::Zen4 => (
-                6,
-                // Divisions take 9 to 15 cycles, and one begins every 7 to 9.
-                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (12.0, 8.0)],
-                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (3.0, 0.5)],
-                [(13.0, 4.5), (20.0, 8.5), (10.5, 3.5), (14.5, 5.0)],
-                [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
-                (third, 0.5),
-            ),
+            Self::Zen3 => ZEN3,
+            Self::Zen4 => ZEN4,
             Self::NeoverseN1 => (
                 4,
                 [(1.0, third), (1.0, third), (2.0, 1.0), (12.0, 12.0)],
@@ -193,6 +206,8 @@ impl Family {
             Class::TwoFlags if self.is_zen() => shift,
             Class::TwoFlags => (2.0, 0.5),
             Class::BitCount if self.is_zen() => integer,
+            // Measured.
+            Class::TrailingZeros | Class::BitScan if self == Self::Zen4 => integer,
             // Measured on a Zen 3; BSF takes a cycle less.
             Class::TrailingZeros if self.is_zen() => (2.0, 0.5),
             Class::BitScan if self.is_zen() => (4.0, 4.0),
@@ -220,6 +235,8 @@ impl Family {
             Class::VectorShift if self.is_early_zen() => (1.0, 1.0),
             Class::VectorShift => (1.0, 0.5),
             Class::Shuffle => shuffle,
+            // Measured: VEXTRACTI128 takes three cycles, VPERMQ four.
+            Class::Lanes if self == Self::Zen4 => (3.5, 0.5),
             Class::Lanes => (3.0, 1.0),
             Class::ToVector | Class::FromVector => (self.crossing(class), 1.0),
             Class::Load => (0.0, load),
@@ -296,13 +313,21 @@ impl Family {
             ],
             Self::Zen1 => const { &early((2, 1)) },
             Self::Zen2 => const { &early((3, 1)) },
-            Self::Zen3 | Self::Zen4 => &[
+            Self::Zen3 => &[
                 (&[SHIFTERS], (2, 1)),
                 // The second unit for branches shares a scheduler with one of them.
                 (&[INTEGERS, &[Class::Constant, Class::Branch]], (4, 1)),
                 (&[FP_MULTIPLIES], (2, 1)),
                 (&[FP_ADDS], (2, 1)),
                 (&[SHUFFLES], (2, 1)),
+                (VECTORS, (4, 1)),
+                (&[ACCESSES], (5, 2)),
+            ],
+            Self::Zen4 => &[
+                (&[SHIFTS], (2, 1)),
+                (&[INTEGERS, &[Class::Constant, Class::Branch]], (4, 1)),
+                (&[FP_MULTIPLIES], (2, 1)),
+                (&[FP_ADDS], (2, 1)),
                 (VECTORS, (4, 1)),
                 (&[ACCESSES], (5, 2)),
             ],
