@@ -174,7 +174,7 @@ mod tests {
             pass(&mut asked);
             pass(&mut other);
         }
-        assert!(asked.asks());
+        assert!(asked.asks(false));
         asked.begins_next();
         assert!(asked.is_followed() && !asked.is_settled() && asked.weight() == 1);
         while asked.is_followed() {
@@ -195,13 +195,15 @@ mod tests {
             if stretches.pass(8) {
                 stretches.begins_next();
             }
-            if !stretches.is_followed() && stretches.asks() {
+            if !stretches.is_followed() && stretches.asks(false) {
                 stretches.begins_next();
                 asked += STRETCH;
             }
             assert!((asked - STRETCH) * 8 <= at * 8);
         }
         assert!(asked > 20 * STRETCH, "{asked}");
+        while stretches.asks(false) {}
+        assert!(stretches.asks(true), "a meeting with another thread is always followed");
     }
 
     #[test]
