@@ -25,7 +25,7 @@ pub enum DescribedError {
     Nodes(#[from] EmulationError),
     /// The memory of the nodes is given twice, with different sums.
     #[error(
-        "{given_bytes} bytes of memory, but the nodes have {listed_bytes}: expected one of both"
+        "expected nodes with the machine's {given_bytes} bytes of memory in all, found {listed_bytes}"
     )]
     Memory {
         /// The machine's memory.

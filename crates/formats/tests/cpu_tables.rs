@@ -63,7 +63,7 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn a_cpu_between_others_without_a_row_is_missed() {
-    for (lost, missing) in [("  1    1", "no row has cpus 1:"), ("  0    0", "no row has cpus 0:")]
+    for (lost, missing) in [("  1    1", "cpus 1 have no row"), ("  0    0", "cpus 0 have no row")]
     {
         let kept: String = TABLE
             .lines()

@@ -208,11 +208,8 @@ impl MachineRequest {
     fn refused(&self, error: DescribedError) -> MachineError {
         match error {
             DescribedError::Cpus { cpus, error } => MachineError::option("cpus", cpus, error),
-            DescribedError::Nodes(error) => {
+            DescribedError::Nodes(_) | DescribedError::Memory { .. } => {
                 MachineError::option("emulate", self.emulate.as_deref().unwrap_or_default(), error)
-            }
-            DescribedError::Memory { given_bytes, .. } => {
-                MachineError::option("memory", given_bytes, error)
             }
             DescribedError::Uneven { cpus, nodes } => {
                 let reason = format!("expected a multiple of {nodes}, the nodes with cpus");

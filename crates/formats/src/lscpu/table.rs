@@ -138,7 +138,7 @@ fn note_gaps(machine: &Machine, findings: &mut Findings) {
     let missing = (0..last).map(CpuId).collect::<CpuSet>().difference(&listed);
     if !missing.is_empty() {
         let message = format!("cpus {missing} have no row: they are offline, or lines are missing");
-        findings.note("cpus-missing", "column CPU".to_owned(), message);
+        findings.warning("cpus-missing", "column CPU".to_owned(), message);
     }
     let cores = machine.cores();
     let most = cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0);

@@ -241,7 +241,7 @@ fn nonsense_is_quoted() {
         let said = of(&variables).unwrap_err().to_string();
         assert!(said.contains(&format!("OMPI_COMM_WORLD_RANK={value}: expected")), "{said}");
     }
-    assert!(error("MPI_LOCALRANKID=0").contains("PMI_RANK"));
+    assert!(error("MPI_LOCALRANKID=0").contains("MPI_RANKID"));
     let said = error("NUMALAB_RANK=2 NUMALAB_RANKS=2");
     assert!(said.contains("NUMALAB_RANK=2, but NUMALAB_RANKS=2"), "{said}");
     let said = error(
