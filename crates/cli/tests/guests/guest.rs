@@ -496,7 +496,7 @@ fn bad_input_is_refused_with_the_expected_form_and_125_where_a_command_is_run() 
         assert!(message.contains(word), "{arguments:?}: no `{word}` in {message}");
     };
     refuses(&["run"], "expected one after --");
-    refuses(&["run", "--pages", "4m", "--", "true"], "expected normal, 2m, 1g or memfd");
+    refuses(&["run", "--pages", "4m", "--", "true"], "possible values: normal, 2m, 1g, memfd");
     refuses(&["run", "--pin", "0=", "--", "true"], "such as 0-3,8");
     refuses(&["run", "--kernel", "/no/such", "--", "true"], "expected linux, backports");
     refuses(&["run", "--tables", "/tmp/no-such", "--", "true"], "no SRAT.bin there");
