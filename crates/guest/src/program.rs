@@ -317,6 +317,7 @@ fn processor(head: &[u8]) -> Option<Processor> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::slice::from_ref;
 
     use super::*;
 
@@ -369,7 +370,7 @@ mod tests {
         let at = bytes.windows(loader.len()).position(|part| part == loader.as_bytes()).unwrap();
         bytes[at..at + 12].copy_from_slice(b"/no/ld.so.1\0");
         fs::write(&file, bytes).unwrap();
-        let check = |root| check_loader(&[name.clone()], &[name.clone()], root);
+        let check = |root| check_loader(from_ref(&name), from_ref(&name), root);
         let error = check(None).unwrap_err().to_string();
         assert!(error.contains(&format!("`{name}`")) && error.contains("/no/ld.so.1"), "{error}");
         fs::create_dir(directory.path().join("no")).unwrap();

@@ -9,7 +9,7 @@ use numalab_topology::CpuSet;
 
 use crate::proc::field;
 use crate::root::Root;
-use crate::sysfs::pool_kilobytes;
+use crate::system_page::pool_kilobytes;
 use crate::system_page::{chosen, transparent_sizes};
 use crate::virtual_machine::has_guest_flag;
 

@@ -10,6 +10,7 @@ mod catalogue;
 mod changed;
 mod companions;
 mod damon;
+mod directories;
 mod error;
 mod file;
 mod journal;

@@ -23,7 +23,7 @@ use crate::root::Root;
 use crate::system_page::{base_page_bytes_of, transparent_huge_page_bytes};
 use crate::virtual_machine::is_guest;
 pub use devices::has_interface_or_disk;
-pub(crate) use memory::{figures_disagree, pool_kilobytes};
+pub(crate) use memory::figures_disagree;
 use reader::Reader;
 
 /// A machine, with the peculiarities of its files.

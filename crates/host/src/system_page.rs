@@ -4,7 +4,6 @@ use numalab_record::Pages;
 
 use crate::proc;
 use crate::root::Root;
-use crate::sysfs::pool_kilobytes;
 
 /// Sizes in KiB of base pages under Linux.
 const BASE_KILOBYTES: [u64; 3] = [4, 16, 64];
@@ -52,6 +51,11 @@ fn pages_fit(root: &Root, place: &str) -> Option<u64> {
         kilobytes > by_pages / 2 && kilobytes / 2 < by_pages
     };
     BASE_KILOBYTES.into_iter().find(fits).map(|size| size << 10)
+}
+
+/// Parses the page size in the name of a pool: `hugepages-2048kB`.
+pub(crate) fn pool_kilobytes(name: &str) -> Option<u64> {
+    name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()
 }
 
 /// Returns the base pages of this kernel.

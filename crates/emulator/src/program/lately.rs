@@ -84,7 +84,7 @@ impl Place {
 
 #[inline]
 fn place(line: u64) -> usize {
-    (line % PLACES as u64) as usize
+    usize::try_from(line % PLACES as u64).unwrap_or(0)
 }
 
 #[cfg(test)]

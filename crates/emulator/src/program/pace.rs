@@ -186,7 +186,7 @@ impl Pace {
 #[inline]
 fn place(block: &Block) -> usize {
     let address = block.place.address;
-    ((address ^ address >> 14) % PLACES as u64) as usize
+    usize::try_from((address ^ address >> 14) % PLACES as u64).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use super::watch::{Asked, Ended, Phase, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time after its last line in which numalab's own kernel ends QEMU.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time without output after which an unfinished line counts as a prompt.
 const PROMPT_AFTER: Duration = Duration::from_secs(1);
 
@@ -123,11 +125,17 @@ impl Launch {
         let polled = matches!(system, System::Raw(_)).then_some(&mut monitor);
         let end = follow(&serial, &watch, polled, &mut hearing);
         let time = started.elapsed();
-        // QEMU may have ended already, so neither can be queried.
-        let pins = pins.and_then(|pins| pins.observed().ok());
-        let memory = prove_memory(&mut monitor, running.process.pid()).ok();
-        // The rest of the console is complete only after QEMU has closed the pipe.
-        running.quit(&mut monitor);
+        let (mut observed, mut memory) = (None, None);
+        // numalab's own kernel ends QEMU after its last line, and a query at that moment can block
+        // both until the monitor's time limit.
+        if matches!(system, System::Raw(_)) || running.ended(LAST_WORDS).is_none() {
+            // QEMU may have ended already, so neither can be queried.
+            observed = pins.and_then(|pins| pins.observed().ok());
+            memory = prove_memory(&mut monitor, running.process.pid()).ok();
+            // The rest of the console is complete only after QEMU has closed the pipe.
+            running.quit(&mut monitor);
+        }
+        let pins = observed;
         let late = hearing.finish(&serial);
         let end = match (end, late) {
             // A deciding line outweighs the way QEMU ended: a kernel often powers off right after

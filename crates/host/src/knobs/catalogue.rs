@@ -5,8 +5,9 @@ pub(super) mod ranges;
 
 use numalab_record::system::KnobNow;
 
-use super::companions::{WEIGHTS, automatic_weights, with_companions};
+use super::companions::{automatic_weights, with_companions};
 use super::damon;
+use super::directories::{CPUS, WEIGHTS};
 use super::error::KnobError;
 use super::knob::{Knob, Nature};
 use crate::cgroup;
@@ -33,8 +34,6 @@ enum Place {
     Damon,
 }
 use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Sysctl};
-
-const CPUS: &str = "sys/devices/system/cpu";
 
 /// The knob for transparent huge pages everywhere, which an emulated machine has too.
 pub const HUGE_PAGES: &str = "thp_enabled";

@@ -1,11 +1,8 @@
 //! Settings that change when another one is written.
 
+use super::directories::WEIGHTS;
 use super::knob::Knob;
 use crate::root::Root;
-
-/// Directory of the nodes' interleave weights (Linux 6.9,
-/// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
-pub(super) const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
 /// Groups of settings below `proc/sys` that change each other: the kernel keeps either bytes or a
 /// ratio and shows 0 for the other (`Documentation/admin-guide/sysctl/vm.rst`), and one watchdog

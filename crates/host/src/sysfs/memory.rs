@@ -4,6 +4,7 @@ use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node, NodeSet
 
 use super::reader::{NODE_DIRECTORY, Reader, shortened};
 use crate::proc::bytes;
+use crate::system_page::pool_kilobytes;
 
 /// Sizes from a `meminfo` file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,11 +66,6 @@ pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePa
         .collect();
     pools.sort_by_key(|pool| pool.page_bytes);
     pools
-}
-
-/// Parses the page size in the name of a pool: `hugepages-2048kB`.
-pub(crate) fn pool_kilobytes(name: &str) -> Option<u64> {
-    name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()
 }
 
 /// Reads the memory-side caches of a node (Linux `Documentation/admin-guide/mm/numaperf.rst`).

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{CPUS, WEIGHTS};
+use crate::knobs::directories::{CPUS, WEIGHTS};
 
 const I32: u64 = i32::MAX as u64;
 const U32: u64 = u32::MAX as u64;

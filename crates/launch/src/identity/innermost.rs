@@ -1,0 +1,111 @@
+//! The innermost of the launchers that have variables here.
+
+use super::launchers::{
+    AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PYTORCH, TORCHRUN, Variables,
+};
+use super::{IdentityError, Launcher, Look, Task, number, slurm};
+
+/// Returns the variables of the innermost launcher.
+pub(super) fn innermost(look: Look<'_>) -> Option<Variables> {
+    let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
+    // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
+    // rank.
+    let torchrun = Task::of(&TORCHRUN, look).ok().flatten().filter(|_| is_elastic);
+    let mut others = outers(look).chain(torchrun);
+    let is_innermost = !others
+        .any(|task| task.launcher != Launcher::Local && task.size().is_some_and(|size| size > 1));
+    let mut order = Vec::from_iter(is_innermost.then_some(OWN));
+    order.extend(is_elastic.then_some(TORCHRUN));
+    // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
+    // are not jsrun's.
+    let differs = look("OMPI_COMM_WORLD_RANK").is_some_and(|rank| look(JSRUN.rank) != Some(rank));
+    if is_there(&JSRUN, look) && !differs {
+        order.extend([FLUX, JSRUN]);
+    }
+    order.extend(BEFORE_SLURM);
+    order.into_iter().find(|variables| is_there(variables, look))
+}
+
+/// Reports whether all signs of a launcher are present.
+fn is_there(variables: &Variables, look: Look<'_>) -> bool {
+    variables.signs.iter().all(|name| look(name).is_some())
+}
+
+/// Returns the ranks of all launchers that have variables here and that can run another one.
+pub(super) fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
+    let is_there = move |variables: &&Variables| look(variables.rank).is_some();
+    let others = BEFORE_SLURM.iter().chain([&JSRUN, &OWN]).filter(is_there);
+    let others = others.filter_map(move |variables| Task::of(variables, look).ok().flatten());
+    others.chain(slurm::task(look).ok().flatten())
+}
+
+/// Detects a rank if no launcher identifies itself.
+pub(super) fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let is_there = |variables: &&Variables| is_there(variables, look);
+    if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
+        return Task::of(variables, look);
+    }
+    let found = match pytorch(look)? {
+        Some(task) => Some(task),
+        None => of_pbs(look)?,
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
+    // A local rank alone belongs to a task with other variables that are missing here.
+    let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
+    for &Variables { launcher, rank, local_rank, .. } in known {
+        if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {
+            return Err(IdentityError::Incomplete { present, missing: rank, launcher });
+        }
+    }
+    if look("SLURM_LOCALID").is_some() && look("SLURM_PROCID").is_none() {
+        let (present, missing) = ("SLURM_LOCALID", "SLURM_PROCID");
+        return Err(IdentityError::Incomplete { present, missing, launcher: Launcher::Slurm });
+    }
+    Ok(None)
+}
+
+/// Returns the rank that variables of PyTorch describe if there is no other launcher. `RANK` alone,
+/// or with a text, belongs to another tool.
+fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let value = |name| number(look, Launcher::Pytorch, name).ok().flatten().map(|(_, value)| value);
+    match ["RANK", "WORLD_SIZE", "LOCAL_RANK"].map(value) {
+        [Some(rank), Some(size), local] if local.is_some() || rank < size => {
+            Task::of(&PYTORCH, look)
+        }
+        // Lightning's own launcher gives each process all but `RANK`.
+        [None, Some(_), Some(_)] if look("RANK").is_none() => Err(without_rank()),
+        [None, None, Some(1..)] => Err(without_rank()),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the task of PBS that this process is, unless it is the job's script.
+fn of_pbs(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let value = |name| number(look, PBSDSH.launcher, name).map(|value| value.map_or(0, |of| of.1));
+    let is_task = value(PBSDSH.rank)? >= PBSDSH.first
+        || (look(PBSDSH.rank).is_some()
+            && (value("PBS_NODENUM")?, value("PBS_VNODENUM")?) != (0, 0));
+    if is_task { Task::of(&PBSDSH, look) } else { Ok(None) }
+}
+
+fn without_rank() -> IdentityError {
+    let Variables { launcher, rank: missing, .. } = PYTORCH;
+    IdentityError::Incomplete { present: "LOCAL_RANK", missing, launcher }
+}
+
+/// Returns the rank of a launcher of PyTorch that ran in the task of another launcher. It has a
+/// world of another size: job scripts and wrappers export the same or a single rank.
+pub(super) fn pytorch_within(task: Task, look: Look<'_>) -> Task {
+    let is_own = matches!(task.launcher, Launcher::Local | Launcher::Torchrun);
+    let inner = Task::of(&PYTORCH, look).ok().flatten().filter(|_| !is_own);
+    let is_of_another_world = |inner: &Task| {
+        let (size, outer) = (inner.size().unwrap_or(1), task.size());
+        size > 1
+            && inner.rank() < size
+            && inner.local_rank.is_some()
+            && outer.is_some_and(|outer| outer != size)
+    };
+    inner.filter(is_of_another_world).unwrap_or(task)
+}
