@@ -200,7 +200,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab knobs list --format json", Runs, &["\"knobs\""]),
     rule("numalab knobs restore", Plans, &["restore"]),
     rule("numalab knobs run", Plans, &[" would be "]),
-    rule("numalab study probe tiering", Needs("memory of one tier"), &["fast tier: nodes"]),
+    rule("numalab study probe tiering", Needs("one tier of memory"), &["fast tier: nodes"]),
     rule("numalab study probe balancing", CPUS, &["placed by cpu 0, read from cpu "]),
     rule(
         "numalab machine selftest --real-nodes",

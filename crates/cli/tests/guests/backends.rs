@@ -428,7 +428,7 @@ fn a_workload_that_goes_on_behind_its_end_is_ended_and_refused() {
     let output = place.run(&["study", "run", "s.toml"]);
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("left sleep (") && message.contains("was terminated"), "{message}");
+    assert!(message.contains("left sleep (") && message.contains("now terminated"), "{message}");
     let left = Command::new("pgrep").args(["-f", "sleep 6543"]).output().expect("pgrep runs");
     assert_eq!(text(&left.stdout), "", "nothing is left running");
 }
