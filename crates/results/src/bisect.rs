@@ -249,7 +249,7 @@ mod tests {
         for (answer, words) in [
             (BisectAnswer::NotWorse, "does not get worse by more than 2"),
             (BisectAnswer::EndsUndecided, "32 samples do not show"),
-            (BisectAnswer::Interrupted, "it was interrupted"),
+            (BisectAnswer::Interrupted, "the search was interrupted"),
             (BisectAnswer::OneOf { commits: vec![commit("c"), commit("b")] }, "one of cccc"),
         ] {
             let found = found(answer);
