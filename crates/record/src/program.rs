@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct ProgramMemory {
     /// The process id.
     pub process: u32,
+    /// The path of the program that it executed, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The program that it went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
-use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
+use numalab_record::{CodePlace, ContendedLine, ProgramMemory, ProgramThread, Region};
 
 use crate::program::{RemoteCost, RemoteRegion, told};
 
@@ -176,6 +176,33 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         panels: vec![Panel::table(table.rows(rows))],
         ..Part::default()
     })
+}
+
+/// Tabulates each thread's accesses and its time.
+pub(super) fn threads(program: &ProgramMemory) -> Part {
+    let row = |thread: &ProgramThread| {
+        let regions = program.regions.iter().flat_map(|region| &region.accesses);
+        let own = || regions.clone().filter(|by| by.thread == thread.thread);
+        let accesses: u64 = own().map(|by| by.loads + by.stores).sum();
+        vec![
+            format!("thread {}", thread.thread),
+            thread.cpu_node.to_string(),
+            figure(accesses as f64 / 1e6),
+            figure(own().map(|by| by.waited_ns).sum::<u64>() as f64 / 1e6),
+            figure(thread.busy_ns as f64 / 1e6),
+        ]
+    };
+    let table = Table::new("Each thread's accesses, its waits for memory and caches, and its time")
+        .words("thread")
+        .figures("node")
+        .figures("10^6")
+        .figures("waits, ms")
+        .figures("busy, ms");
+    Part {
+        title: "Threads".to_owned(),
+        panels: vec![Panel::table(table.rows(program.threads.iter().map(row)))],
+        ..Part::default()
+    }
 }
 
 fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {

@@ -15,8 +15,6 @@ use super::cell::CellSummary;
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
     Cpu,
-    /// A thread of a program.
-    Thread,
     Node,
 }
 
@@ -25,7 +23,6 @@ impl Axis {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
-            Self::Thread => "thread",
             Self::Node => "node",
         }
     }
