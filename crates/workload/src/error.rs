@@ -45,6 +45,9 @@ pub enum OutputError {
         /// The number with everything up to the next blank.
         word: String,
     },
+    /// The number has a unit with another meaning than that of its metric.
+    #[error("{what} is in `{unit}`, expected `{expected}`")]
+    OtherUnit { what: String, unit: String, expected: String },
     /// The output does not have such a metric.
     #[error("no metric {wanted:?} in the output, which has {available}")]
     NoMetric {
