@@ -73,9 +73,8 @@ pub struct JudgedCommit {
     /// The samples in the order in which they were taken, each after a fresh boot if the study
     /// boots.
     pub samples: Vec<f64>,
-    /// The cost beyond that of the good commit, in percent; negative if it is better, `None` until
-    /// both have samples.
-    pub worse_percent: Option<f64>,
+    /// The change of the metric from the good commit, in percent; `None` until both have samples.
+    pub change_percent: Option<f64>,
     /// The verdict on it.
     pub side: CommitSide,
 }
