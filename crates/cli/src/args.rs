@@ -212,7 +212,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
     /// Print the report instead of writing report.md and report.html
-    #[arg(long, value_parser = value::format())]
+    #[arg(long, value_parser = value::format_of_memory())]
     pub format: Option<Format>,
     /// Of a study: exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]

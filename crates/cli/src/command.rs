@@ -68,6 +68,7 @@ Exit codes:
   1  failed while running            4  --fail-if or --expect fails; health: failing
   2  usage or bad input              5  a check found errors in its input
                                      6  health: degraded, or uncertain
+                                     7  --fail-if: nothing can be decided
 bind, emulate, mark, profile, knobs run and guest run exit with the code of the command they run,
 with 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {

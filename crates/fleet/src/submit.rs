@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use numalab_host::{Classed, ErrorClass};
+use numalab_page::number::count;
 use numalab_record::shell::{command_line, quoted};
 
 /// Names in the fleet's directory: the results of hosts, the logs of tasks, the script.
@@ -119,8 +120,8 @@ impl Submission {
         let mut text = format!("# {}\n{}\n", script.display(), self.script);
         for array in &self.arrays {
             let arguments = command_line(&self.sbatch(array, plan, &script));
-            let count = array.len();
-            text.push_str(&format!("# {count} hosts\nsbatch {arguments}\nscontrol <<END\n"));
+            let count = count(array.len(), "host");
+            text.push_str(&format!("# {count}\nsbatch {arguments}\nscontrol <<END\n"));
             text.push_str(&Self::bindings(array, "JOB"));
             text.push_str("END\n");
         }

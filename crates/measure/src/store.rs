@@ -62,7 +62,7 @@ impl Classed for StoreError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; samples written so far are kept: free some space, then run the same command with --resume"
+            "; samples written so far are kept: free some space; `measure` can resume its own runs"
         }
         io::ErrorKind::PermissionDenied => "; choose another place with -o",
         _ => "",

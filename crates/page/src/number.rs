@@ -2,7 +2,7 @@
 
 use numalab_stats::Interval;
 
-/// Formats a figure with about three significant digits: `0.981`, `86.6`, `173`.
+/// Formats a figure with three significant digits or more: `0.00981`, `0.981`, `86.6`, `1732`.
 pub fn figure(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
@@ -15,8 +15,12 @@ pub fn figure(value: f64) -> String {
         format!("{value:.1}")
     } else if magnitude >= 0.9995 || magnitude == 0.0 {
         format!("{value:.2}")
-    } else {
+    } else if magnitude >= 0.09995 {
         format!("{value:.3}")
+    } else if magnitude >= 0.009995 {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.5}")
     }
 }
 
@@ -150,8 +154,10 @@ mod tests {
 
     #[test]
     fn figures_have_about_three_significant_digits() {
-        let shown = [0.0, 0.981, 1.239, 86.649, 99.96, 173.2, 1.0e12, f64::NAN].map(figure);
-        let expected = ["0.00", "0.981", "1.24", "86.6", "100", "173", "1.00e12", "–"];
+        let shown = [0.0, 0.00912, 0.0181, 0.981, 1.239, 86.649, 99.96, 173.2, 1.0e12, f64::NAN]
+            .map(figure);
+        let expected =
+            ["0.00", "0.00912", "0.0181", "0.981", "1.24", "86.6", "100", "173", "1.00e12", "–"];
         assert_eq!(shown, expected);
     }
 

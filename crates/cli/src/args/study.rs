@@ -157,7 +157,7 @@ pub(crate) struct ResumeArgs {
 /// Options for showing the answers.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Exit 4 if anything is worse by more than the margin
+    /// Exit 4 if anything is worse by more than the margin, 7 if nothing is decided
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
     /// Output format

@@ -131,17 +131,24 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Returns a parser of a choice between values, each with its name and its help.
-pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    choices: [(T, &'static str, &'static str); N],
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = (T, &'static str, &'static str)>,
 ) -> impl TypedValueParser<Value = T> {
-    let values = choices.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    let choices: Vec<_> = choices.into_iter().collect();
+    let values = choices.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help));
+    let values: Vec<PossibleValue> = values.collect();
     PossibleValuesParser::new(values).try_map(move |text| {
         choices.iter().find(|(_, name, _)| *name == text).map(|(value, ..)| *value).ok_or(text)
     })
 }
 
-/// Reads the name of a format.
+/// Reads the name of a format of figures.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
+    one_of(Format::ALL.into_iter().filter(|(format, ..)| *format != Format::Callgrind))
+}
+
+/// Reads the name of a format of figures, or of a program's memory.
+pub(crate) fn format_of_memory() -> impl TypedValueParser<Value = Format> {
     one_of(Format::ALL)
 }
 

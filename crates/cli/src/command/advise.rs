@@ -4,13 +4,13 @@ mod watcher;
 
 use std::path::Path;
 
-use numalab_advise::{Advisor, Asked, Target, redirected};
+use numalab_advise::{Advisor, Asked, Target, is_piped, redirected};
 use numalab_host::{Interrupt, adopt_orphans, note};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
 use numalab_workload::{Expression, MetricSpec, Pattern};
 
-use crate::args::{AdviseArgs, VERSION};
+use crate::args::{AdviseArgs, Format, VERSION};
 use crate::failure::{Code, Failure};
 use crate::output;
 use watcher::Watcher;
@@ -20,6 +20,14 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     check_alone()?;
     if args.try_on != Some(TrialPlace::Guest) && !args.with.is_empty() {
         return Err(Failure::bad_input("--with: expected --try-on guest as well"));
+    }
+    if args.report.format == Some(Format::Callgrind) {
+        return Err(Failure::bad_input("--format callgrind: expected it with emulate or profile"));
+    }
+    if is_piped() {
+        note(
+            "standard input is a pipe, which only one run could read: every run gets empty input; redirect a file (< FILE)",
+        );
     }
     let (request, costs) = (args.machine.request(), args.costs.given());
     let (target, findings) = Target::of(&request, costs, args.try_on, &args.with)?;

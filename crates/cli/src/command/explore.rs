@@ -9,7 +9,7 @@ use numalab_host::{Interrupt, Root, note};
 use numalab_page::Page;
 use numalab_results::Report;
 use numalab_results::explore::page::unmet_words;
-use numalab_results::explore::{Explored, unmet};
+use numalab_results::explore::{Expectation, Explored, unmet};
 use serde_json::Value;
 
 use crate::args::{ExploreArgs, Format};
@@ -26,6 +26,9 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let subject = subject(args);
     if !args.expect.is_empty() && !matches!(subject, Subject::Process(_) | Subject::Guests) {
         return Err(Failure::bad_input("--expect: expected --pid PID, or --guests"));
+    }
+    if args.expect.contains(&Expectation::Pinned) && !matches!(subject, Subject::Guests) {
+        return Err(Failure::bad_input("--expect pinned: expected --guests"));
     }
     let mut looker = Looker::new(subject, root, &which_rank);
     if let Some(time) = args.for_ {

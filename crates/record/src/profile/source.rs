@@ -162,6 +162,9 @@ pub enum CannotSee {
         /// The system's error.
         reason: String,
     },
+    /// Which of several regions in one mapping of the kernel was used: uses are divided by resident
+    /// memory.
+    SharesOfMappings,
     /// Single pages beyond the limit.
     PagesBeyond {
         /// The largest number of pages followed.

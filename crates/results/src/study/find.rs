@@ -280,16 +280,19 @@ impl Effect {
 }
 
 /// Counts how many times results could have been looked at: after each finished session that was
-/// followed by another, and now. A killed session printed nothing.
+/// followed by another, and now. A killed session printed nothing, and one that was interrupted in
+/// its first block has no results.
 fn looks(journal: &[Entry]) -> usize {
-    let (mut looks, mut ended) = (1, false);
+    let (mut looks, mut ended, mut has_results) = (1, false, false);
     for entry in journal {
         match entry {
             Entry::Ended { reason: EndReason::Failed(_), .. } => {}
+            Entry::Ended { reason: EndReason::Interrupted, .. } => ended |= has_results,
             Entry::Ended { .. } => ended = true,
-            Entry::Sample(_) => {
+            Entry::Sample(sample) => {
                 looks += usize::from(ended);
                 ended = false;
+                has_results |= sample.block > 0;
             }
             Entry::Began { .. } | Entry::Applied(_) | Entry::Out { .. } => {}
         }

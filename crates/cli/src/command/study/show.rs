@@ -74,6 +74,14 @@ fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), 
             let message = format!("tails worse by more than {margin} %");
             Err(Failure::new(Code::Worse, message))
         }
+        Some(_) if !summary.any_decided() => {
+            let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
+            let why = match blocks {
+                None | Some(0) => "no block is finished",
+                Some(_) => "the blocks are too few, or differ too much",
+            };
+            Err(Failure::new(Code::Undecided, format!("not decided: {why}")))
+        }
         _ => Ok(()),
     }
 }

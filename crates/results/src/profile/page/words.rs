@@ -129,6 +129,11 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
         }
         CannotSee::Before => "memory touched before profiling began".to_owned(),
         CannotSee::PageNodes { reason } => format!("the nodes of single pages ({reason})"),
+        CannotSee::SharesOfMappings => {
+            "which of adjacent regions was used, if the kernel joins them to one mapping (their \
+             uses are divided by resident memory)"
+                .to_owned()
+        }
         CannotSee::PagesBeyond { most } => format!("single pages beyond the first {most}"),
         CannotSee::ThisMachine => "this machine's own caches, memory and kernel".to_owned(),
     }
