@@ -346,6 +346,19 @@ impl Family {
         }
     }
 
+    /// Returns the entries for small pages of a level of the data TLBs, if known: AMD's guides for
+    /// families 17h and 19h, 2.12 (Zen 4's were confirmed by chases over 50 to 3400 pages).
+    pub fn tlb_entries(self, level: u8) -> Option<u32> {
+        match (self, level) {
+            (Self::Zen1 | Self::Zen2 | Self::Zen3, 1) => Some(64),
+            (Self::Zen4, 1) => Some(72),
+            (Self::Zen1, 2) => Some(1536),
+            (Self::Zen2 | Self::Zen3, 2) => Some(2048),
+            (Self::Zen4, 2) => Some(3072),
+            _ => None,
+        }
+    }
+
     /// Returns the entries of the reorder buffer: Intel's Optimization Reference Manual, 2.1 to 2.6,
     /// AMD's guides for families 17h and 19h (retire queue, 2.10.1), and Arm's for Neoverse N1.
     pub fn reorder_buffer(self) -> u32 {
