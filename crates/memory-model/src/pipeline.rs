@@ -294,7 +294,7 @@ impl Pipeline {
     pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
         let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
-        let miss = Miss { kind: Kind::Load, is_far: false };
+        let miss = Miss { goes_back: false, is_far: false };
         self.fills.room_ps((most, &mut self.combining, miss), (self.begin_ps, issue_ps))
     }
 

@@ -139,6 +139,42 @@ fn caches_have_hit_times_and_implausible_sizes_are_replaced_by_measured_ones() {
 }
 
 #[test]
+fn a_guest_whose_last_cache_seems_smaller_shares_it_with_others_that_fill_it() {
+    let at = |bit: u64| {
+        let bytes = 1_u64 << bit;
+        let levels = [(32 << 10, 1.0), (MIB, 4.0), (4 * MIB, 12.8), (u64::MAX, 95.0)];
+        let (_, ns) = levels.into_iter().find(|(most, _)| bytes <= *most).expect("the last one");
+        latency(LatencyCell { size_bytes: bytes, ..chase(0, 0) }, ns)
+    };
+    let of = |hypervisor: bool| {
+        let mut of = document((12..=26).map(at).collect());
+        let shared = CpuSet::from_iter([CpuId(0), CpuId(1)]);
+        of.run.machine.caches = vec![
+            cache(1, CacheKind::Data, 32 << 10),
+            cache(2, CacheKind::Unified, MIB),
+            Cache { cpus: shared, ..cache(3, CacheKind::Unified, 32 * MIB) },
+        ];
+        let of = if hypervisor { with_fact(of, "hypervisor", "KVM") } else { of };
+        let captured = capture(&of);
+        let figures = captured.figures;
+        (figures.machine.caches[2].size_bytes, figures.memory.others_mb_s, captured.remarks)
+    };
+    let (bytes, others_mb_s, remarks) = of(true);
+    let shared = remarks.iter().find_map(|remark| match remark {
+        Remark::CacheShared { level: 3, found_bytes, .. } => Some(*found_bytes as f64),
+        _ => None,
+    });
+    // Lines that are not used for 0.3 of the mean time are still there, which a round takes.
+    let found = shared.expect("a shared cache");
+    let round_ns = found / 64.0 * 12.8;
+    let expected_mb_s = 0.3 * (32.0 * MIB as f64 - found) / round_ns * 1000.0;
+    assert_eq!(bytes, Some(32 * MIB), "it is as large as the system reports");
+    assert!((others_mb_s.expect("a rate") / expected_mb_s - 1.0).abs() < 0.01, "{others_mb_s:?}");
+    let (bytes, others_mb_s, _) = of(false);
+    assert!(bytes < Some(10 * MIB) && others_mb_s.is_none(), "hardware: {bytes:?}");
+}
+
+#[test]
 fn a_core_has_the_lines_under_way_that_its_reads_need_and_half_of_them_at_most_are_fetched_ahead() {
     let local = latency(chase(0, 0), 100.0);
     let reads = |gb| bandwidth(stream(vec![worker(0, 0)]), gb);

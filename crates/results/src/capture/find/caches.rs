@@ -1,5 +1,6 @@
 //! Cache sizes and hit latencies from the sweep over sizes.
 
+use numalab_memory_model::others::LIVES;
 use numalab_topology::{Cache, CacheKind, Machine};
 
 use super::Remark;
@@ -11,7 +12,8 @@ const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
 /// Returns the hit latency of each level of data cache in ns, nearest first: for shared caches, the
-/// lowest on the plateau, because other users slow some sizes down.
+/// lowest on the plateau, because other users slow some sizes down. Also returns what others move into
+/// the last cache, in 10^6 bytes a second, if it seems smaller than it is because a guest shares it.
 ///
 /// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
 /// found.
@@ -19,11 +21,11 @@ pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
     remarks: &mut Vec<Remark>,
-) -> Vec<f64> {
+) -> (Vec<f64>, Option<f64>) {
     let is_data = |cache: &Cache| cache.kind != CacheKind::Instruction;
     let Some(sweep) = summary.curves.first().filter(|curve| !curve.levels.is_empty()) else {
         remarks.push(Remark::NoSweep);
-        return Vec::new();
+        return (Vec::new(), None);
     };
     let found = |level: u8| sweep.levels.iter().find(|found| found.name == LevelName::Cache(level));
     let mut levels: Vec<u8> =
@@ -31,7 +33,8 @@ pub(super) fn caches(
     levels.sort_unstable();
     levels.dedup();
     let last = levels.last().copied().unwrap_or(0);
-    let mut latencies = Vec::new();
+    let is_guest = summary.run.environment.facts.contains_key("hypervisor");
+    let (mut latencies, mut others_mb_s) = (Vec::new(), None);
     for level in levels {
         let Some(plateau) = found(level) else {
             machine.caches.retain(|cache| !is_data(cache) || cache.level != level);
@@ -46,7 +49,8 @@ pub(super) fn caches(
         let on_plateau = plateau.from_bytes..=plateau.to_bytes;
         let of = |size_bytes| is_shared && on_plateau.contains(&size_bytes);
         let points = sweep.points.iter().filter(|point| of(point.size_bytes));
-        latencies.push(points.map(|point| point.figure.median).fold(plateau.latency_ns, f64::min));
+        let hit_ns = points.map(|point| point.figure.median).fold(plateau.latency_ns, f64::min);
+        latencies.push(hit_ns);
         let mut replaced = None;
         let of_level = |cache: &&mut Cache| is_data(cache) && cache.level == level;
         for cache in machine.caches.iter_mut().filter(of_level) {
@@ -54,6 +58,13 @@ pub(super) fn caches(
             let Some((bytes, reported_bytes)) = sized else { continue };
             let factor = bytes / reported_bytes.max(1) as f64;
             // If the sweep does not show the next cache, the plateau includes a part of it.
+            if factor < SAME_SIZE.recip() && level == last && is_shared && is_guest {
+                let mb_s = filling_mb_s((bytes, reported_bytes), hit_ns);
+                others_mb_s = Some(mb_s);
+                let found_bytes = whole_sets(bytes, cache);
+                replaced = Some(Remark::CacheShared { level, found_bytes, reported_bytes, mb_s });
+                continue;
+            }
             let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;
             if factor.max(factor.recip()) > SAME_SIZE && !holds_next {
                 let found_bytes = whole_sets(bytes, cache);
@@ -63,7 +74,15 @@ pub(super) fn caches(
         }
         remarks.extend(replaced);
     }
-    latencies
+    (latencies, others_mb_s)
+}
+
+/// Returns what others move into a cache in 10^6 bytes a second, if chases are as fast as its hits up to
+/// `found` bytes: the lines used last are used again just before others begin to evict them.
+fn filling_mb_s((found, reported): (f64, u64), hit_ns: f64) -> f64 {
+    let round_ns = found / LINE_BYTES as f64 * hit_ns;
+    let [shortest, _] = LIVES;
+    (shortest * (reported as f64 - found) / round_ns * 1000.0).round()
 }
 
 /// Rounds a size to whole sets, in bytes.
