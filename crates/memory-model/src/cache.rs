@@ -227,7 +227,7 @@ mod tests {
             line_bytes: 64,
             scope: Scope::Cpu,
             latency_ns: 0.0,
-            others_mb_s: 0.0,
+            life_ns: 0.0,
         }
     }
 

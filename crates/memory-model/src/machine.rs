@@ -67,10 +67,10 @@ pub struct CacheLevel {
     /// Cost of a hit beyond the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
-    /// What others than the machine's vCPUs, such as other guests of a host, move into it, in 10^6
-    /// bytes a second; 0 for none.
+    /// Mean time in ns after which others than the machine's vCPUs, such as other guests of a host,
+    /// evict a line that is not used; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub others_mb_s: f64,
+    pub life_ns: f64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]

@@ -1,9 +1,9 @@
-//! Others that fill a shared cache: programs of other guests of a host, unknown apart from their rate.
+//! Others that use a shared cache: programs of other guests of a host, unknown apart from what they
+//! evict.
 //!
-//! What they bring in evicts lines that are not used for some time, so the cache is not smaller, but
-//! forgets sooner. Measured on a Zen 4 whose L3 is shared with other virtual machines: of lines that are
-//! not used, the first are gone after 0.3 of the mean time, and the last after 1.7 of it; chases of 5 to
-//! 10 MiB are as fast as its hits if they begin with all lines there, and as slow as memory if not.
+//! A part of the cache is this guest's as long as it uses its lines often; those that it does not use
+//! are gone after some time. Measured on a Zen 4 whose L3 is shared with other virtual machines: of
+//! 2 MiB that were not used for 1, 2, 3, 5 and 8 ms, 95, 69, 61, 24 and 4 % were still there.
 
 use alloc::vec::Vec;
 
@@ -15,14 +15,14 @@ pub const LIVES: [f64; 2] = [0.3, 1.7];
 /// Number of different lives.
 const STEPS: u64 = 64;
 
-/// The last uses of a cache's lines, and the rate at which others evict them.
+/// The last uses of a cache's lines, and the time after which others evict them.
 #[derive(Debug)]
 pub(crate) struct Others {
     /// Time of the last use of each way of each set.
     used_ps: Vec<Figure>,
     ways: usize,
-    /// Time in which others fill one way of each set.
-    way_ps: f64,
+    /// The mean of that time.
+    life_ps: f64,
 }
 
 impl Others {
@@ -30,10 +30,10 @@ impl Others {
     pub fn of(level: &CacheLevel) -> Option<Self> {
         let ways = u64::from(level.ways.max(1));
         let lines = level.size_bytes / u64::from(level.line_bytes.max(1)) / ways * ways;
-        (level.others_mb_s > 0.0).then(|| Self {
+        (level.life_ns > 0.0).then(|| Self {
             used_ps: Figure::zeros(usize::try_from(lines.max(ways)).unwrap_or(usize::MAX)),
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
-            way_ps: (level.size_bytes / ways) as f64 / level.others_mb_s * 1e6,
+            life_ps: level.life_ns * 1000.0,
         })
     }
 
@@ -44,9 +44,7 @@ impl Others {
         let used_ps = used[way].get();
         (0..way).rev().for_each(|newer| used[newer + 1].set(used[newer].get()));
         used[0].set(now_ps);
-        // The other ways hold lines that were used since.
-        let left = (self.ways - way) as f64;
-        now_ps.saturating_sub(used_ps) as f64 > left * self.way_ps * life(used_ps, first)
+        now_ps.saturating_sub(used_ps) as f64 > self.life_ps * life(used_ps, first)
     }
 
     /// Removes the line in this way of the set that begins at `first`.
@@ -69,7 +67,7 @@ mod tests {
     use crate::cache::Cache;
     use crate::machine::Scope;
 
-    /// Returns a cache of 4 MiB that others fill in a millisecond.
+    /// Returns a cache of 4 MiB with lines that live for a millisecond.
     fn cache() -> Cache {
         Cache::new(&CacheLevel {
             level: 3,
@@ -78,22 +76,21 @@ mod tests {
             line_bytes: 64,
             scope: Scope::Group,
             latency_ns: 0.0,
-            others_mb_s: 4194.304,
+            life_ns: 1e6,
         })
     }
 
     #[test]
     fn lines_that_are_not_used_for_a_time_are_gone_sooner_or_later() {
-        let held = |wait_ps: u64, lines: u64| {
+        let held = |us: u64| {
             let cache = cache();
-            (0..lines).for_each(|line| _ = cache.request(line * 64, false, line));
-            let holds = |line: &u64| cache.request(line * 64, false, line + wait_ps).held;
-            (0..lines).filter(holds).count() as f64 / lines as f64
+            (0..4096).for_each(|line| _ = cache.request(line * 64, false, line));
+            let holds = |line: &u64| cache.request(line * 64, false, line + us * 1_000_000).held;
+            (0..4096).filter(holds).count() as f64 / 4096.0
         };
-        let [at_once, half, late] = [250, 1000, 1750].map(|us| held(us * 1_000_000, 4096));
+        let [at_once, half, late] = [250, 1000, 1750].map(held);
         assert_eq!([at_once, late], [1.0, 0.0]);
         assert!((0.4..0.6).contains(&half), "{half}");
-        assert!(held(250_000_000, 4096 * 8) < 0.9, "half of the cache is the own program's");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl MachineFile {
         let level = |(at, level): (usize, u8)| {
             let cache = self.machine.caches.iter().filter(data).find(|c| c.level == level)?;
             let of_one = self.is_of_one_core(cache);
-            let others = self.memory.others_mb_s.filter(|_| !of_one && Some(level) == last);
+            let life_ns = self.memory.life_ns.filter(|_| !of_one && Some(level) == last);
             Some(CacheLevel {
                 level,
                 size_bytes: cache.size_bytes?,
@@ -63,7 +63,7 @@ impl MachineFile {
                 line_bytes: cache.line_bytes.unwrap_or(LINE_BYTES),
                 scope: if of_one { Scope::Cpu } else { Scope::Group },
                 latency_ns: self.memory.cache_latency_ns.get(at).copied().unwrap_or_default(),
-                others_mb_s: others.unwrap_or_default(),
+                life_ns: life_ns.unwrap_or_default(),
             })
         };
         levels.into_iter().enumerate().filter_map(level).collect()

@@ -159,7 +159,7 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
         line_bytes: LINE_BYTES,
         scope,
         latency_ns,
-        others_mb_s: 0.0,
+        life_ns: 0.0,
     })
 }
 

@@ -71,17 +71,12 @@ pub enum Remark {
         /// The size that the system reports, in bytes.
         reported_bytes: u64,
     },
-    /// Only chases of less than the reported size are as fast as the cache's hits, because other
-    /// guests of the host use it as well.
+    /// Other guests of the host use a cache as well, and evict lines that are not used.
     CacheShared {
         /// The cache's level.
         level: u8,
-        /// The size from the sweep in bytes, rounded to whole sets.
-        found_bytes: u64,
-        /// The size that the system reports, in bytes.
-        reported_bytes: u64,
-        /// What the others move into it, in 10^6 bytes a second.
-        mb_s: f64,
+        /// The mean time in ns after which a line is gone.
+        life_ns: f64,
     },
     /// The sweep shows no plateau of a cache, most of which others use: the file has a bound.
     CacheHidden {
@@ -205,8 +200,8 @@ pub fn capture(document: &Document) -> Captured {
     let mut machine = of_now(&document.run.machine);
     machine.access = access;
     remarks.extend(missing_latencies(&machine));
-    let (cache_latency_ns, others_mb_s) = caches::caches(&summary, &mut machine, &mut remarks);
-    let memory = MemoryFigures { cache_latency_ns, others_mb_s, ..MemoryFigures::default() };
+    let (cache_latency_ns, life_ns) = caches::caches(&summary, &mut machine, &mut remarks);
+    let memory = MemoryFigures { cache_latency_ns, life_ns, ..MemoryFigures::default() };
     let mut figures = MachineFile { machine, memory };
     figures.memory.tlb = tlb::tlb(&summary, &figures.caches(), &mut remarks);
     memory::memory(&summary, &mut figures, &mut remarks);

@@ -51,12 +51,10 @@ fn sentence(remark: &Remark) -> String {
             size(*found_bytes),
             size(*reported_bytes)
         ),
-        Remark::CacheShared { level, found_bytes, reported_bytes, mb_s } => format!(
-            "L{level} keeps chases of up to {} of the {} that the system reports: other guests are \
-             assumed to move {:.1} GB/s into it.",
-            size(*found_bytes),
-            size(*reported_bytes),
-            mb_s / 1000.0
+        Remark::CacheShared { level, life_ns } => format!(
+            "Assumed for the L{level}: other guests evict lines that are not used for {:.1} ms, from \
+             the largest chase that it keeps.",
+            life_ns / 1e6
         ),
         Remark::CacheHidden { level, at_most_ns } => hidden(*level, *at_most_ns),
         Remark::NoCache { level } => {
@@ -189,19 +187,14 @@ mod tests {
         let remarks = vec![
             Remark::NoLoad { node, why: NoLoad::NotSaturated { most_mb_s: 12_300 } },
             Remark::CacheFound { level: 3, found_bytes: 18 << 20, reported_bytes: 480 << 20 },
-            Remark::CacheShared {
-                level: 3,
-                found_bytes: 5 << 20,
-                reported_bytes: 32 << 20,
-                mb_s: 7700.0,
-            },
+            Remark::CacheShared { level: 3, life_ns: 3.66e6 },
         ];
         let captured = Captured { figures: Default::default(), chase: None, remarks };
         let expected = [
             "Omitted: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
-            "L3 keeps chases of up to 5M of the 32M that the system reports: other guests are assumed to \
-             move 7.7 GB/s into it.",
+            "Assumed for the L3: other guests evict lines that are not used for 3.7 ms, from the largest \
+             chase that it keeps.",
         ];
         assert_eq!(sentences(&captured), expected);
     }

@@ -12,8 +12,8 @@ const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
 /// Returns the hit latency of each level of data cache in ns, nearest first: for shared caches, the
-/// lowest on the plateau, because other users slow some sizes down. Also returns what others move into
-/// the last cache, in 10^6 bytes a second, if it seems smaller than it is because a guest shares it.
+/// lowest on the plateau, because other users slow some sizes down. Also returns the mean life of an
+/// unused line of the last cache in ns, if it seems smaller than it is because a guest shares it.
 ///
 /// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
 /// found.
@@ -34,7 +34,7 @@ pub(super) fn caches(
     levels.dedup();
     let last = levels.last().copied().unwrap_or(0);
     let is_guest = summary.run.environment.facts.contains_key("hypervisor");
-    let (mut latencies, mut others_mb_s) = (Vec::new(), None);
+    let (mut latencies, mut life_ns) = (Vec::new(), None);
     for level in levels {
         let Some(plateau) = found(level) else {
             machine.caches.retain(|cache| !is_data(cache) || cache.level != level);
@@ -58,31 +58,27 @@ pub(super) fn caches(
             let Some((bytes, reported_bytes)) = sized else { continue };
             let factor = bytes / reported_bytes.max(1) as f64;
             // If the sweep does not show the next cache, the plateau includes a part of it.
-            if factor < SAME_SIZE.recip() && level == last && is_shared && is_guest {
-                let mb_s = filling_mb_s((bytes, reported_bytes), hit_ns);
-                others_mb_s = Some(mb_s);
-                let found_bytes = whole_sets(bytes, cache);
-                replaced = Some(Remark::CacheShared { level, found_bytes, reported_bytes, mb_s });
-                continue;
-            }
             let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;
             if factor.max(factor.recip()) > SAME_SIZE && !holds_next {
                 let found_bytes = whole_sets(bytes, cache);
                 cache.size_bytes = Some(found_bytes);
                 replaced = Some(Remark::CacheFound { level, found_bytes, reported_bytes });
+                if factor < 1.0 && level == last && is_shared && is_guest {
+                    life_ns = Some(life(bytes, hit_ns));
+                }
             }
         }
         remarks.extend(replaced);
     }
-    (latencies, others_mb_s)
+    remarks.extend(life_ns.map(|life_ns| Remark::CacheShared { level: last, life_ns }));
+    (latencies, life_ns)
 }
 
-/// Returns what others move into a cache in 10^6 bytes a second, if chases are as fast as its hits up to
-/// `found` bytes: the lines used last are used again just before others begin to evict them.
-fn filling_mb_s((found, reported): (f64, u64), hit_ns: f64) -> f64 {
-    let round_ns = found / LINE_BYTES as f64 * hit_ns;
+/// Returns the mean life in ns of a line that is not used in a cache that others use as well, if chases
+/// are as fast as its hits up to these bytes: each line is used again just before the first are evicted.
+fn life(bytes: f64, hit_ns: f64) -> f64 {
     let [shortest, _] = LIVES;
-    (shortest * (reported as f64 - found) / round_ns * 1000.0).round()
+    (bytes / LINE_BYTES as f64 * hit_ns / shortest).round()
 }
 
 /// Rounds a size to whole sets, in bytes.
