@@ -218,8 +218,8 @@ pub(crate) enum Line {
     Core { after_ps: u64, takes_ps: u64 },
     /// The nearest cache.
     Nearest,
-    /// Another cache or memory; `is_far` if it is not one of the core's own caches.
-    Farther { takes_ps: u64, is_far: bool },
+    /// Another cache or memory.
+    Farther { takes_ps: u64, miss: Miss },
 }
 
 /// The effect of a store past the caches.
@@ -289,8 +289,8 @@ impl Elsewhere {
             (Line::Nearest, _) | (_, Some(_)) => {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
-            (Line::Farther { takes_ps, is_far }, None) => {
-                begin_ps = pipeline.room_ps(Miss { kind: went.act.kind, is_far }, begin_ps);
+            (Line::Farther { takes_ps, miss }, None) => {
+                begin_ps = pipeline.room_ps(miss, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let takes = (takes_ps, nearest_ps);
                 let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);

@@ -152,7 +152,15 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
         return Err(wrong());
     }
     let scope = if level < 3 { CacheScope::Cpu } else { CacheScope::Group };
-    Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
+    Ok(CacheLevel {
+        level,
+        size_bytes,
+        ways,
+        line_bytes: LINE_BYTES,
+        scope,
+        latency_ns,
+        life_ns: 0.0,
+    })
 }
 
 /// Parses names of stages: `load,core,owners,tlb`, or `none`.

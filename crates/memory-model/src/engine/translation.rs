@@ -74,7 +74,7 @@ impl Active<'_> {
 
     /// Returns the time to read a table's entry at this address for an access.
     fn entry_ps(&self, access: Access, address: u64, time_ps: u64) -> u64 {
-        if let Some(found) = self.hit(address).level {
+        if let Some(found) = self.hit(address, Kind::Load, time_ps).level {
             return self.engine.hit_ps[found];
         }
         let tlb = self.engine.arguments.machine.tlb.as_ref();
