@@ -17,10 +17,10 @@ pub struct PublishedMetric {
     pub source: String,
     /// The changes from the baseline, one per treatment with a published one.
     pub changes: Vec<PublishedChange>,
-    /// True if the treatments that differ here by more than the margin have the same order by
-    /// both; `None` if there are no two such treatments.
+    /// True if treatments that differ here have the same order by both; `None` if none do.
     pub is_same_order: Option<bool>,
-    /// The margin, in percent, if some treatments differ here by less.
+    /// The margin in percent, if some treatments differ here by no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tied_within_percent: Option<f64>,
 }
 

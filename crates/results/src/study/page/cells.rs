@@ -15,7 +15,8 @@ fn two<'s>(summary: &'s StudySummary<'_>) -> Option<[&'s Factor; 2]> {
 }
 
 /// Returns the medians of a study of two factors by the levels of both, each with its change from
-/// the first as the study estimates it, and the published figures likewise; `None` for other studies.
+/// the first as the study estimates it, and the published figures likewise; `None` for other
+/// studies.
 pub(super) fn table(summary: &StudySummary<'_>, subject: &Subject) -> Option<Table> {
     let [rows, columns] = two(summary)?;
     let treatments = &summary.document.run.treatments;
