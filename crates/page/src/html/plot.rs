@@ -48,6 +48,11 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
+    /// Returns `true` if `value` is within the drawing.
+    pub(crate) fn shows(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Returns round values along the scale: about five, or 1-2-5 on a logarithmic one of more than
     /// a decade.
     pub(crate) fn ticks(&self) -> Vec<f64> {

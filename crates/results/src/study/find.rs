@@ -255,6 +255,18 @@ impl Subject {
         Sample::new(column.clone()).ok().map(|sample| sample.median())
     }
 
+    /// Returns the change in percent between two treatments: as the study estimates it, or of the
+    /// medians if it does not compare these two.
+    pub fn change_percent(&self, (baseline, changed): (usize, usize)) -> Option<f64> {
+        let mut effects = self.effects.iter();
+        let effect = effects.find(|effect| effect.sides == Some((baseline, changed)));
+        let of_medians = || {
+            let [from, to] = [self.median(baseline)?, self.median(changed)?];
+            (from > 0.0).then(|| 100.0 * (to / from - 1.0))
+        };
+        effect.and_then(|effect| effect.found.percent()).or_else(of_medians)
+    }
+
     /// Widens intervals to at least the A/A arm's: an error that a shared machine shows between
     /// equal treatments can occur between different ones too.
     fn widen_to_aa(&mut self) {

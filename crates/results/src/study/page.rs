@@ -64,7 +64,9 @@ impl Report for StudySummary<'_> {
                 .into_iter()
                 .chain(walks::part(self))
                 .chain(opening::answers(self).and_then(|of| Part::of("Every metric", vec![of])))
-                .chain(published::panel(self).and_then(|of| Part::of("Published", vec![of])))
+                .chain(
+                    published::panel(self).and_then(|of| Part::of("Published figures", vec![of])),
+                )
                 .chain(facts)
                 .chain(workloads)
                 .chain(grounds(self))

@@ -346,10 +346,10 @@ fn the_kept_study_still_has_the_findings_of_its_report() {
     };
     let said: Vec<String> = summary.answers().map(said).collect();
     let expected = [
-        "walk latency +75.0 % Worse",
-        "walk latency +138.6 % Worse",
-        "walk fast-accesses -50.0 % Worse",
-        "walk fast-accesses -100.0 % Worse",
+        "walk latency +75.3 % Worse",
+        "walk latency +150.8 % Worse",
+        "walk fast-accesses -49.7 % Worse",
+        "walk fast-accesses -98.7 % Worse",
     ];
     assert_eq!(said, expected);
     let best = summary.best().expect("three treatments");

@@ -120,7 +120,7 @@ fn answers(pair: &StudyPair<'_>) -> Vec<PairedAnswer> {
         let own = |subject: &Subject, found: &Comparison| OwnAnswer {
             verdict: found.verdict.into(),
             change_percent: found.percent(),
-            words: own_words(found, subject.margin_percent),
+            words: own_words(subject, found),
         };
         Some(PairedAnswer {
             metric,

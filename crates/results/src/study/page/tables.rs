@@ -22,7 +22,11 @@ pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)
             row.extend([baseline, candidate].map(|at| median(subject, at)));
             row.push(subject.quantity.unit.clone());
         }
-        row.extend([words::change(&effect.found), interval(effect), plain(subject, effect)]);
+        row.extend([
+            words::change(subject, &effect.found),
+            interval(effect),
+            plain(subject, effect),
+        ]);
         row
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -46,7 +50,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
         let change = words::label(effect);
         let row = vec![
             subject.title(),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             words::with_tail(words::short_verdict(&effect.found), effect),
         ];
@@ -71,7 +75,7 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     let rows = effects.iter().map(|(_, effect)| {
         vec![
             words::label(effect),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             words::with_tail(words::short_verdict(&effect.found), effect),
         ]
@@ -104,7 +108,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
             subject.title(),
             words::label(effect),
             subject.blocks().to_string(),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             mean,
             p(&effect.found.difference),
@@ -135,7 +139,7 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
         match against(subject, index) {
             Some(effect) => {
                 row.extend([
-                    words::change(&effect.found),
+                    words::change(subject, &effect.found),
                     interval(effect),
                     plain(subject, effect),
                 ]);
@@ -239,7 +243,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         let least = found.least_detectable_percent();
         Some(vec![
             subject.title(),
-            words::change(found),
+            words::change(subject, found),
             found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range),
             p(&found.difference),
             least.map_or_else(|| "–".to_owned(), |l| percent(l).trim_start_matches('+').to_owned()),
