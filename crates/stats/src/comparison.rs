@@ -106,27 +106,25 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     }
 }
 
-/// Recomputes verdicts where one metric answers the question and the rest explain it.
+/// Withholds verdicts of comparisons that explain others, where those do not permit them.
 ///
-/// The primary comparisons are tested first, at the full level among themselves (Holm). The rest
-/// get their verdicts, also adjusted among themselves at the full level, only if a primary one was
-/// decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001; Maurer,
-/// Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and looking at
-/// further metrics does not reduce the power of the primary ones. If no primary comparison was
-/// decided, the rest are inconclusive on [`Ground::Gated`]; so are differences among the rest if the
-/// primary ones are only equivalent, because equivalence says nothing against chance differences.
-pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
-    adjust_verdicts(primary);
-    adjust_verdicts(rest);
+/// Both sides are adjusted before, each among itself at the full level. Without a difference among
+/// `answers`, differences among the rest do not count, because equivalence says nothing against
+/// chance differences; without any decision, nothing does (serial gatekeeping: Westfall & Krishen, J.
+/// Stat. Plan. Inference 99, 2001; Maurer, Hothorn & Lehmacher 1995). The chance of any false
+/// difference where nothing differs stays below alpha, and explaining comparisons do not reduce the
+/// power of the answers. Verdicts that do not count are inconclusive on [`Ground::Gated`]. Without
+/// `answers` nothing changes.
+pub fn gate(answers: &[Comparison], rest: &mut [Comparison]) {
     let is_open =
         |comparison: &Comparison| matches!(comparison.verdict, Verdict::Inconclusive { .. });
-    if primary.is_empty() {
+    if answers.is_empty() {
         return;
     }
     let is_different =
         |comparison: &Comparison| matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
-    let is_decided = !primary.iter().all(is_open);
-    let opens_differences = primary.iter().any(is_different);
+    let is_decided = !answers.iter().all(is_open);
+    let opens_differences = answers.iter().any(is_different);
     let is_gated = |comparison: &&mut Comparison| {
         !is_open(comparison) && !(is_decided && (opens_differences || !is_different(comparison)))
     };

@@ -94,8 +94,7 @@ pub struct Effect {
     pub change: Change,
     /// The treatments of the two sides, if there are just two.
     pub sides: Option<(usize, usize)>,
-    /// The result. Its verdict is adjusted for all metrics of the study by Holm's method, within
-    /// the effects of one kind.
+    /// The result. Its verdict is adjusted for all effects and metrics of the study (`adjust`).
     pub found: Comparison,
     /// The result with the first sample of each cell, disturbed or not.
     pub first: Option<Comparison>,
@@ -122,9 +121,7 @@ impl<'a> StudySummary<'a> {
             .map(|(workload, quantity)| subject(document, &asked, (workload, quantity), confidence))
             .collect();
         subjects.sort_by_key(|subject| !subject.is_primary);
-        for kind in EffectKind::ALL {
-            adjust(&mut subjects, kind);
-        }
+        adjust(&mut subjects);
         let is_shared = SharedMachine::of(document.samples()).is_found();
         if is_shared {
             subjects.iter_mut().for_each(Subject::widen_to_aa);

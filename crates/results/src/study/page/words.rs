@@ -257,7 +257,7 @@ pub(super) fn change(subject: &Subject, found: &Comparison) -> String {
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("at least {needed} blocks are needed"),
-        (_, Ground::Gated) => "the primary metric comes first".to_owned(),
+        (_, Ground::Gated) => "the answer that it explains comes first".to_owned(),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
             format!("about {further} more blocks, more than are worth running")
         }
