@@ -35,7 +35,7 @@ pub struct Asked {
 /// The candidates to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tries {
-    /// This number of the candidates that are likely to bring a gain.
+    /// At most this number of candidates: those that are likely to bring a gain.
     Best(usize),
     /// All that can be tried.
     All,

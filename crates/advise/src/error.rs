@@ -32,8 +32,8 @@ pub enum AdviseError {
     },
     /// The program exited while processes that it had started were still running.
     #[error(
-        "{program} left {left} running, which was terminated: expected a program that completes \
-         its work before it exits"
+        "{program} left {left} running, now terminated: expected a program that completes its work \
+         before it exits"
     )]
     Left { program: String, left: String },
     /// The emulator's report does not describe a program.
@@ -74,13 +74,13 @@ pub enum AdviseError {
     #[error("a candidate cannot be tried: {0:?}")]
     Untried(Untried),
     /// The study cannot be written.
-    #[error("the study of the trials: {0}")]
+    #[error("cannot write the study of the trials: {0}")]
     Study(#[from] toml::ser::Error),
     /// The emulator's model cannot be a setting of the study.
-    #[error("the emulated machine: {0}")]
+    #[error("cannot write the emulated machine into the study: {0}")]
     Model(#[from] serde_json::Error),
     /// A directory for the trials cannot be created.
-    #[error("a directory for the trials: {0}")]
+    #[error("cannot create a directory for the trials: {0}")]
     Scratch(io::Error),
     /// The backend of the trials cannot be opened.
     #[error(transparent)]

@@ -50,7 +50,7 @@ pub(crate) fn target_here(
     Ok(Target { machine, costs, place, guest: None })
 }
 
-/// Returns the bytes that each node can take; none if that of a node is unknown.
+/// Returns the bytes that each node can take; empty if that of any node is unknown.
 fn left_bytes(rooms: &RoomByNode, nodes: &[u32]) -> Vec<u64> {
     let left = |node: &u32| rooms.get(&NodeId(*node)).map(|room| room.left_bytes());
     nodes.iter().map(left).collect::<Option<Vec<u64>>>().unwrap_or_default()

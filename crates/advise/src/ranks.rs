@@ -24,7 +24,7 @@ pub enum RanksError {
     )]
     NoAllocation,
     /// The job's allocation has several nodes.
-    #[error("srun in an allocation of {0} nodes: expected one node, as by salloc -N1")]
+    #[error("srun in an allocation of {0} nodes: expected one node, as from salloc -N1")]
     SeveralNodes(String),
 }
 

@@ -105,8 +105,8 @@ impl fmt::Display for Remark {
             ),
             Self::TooLong { least } => write!(
                 f,
-                "following the program under emulation would take {:.1} hours or more, so candidates \
-                 are tried without predictions (as by --trials-only)",
+                "following the program under emulation would take {:.1} hours or more, so \
+                 candidates are tried without predictions (as with --trials-only)",
                 least.as_secs_f64() / 3600.0
             ),
             Self::Following { least, most } => write!(

@@ -311,7 +311,7 @@ mod tests {
             let error = Api::load(&info(least, newest)).unwrap_err();
             assert!(matches!(error, ApiError::Version { .. }), "{error}");
         }
-        // This is no QEMU.
+        // This test does not run inside QEMU.
         assert!(matches!(Api::load(&info(1, 4)), Err(ApiError::Missing(_))));
     }
 }

@@ -207,7 +207,7 @@ pub fn complain(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "numalab-emulator: {text}");
 }
 
-/// Ends QEMU, as what follows would be wrong.
+/// Ends QEMU, because any further figures would be wrong.
 pub fn refuse(reason: &str) -> ! {
     complain(reason);
     // SAFETY: ends the process at once. Not `exit`: its handlers wait for this thread.

@@ -37,7 +37,8 @@ pub fn read_heap(path: &Path) -> Result<HeapView, ExploreError> {
     }
 }
 
-/// Converts a heap from Xen's dump, which is one of several lists: its number and theirs.
+/// Converts a heap from Xen's dump, which is one of several lists; the pair has its position and
+/// their number.
 fn xen_view(dump: XenDump, (list, lists): (usize, usize)) -> HeapView {
     let mut nodes: Vec<HeapNode> = dump.nodes.iter().map(node_of_xen).collect();
     for zone in &dump.zones {

@@ -30,7 +30,7 @@ pub struct Collected {
     pub unchanged: usize,
     /// Reasons why runs could not be read.
     pub failed: Vec<String>,
-    /// Runs that were not stored, as they are another one under a second name.
+    /// Runs that were not stored, because each is a copy of another.
     pub copies: Vec<CopyOfRun>,
 }
 

@@ -88,8 +88,8 @@ pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
 }
 
 impl Submission {
-    /// Writes the script into the fleet's directory and submits the arrays; returns the number of
-    /// each job with that of its hosts.
+    /// Writes the script into the fleet's directory and submits the arrays; returns the id of
+    /// each job with the number of its hosts.
     ///
     /// # Errors
     /// [`SubmitError`].

@@ -2,8 +2,8 @@
 
 use numalab_topology::{Distances, Findings, LOCAL_DISTANCE};
 
-/// Records a distance between two dense node indices. One below that of a node to itself has no
-/// meaning (ACPI 6.5, section 5.2.17), and stays unknown with a finding.
+/// Records a distance between two dense node indices. A distance below that of a node to itself has
+/// no meaning (ACPI 6.5, section 5.2.17): it stays unknown, with a finding.
 pub(crate) fn record(
     distances: &mut Distances,
     from: usize,
@@ -11,7 +11,7 @@ pub(crate) fn record(
     distance: u8,
     findings: &mut Findings,
 ) {
-    let place = format!("distance from node {from} to {to} of the text");
+    let place = format!("distance from node {from} to {to} in the text");
     if distance >= LOCAL_DISTANCE {
         distances.set(from, to, distance);
         if from == to && distance != LOCAL_DISTANCE {

@@ -65,7 +65,7 @@ pub enum Feature {
     MemorySideCaches,
     /// The number of ways of memory-side caches, if above one.
     MemorySideWays,
-    /// The property of memory to belong to CXL devices.
+    /// The fact that memory belongs to CXL devices.
     Cxl,
     /// Proximity domains.
     ProximityDomains,
@@ -93,7 +93,7 @@ pub enum Feature {
     UnplacedDevices,
     /// The restrictions of the process.
     Allowed,
-    /// Isolated cpus on which it may run as well.
+    /// Isolated cpus on which the process may run as well.
     Isolated,
     /// Cpus that several nodes list, as parts of one node do.
     SharedCpus,
@@ -118,7 +118,7 @@ const ALL: [(Feature, &str); 43] = [
     (Feature::OfflineCpus, "offline cpus"),
     (Feature::OfflinePlaces, "the place of offline cpus"),
     (Feature::CpuState, "which cpus are offline"),
-    (Feature::UnplacedCpus, "cpus of no node"),
+    (Feature::UnplacedCpus, "cpus without a node"),
     (Feature::OfflineNodes, "offline nodes"),
     (Feature::NodeState, "which nodes are offline"),
     (Feature::Bytes, "memory below a MiB"),
@@ -129,19 +129,19 @@ const ALL: [(Feature, &str); 43] = [
     (Feature::FreeHugePages, "free huge pages"),
     (Feature::MemorySideCaches, "memory-side caches"),
     (Feature::MemorySideWays, "the ways of memory-side caches"),
-    (Feature::Cxl, "which memory is that of CXL devices"),
+    (Feature::Cxl, "which memory belongs to CXL devices"),
     (Feature::ProximityDomains, "proximity domains"),
     (Feature::ApicIds, "APIC ids"),
     (Feature::Ranges, "ranges of memory"),
     (Feature::Access, "latencies and bandwidths"),
     (Feature::CpulessInitiators, "latencies and bandwidths seen from nodes without cpus"),
-    (Feature::AccessClasses, "whether latencies and bandwidths are those of cpus"),
+    (Feature::AccessClasses, "whether latencies and bandwidths were seen by cpus"),
     (Feature::Picoseconds, "latencies below a nanosecond"),
     (Feature::Tiers, "memory tiers"),
     (Feature::Devices, "devices"),
     (Feature::DeviceIds, "ids and drivers of devices"),
     (Feature::DeviceNames, "addresses and names of devices"),
-    (Feature::UnplacedDevices, "devices of no node"),
+    (Feature::UnplacedDevices, "devices without a node"),
     (Feature::Allowed, "what the process may use"),
     (Feature::Isolated, "isolated cpus that the process may use"),
 ];

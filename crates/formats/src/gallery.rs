@@ -1,5 +1,6 @@
 //! Machines that come with numalab, as [`crate::machine_toml`] files: each figure has its public
-//! source in a comment, and unpublished figures are left out. One is fitted, and called so.
+//! source in a comment, and unpublished figures are left out. One has a fitted
+//! figure; its name says so.
 
 /// Name and text of every machine.
 pub const MACHINES: [(&str, &str); 7] = [

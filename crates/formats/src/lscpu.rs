@@ -179,9 +179,9 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
 }
 
 /// Returns true if the threads of a core are numbered one after the other: on POWER and s390, and
-/// where each of several nodes has consecutive cpus, as in virtual machines. Else all first threads
-/// come before all second ones, as x86 usually numbers them. Adds a note if no node's list shows
-/// the order.
+/// where each of several nodes has consecutive cpus, as in virtual machines. Otherwise all first
+/// threads come before all second ones, as x86 usually numbers them. Adds a note if no node's list
+/// shows the order.
 fn are_threads_adjacent(
     lines: &Lines,
     threads: usize,

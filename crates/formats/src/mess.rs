@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<Vec<Curve>, ReadError> {
         let field = |column: usize| number(fields.get(column).copied().unwrap_or_default(), at + 1);
         let (reads, gb_s, ns) = (field(reads)?, field(bandwidth)?, field(latency)?);
         let writes = 100.0 - reads;
-        // Positive numbers have the same order as their bits.
+        // Positive floating-point numbers sort like their bits.
         let curve = points.entry(writes.max(0.0).to_bits());
         curve.or_insert_with(|| (writes, Vec::new())).1.push((gb_s * MB_IN_GB, ns));
     }
@@ -93,7 +93,7 @@ fn curves(points: impl Iterator<Item = (f64, Vec<(f64, f64)>)>) -> Result<Vec<Cu
 }
 
 /// Sorts by rising bandwidth, with each latency at least that of the point before; bandwidths below
-/// 0, which are noise of counters, are dropped.
+/// 0, which are counter noise, are dropped.
 fn rising(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut kept: Vec<(f64, f64)> = Vec::new();

@@ -65,8 +65,8 @@ fn unquote(lines: &mut [(usize, String)], findings: &mut Findings) {
     }
 }
 
-/// Returns a line without its quote marks and the space after each, or without the mark of a line
-/// that a patch adds.
+/// Returns a line without its quote marks and the space after each, or without a patch's mark of an
+/// added line.
 fn unquoted(line: &str) -> &str {
     if let Some(added) = line.strip_prefix('+') {
         return added;

@@ -3,7 +3,7 @@
 
 /// A tool, how its text is recognised, and what to give numalab.
 struct Tool {
-    /// Texts that contain one in their first lines.
+    /// A text of the tool contains one of these in its first lines.
     marks: &'static [&'static str],
     /// The source that reads it, if there is one.
     source: Option<&'static str>,
@@ -16,13 +16,13 @@ const TOOLS: [Tool; 15] = [
     Tool {
         marks: &["<capabilities>", "<domain type=", "<domstatus"],
         source: None,
-        advice: "this is XML of libvirt: give `numactl -H` of the machine as numactl:FILE, or \
-                 `lstopo --of xml` as lstopo:FILE",
+        advice: "this is libvirt XML: give `numactl -H` of the machine as numactl:FILE, or `lstopo \
+                 --of xml` as lstopo:FILE",
     },
     Tool {
         marks: &["<topology version", "hwloc.dtd", "hwloc2.dtd", "<object type=\"Machine\""],
         source: Some("lstopo"),
-        advice: "this is XML of lstopo: give it as lstopo:FILE",
+        advice: "this is lstopo XML: give it as lstopo:FILE",
     },
     Tool {
         marks: &["SYSTEM_NAME="],
@@ -42,13 +42,13 @@ const TOOLS: [Tool; 15] = [
     Tool {
         marks: &["PU L#", "NUMANode L#", "Machine (", "NUMANode:"],
         source: None,
-        advice: "this drawing of lstopo has rounded sizes and no distances: give `lstopo --of xml` as \
+        advice: "this lstopo drawing has rounded sizes and no distances: give `lstopo --of xml` as \
                  lstopo:FILE",
     },
     Tool {
         marks: &["depth 0:"],
         source: None,
-        advice: "hwloc-info only counts: give `lstopo --of xml` as lstopo:FILE",
+        advice: "hwloc-info prints only counts: give `lstopo --of xml` as lstopo:FILE",
     },
     Tool {
         marks: &["cpu_topology", "numa_info", "xen_version"],
@@ -75,7 +75,7 @@ const TOOLS: [Tool; 15] = [
     Tool {
         marks: &["processor\t:", "processor       :"],
         source: None,
-        advice: "this is /proc/cpuinfo: give DIR with it at DIR/proc/cpuinfo as sysfs:DIR",
+        advice: "this is /proc/cpuinfo: copy it to DIR/proc/cpuinfo and give sysfs:DIR",
     },
     Tool {
         marks: &["NUMA Affinity", "nvidia-smi"],

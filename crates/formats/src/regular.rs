@@ -2,7 +2,7 @@
 
 use numalab_topology::{Cpu, CpuId, Machine};
 
-/// The number of each in the next larger one.
+/// The number of parts of each kind in one of the next larger kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) packages: usize,

@@ -31,7 +31,8 @@ pub enum SizeError {
     },
 }
 
-/// The largest number of decimals that are read: more would not change a byte of a TiB.
+/// The largest number of decimals that are read: further ones would change a TiB by less than a
+/// byte.
 const MOST_DECIMALS: usize = 12;
 
 /// The units, largest first.
@@ -119,7 +120,7 @@ pub(crate) fn rounded(bytes: u64) -> u64 {
     let Some((_, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
         return bytes;
     };
-    // Rounded up, so that it is written the same.
+    // Rounded up, so that the result is written as the same text.
     let size = (tenths(bytes, *unit) * u128::from(*unit)).div_ceil(10);
     u64::try_from(size).unwrap_or(u64::MAX)
 }

@@ -95,7 +95,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds a cpu; `None` if a number is missing, too large or there already.
+    /// Adds a cpu; `None` if a number is missing, too large or already used.
     fn cpu(&mut self, id: Option<u32>, place: Option<&[u32]>) -> Option<()> {
         let (id, &[core, socket, node]) = (CpuId(number(id?)?), place?) else { return None };
         let node = NodeId(number(node)?);
@@ -112,7 +112,7 @@ impl Reader {
         Some(())
     }
 
-    /// Adds a node; `None` if a number is missing, too large or there already.
+    /// Adds a node; `None` if a number is missing, too large or already used.
     fn node(&mut self, id: Option<u32>, mib: Option<(u64, u64)>, distances: &str) -> Option<()> {
         let (id, (size, free)) = (NodeId(number(id?)?), mib?);
         let bytes = |mib: u64| mib.checked_mul(MIB);
@@ -168,7 +168,7 @@ fn number(id: u32) -> Option<u32> {
     Some(id).filter(|&id| id <= MAX_ID)
 }
 
-/// Checks that the text has as many items as it counts.
+/// Checks that the text lists the number of items that it announces.
 fn check_count(what: &'static str, counted: Option<usize>, found: usize) -> Result<(), ReadError> {
     match counted {
         Some(counted) if counted != found => Err(cut(what, counted.to_string(), found.to_string())),

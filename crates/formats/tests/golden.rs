@@ -28,17 +28,17 @@ fn told(written: Result<Written, WriteError>) -> String {
 }
 
 #[test]
-fn toml() {
+fn machines_are_written_as_toml() {
     all("toml", |machine| machine_toml::write(machine).unwrap());
 }
 
 #[test]
-fn numactl_text() {
+fn machines_are_written_as_numactl_shows_them() {
     all("numactl", numactl::write);
 }
 
 #[test]
-fn lstopo_xml() {
+fn machines_are_written_as_lstopo_xml_of_both_versions() {
     use hwloc::XmlVersion::{V1, V2};
     all("hwloc_v1", |machine| {
         hwloc::write_xml(machine, V1).unwrap_or_else(|error| format!("refused: {error}"))
@@ -49,7 +49,7 @@ fn lstopo_xml() {
 }
 
 #[test]
-fn synthetic() {
+fn machines_are_written_as_synthetic_descriptions() {
     all("synthetic", |machine| told(hwloc::write_synthetic(machine)));
 }
 
@@ -72,22 +72,22 @@ fn lines(written: Written<Vec<String>>) -> Written {
 }
 
 #[test]
-fn qemu_arguments() {
+fn machines_are_written_as_qemu_arguments() {
     all("qemu", |machine| told(qemu::write(machine).map(lines)));
 }
 
 #[test]
-fn libvirt_domains() {
+fn machines_are_written_as_libvirt_domains() {
     all("libvirt", |machine| told(libvirt::write(machine)));
 }
 
 #[test]
-fn xl_configurations() {
+fn machines_are_written_as_xl_configurations() {
     all("xen", |machine| told(xen::write(machine)));
 }
 
 #[test]
-fn slurm_lines() {
+fn machines_are_written_as_slurm_lines() {
     all("slurm", |machine| {
         let line =
             slurm::node_line(machine, "n[1-2]").unwrap_or_else(|error| format!("refused: {error}"));
@@ -96,11 +96,11 @@ fn slurm_lines() {
 }
 
 #[test]
-fn rankfiles() {
+fn machines_are_written_as_rankfiles() {
     all("rankfile", |machine| rankfile::write(machine, "n1", &machine.first_threads()).unwrap());
 }
 
 #[test]
-fn drawings() {
+fn machines_are_drawn() {
     all("svg", svg::write);
 }

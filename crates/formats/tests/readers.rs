@@ -810,6 +810,6 @@ fn two_machines_in_one_text_are_refused_rather_than_one_half_of_each() {
     assert!(lscpu::read(&format!("{lscpu}{lscpu}")).is_ok(), "the same twice");
     for again in ["On-line CPU(s) list: 0-7\n", "NUMA node0 CPU(s): 0,1\n"] {
         let said = lscpu::read(&format!("{lscpu}{again}")).unwrap_err().to_string();
-        assert!(said.contains("expected 0-3 again, or one machine"), "{said}");
+        assert!(said.contains("expected cpus 0-3 again: the text of one machine"), "{said}");
     }
 }

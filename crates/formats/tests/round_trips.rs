@@ -53,8 +53,8 @@ fn a_note_lists_the_features_that_a_format_loses() {
     assert_eq!(
         said,
         "note: hwloc XML: cannot represent the place of offline cpus, free memory, free huge \
-         pages, which memory is that of CXL devices, proximity domains, APIC ids, ranges of \
-         memory, whether latencies and bandwidths are those of cpus, memory tiers, isolated cpus \
+         pages, which memory belongs to CXL devices, proximity domains, APIC ids, ranges of \
+         memory, whether latencies and bandwidths were seen by cpus, memory tiers, isolated cpus \
          that the process may use [not-carried]"
     );
     assert_eq!(hwloc::CARRIED.loss(&Machine::default()), None);

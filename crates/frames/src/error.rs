@@ -150,7 +150,7 @@ pub enum AllocError {
 /// The place of a frame that was freed twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreePlace {
-    /// In the shared maps.
+    /// In the maps shared by all cpus.
     Shared,
     /// In this cpu's cache.
     Cache(CpuIndex),

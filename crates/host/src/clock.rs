@@ -54,8 +54,8 @@ fn nanoseconds(time: Timespec) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
-/// Returns the time of the wall clock, in nanoseconds since 1970: by it processes of several guests
-/// agree on a moment.
+/// Returns the time of the wall clock, in nanoseconds since 1970, by which processes in several
+/// guests agree on a moment.
 pub fn unix_ns() -> u64 {
     let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)

@@ -44,7 +44,7 @@ pub trait Classed: std::error::Error {
 }
 
 impl ErrorClass {
-    /// Returns the class of an attempt to start a command.
+    /// Returns the class of a failed attempt to start a command.
     pub fn of_start(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,

@@ -50,8 +50,8 @@ pub enum MappingError {
     /// The pages are a size of transparent huge pages below that of `thp`.
     #[error(
         "{pages} is only a size of transparent huge pages here, which the kernel mixes with other \
-         sizes and does not report by mapping, so no figure could be proven to be for such pages: \
-         expected one of {}",
+         sizes and does not report for each mapping, so no figure could be proven to be for such \
+         pages: expected one of {}",
         listed(here)
     )]
     TransparentSize {

@@ -123,8 +123,8 @@ impl MemoryLimit {
                 limit: self.source.clone(),
             });
         }
-        // A kernel that initialises memory lazily counts it into its node when it is first used: on
-        // one machine of 24 GB, the only node reported 8. Such a figure must not refuse an
+        // A kernel that initialises memory lazily adds it to its node's total only when it is first
+        // used: on one machine of 24 GB, the only node reported 8. Such a figure must not refuse an
         // allocation.
         let Some(node) = node.filter(|_| self.node_figures_agree) else {
             return Ok(());

@@ -61,7 +61,7 @@ impl SharedWords {
     /// Returns the words.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: 1. `words` words from `start`, which is page-aligned, stay mapped while `self` lives;
-        // `open` has seen that they are no more than a slice may have. 2. All bit patterns are valid.
+        // `open` checked that a slice may have this number. 2. All bit patterns are valid.
         // 3. Other processes may change them at any time, which atomics allow. 4. Only this user
         // may open the file (`check_owner`), and numalab never shortens one: no access is past its
         // end.
@@ -130,7 +130,7 @@ fn check_owner(file: &std::fs::Metadata) -> io::Result<()> {
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // `open` has seen that this does not wrap.
+        // `open` checked that this does not wrap.
         let bytes = self.words * size_of::<AtomicU64>();
         // SAFETY: the range is this mapping's own, and no reference outlives `self`.
         let _ = unsafe { mm::munmap(self.start.as_ptr(), bytes) };

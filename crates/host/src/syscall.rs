@@ -148,8 +148,8 @@ pub(crate) fn nodes_of_pages(
     status: &mut [i32],
 ) -> Result<(), Errno> {
     let count = addresses.len().min(status.len());
-    // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both
-    // slices are at least so long; without target nodes nothing moves.
+    // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both slices are at
+    // least that long; without target nodes nothing moves.
     check(unsafe {
         libc::syscall(
             libc::SYS_move_pages,

@@ -212,7 +212,8 @@ fn mask_of_tree(reader: &mut Reader<'_>, cpus: &[Cpu], isolated: &CpuSet) -> Opt
     Some(allowed)
 }
 
-/// Notes transparent huge pages of another size than those of 4 KiB pages on most processors, 2 MiB.
+/// Notes transparent huge pages that are not 2 MiB, their size on most processors with pages of 4
+/// KiB.
 fn note_page_sizes(reader: &mut Reader<'_>) {
     let Some(huge) = transparent_huge_page_bytes(reader.root).filter(|huge| *huge != 2 << 20)
     else {

@@ -30,7 +30,7 @@ pub enum Architecture {
     Aarch64,
 }
 
-/// numalab as a static program for aarch64, which is process 1 of such guests.
+/// A static numalab for aarch64, process 1 of such guests.
 static NUMALAB_AARCH64: Companion = Companion {
     what: "numalab for aarch64",
     file: "numalab-aarch64",
@@ -72,7 +72,7 @@ impl Architecture {
         }
     }
 
-    /// Returns the distribution's name for it, if it is not the host's own.
+    /// Returns the distribution's name for the architecture; `None` for the host's own.
     pub(crate) const fn foreign(self) -> Option<&'static str> {
         match self {
             Self::X86_64 => None,
@@ -109,7 +109,7 @@ impl Architecture {
         self.foreign().map(|name| format!("{name}-")).unwrap_or_default()
     }
 
-    /// Returns the numalab that is process 1 of its guests; `None` if this program is used.
+    /// Returns the numalab that its guests run as process 1; `None` for this program itself.
     pub fn own_program(self) -> Option<&'static Companion> {
         self.own_program_on(Self::of_host())
     }

@@ -377,7 +377,7 @@ fn busybox_in(tree: &Path) -> PathBuf {
     if second.exists() { second } else { first }
 }
 
-/// Returns true for a program of the guest's processor: packages also contain programs for other
+/// Returns true for a program for the guest's processor: packages also contain programs for other
 /// processors, which are only data here.
 fn is_program(file: &Path) -> bool {
     let mut start = [0; 6];

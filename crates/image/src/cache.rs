@@ -181,7 +181,7 @@ impl Cache {
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| E::from(io_at(path, source)))
         };
-        // No other process gets its name, even if it has this one's number in another pid namespace.
+        // The name is unique, even if a process in another pid namespace has this one's number.
         let working = self.working().map_err(|source| io_at(&self.root, source))?;
         fill(working.path())?;
         if kind.is_sealed() {
@@ -193,7 +193,7 @@ impl Cache {
             io(&done, fs::remove_dir_all(&done))?;
         }
         io(&done, fs::rename(working.path(), &done))?;
-        // It is no longer there to be removed.
+        // It was renamed, so nothing is left to remove.
         let _ = working.keep();
         Ok(done)
     }

@@ -28,7 +28,7 @@ pub(crate) const BACKPORTS: &str = "backports-";
 /// Prefix of this distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
 
-/// Bytes of a package file at most; one with debugging information has about 1 GB.
+/// The maximum size of a package file in bytes; one with debugging information has about 1 GB.
 const MOST_FILE_BYTES: u64 = 2 << 30;
 /// The package in a kernel's entry, for modules that are requested later.
 const PACKAGE: &str = "package.deb";

@@ -43,7 +43,7 @@ pub enum Medium {
     Multiboot,
     /// An ELF file with an entry point for Xen's PVH.
     Pvh,
-    /// Firmware, which is at the reset vector.
+    /// Firmware, mapped at the reset vector.
     Firmware,
     /// A disk or a disc, which the firmware boots.
     Disk(DiskFormat),

@@ -55,7 +55,7 @@ pub enum Alloc {
 pub enum Numa {
     /// The nodes of the tables.
     On,
-    /// One.
+    /// One node.
     Off,
     /// This number of nodes, with equal parts.
     Equal(usize),

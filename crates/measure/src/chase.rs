@@ -40,7 +40,7 @@ const MOST_BUILDERS: usize = 8;
 pub struct ChaseOrder {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages, within which a page-local order stays.
+    /// The pages of the buffer; a page-local order stays within each.
     pub pages: Pages,
 }
 

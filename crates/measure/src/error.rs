@@ -46,8 +46,8 @@ pub enum MeasureError {
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream { pattern: numalab_record::AccessPattern },
     #[error(
-        "this kernel has memory of one tier; numalab guest run --kernel backports --emulate-tiers \
-         512M@100ns,1G@300ns -- numalab study probe tiering has two"
+        "this kernel has one tier of memory; a guest has two: numalab guest run --kernel backports \
+         --emulate-tiers 512M@100ns,1G@300ns -- numalab study probe tiering"
     )]
     OneTier,
     #[error("--place tier{tier}: expected one of the {tiers} tiers of this machine")]

@@ -99,8 +99,8 @@ impl<'a> MeasurePlan<'a> {
         cells
     }
 
-    /// Returns cells of this plan with load on the memory of every node by these kernels instead of its
-    /// own loaded cells; `first` is the result of the first phase, if there is one.
+    /// Returns this plan's cells, with its loaded cells replaced by load on the memory of every
+    /// node by these kernels; `first` is the result of the first phase, if there is one.
     pub fn with_surface(
         &self,
         cells: Vec<Cell>,

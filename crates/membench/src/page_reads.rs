@@ -5,7 +5,7 @@ use crate::line::Line;
 use core::hint::black_box;
 
 /// Timed reads of one line of each page. With more pages than a TLB holds, each read needs a page
-/// walk, and walks overlap as far as the core can have them overlap.
+/// walk, and walks overlap as far as the core allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageReads {
     /// Total time of all reads.

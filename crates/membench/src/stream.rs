@@ -173,8 +173,8 @@ impl<'a> Stream<'a> {
         let Some(scatter) = &self.scatter else {
             // SAFETY: `position + count` is at most `lines`, the length of every array.
             let arrays = unsafe { self.pointers.at(self.position) };
-            // SAFETY: from `position` on every array has `count` lines more, and `new` has seen that the
-            // kernel has the arrays that it goes through, the first one for writing.
+            // SAFETY: from `position` on every array has `count` lines more, and `new` has checked
+            // that the kernel has the arrays that it goes through, the first one for writing.
             unsafe { self.loops.sequential(arrays, count) };
             return;
         };

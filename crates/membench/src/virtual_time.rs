@@ -73,8 +73,8 @@ fn own_time_ns() -> Option<u64> {
 /// Returns the number of the calling thread's vCPU, if times are those of single vCPUs.
 #[inline]
 fn cpu() -> Option<u32> {
-    // SAFETY: times are those of single vCPUs only since `use_counters` has seen that the number is
-    // available.
+    // SAFETY: times are those of single vCPUs only since `use_counters` has checked that the number
+    // is available.
     in_use().then(|| unsafe { arch::cpu_number() })
 }
 

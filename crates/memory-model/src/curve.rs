@@ -206,7 +206,7 @@ mod tests {
     fn a_constant_number_of_bytes_in_flight_settles_on_the_curve() {
         let curve = curve();
         assert!((curve.settled_ns(0.0) - 100.0).abs() < 1e-3);
-        // A point on each segment gives its latency back.
+        // A point on each segment yields its own latency.
         for (mb_s, ns) in [(4000.0, 125.0), (8000.0, 150.0), (9000.0, 225.0), (10_000.0, 300.0)] {
             let found = curve.settled_ns(mb_s * ns);
             assert!((found - ns).abs() < 0.01, "{mb_s} MB/s: {found}, expected {ns}");

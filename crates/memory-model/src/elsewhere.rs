@@ -70,7 +70,7 @@ impl Shadow {
         self.stretches.trains()
     }
 
-    /// Returns the number of instructions that just pass from now on.
+    /// Returns the number of instructions from now on that pass without being simulated in detail.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
         self.stretches.instructions_to_pass()

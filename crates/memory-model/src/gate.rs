@@ -25,9 +25,9 @@ pub enum Change {
 pub struct Tally {
     /// Begin markers.
     pub begins: u64,
-    /// End markers with a begin.
+    /// End markers that match a begin marker.
     pub ends: u64,
-    /// End markers without one.
+    /// End markers without a begin marker.
     pub stray_ends: u64,
     /// Phase markers.
     pub phases: u64,

@@ -118,10 +118,10 @@ pub struct Machine {
     /// Latency of a store that reaches memory, in ns; by default that of a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_latency_ns: Option<Vec<Vec<f64>>>,
-    /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 is no limit.
+    /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_bandwidth_mb_s: Option<Vec<f64>>,
-    /// Bandwidth from each node's vCPUs to each node's memory; 0 is no limit.
+    /// Bandwidth from each node's vCPUs to each node's memory; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bandwidth_mb_s: Option<Vec<Vec<f64>>>,
     /// Load curves of each node's memory, by rising share of writes; without curves its latency is

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::machine::{CacheLevel, Machine, Scope};
 use crate::seats::Seats;
 
-/// Shared caches used by other threads than on the machine.
+/// Shared caches used by different threads than on the machine.
 #[derive(Debug)]
 pub(crate) struct Regrouped {
     groups: Vec<Mutex<Vec<Cache>>>,

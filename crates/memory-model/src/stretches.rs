@@ -15,7 +15,7 @@ const STRETCH: i64 = 1 << 14;
 const UNSETTLED: i64 = 1 << 12;
 /// Instructions at a thread's start that are all followed.
 const FIRST: i64 = 1 << 20;
-/// Stretches of which one is followed.
+/// Number of stretches of which one is simulated in detail.
 const ONE_IN: u64 = 32;
 /// One in this number of a thread's instructions may be in stretches that it asks for.
 const ASKED_ONE_IN: i64 = 8;
@@ -41,7 +41,7 @@ pub(crate) struct Stretches {
     settles: i64,
     /// True if the next stretch was requested by [`Self::asks`].
     asked: bool,
-    /// Instructions left in the stretches that it interrupted.
+    /// Instructions left in the stretches that a requested one interrupted.
     kept: Option<i64>,
     /// All instructions so far, and those in stretches that were requested.
     all: i64,

@@ -14,9 +14,9 @@ const SEARCHED: u32 = 16;
 /// One array of a TLB, used by one thread at a time.
 #[derive(Debug)]
 pub(crate) enum Translations {
-    /// Sets of few entries.
+    /// Several sets of few entries each.
     Sets(Cache),
-    /// A single set of many.
+    /// A single set of many entries.
     Indexed(Indexed),
 }
 

@@ -26,7 +26,7 @@ pub use table::{Align, Column, Table, one_line};
 pub use terminal::Style;
 pub use terminal::bar::share_bar;
 
-/// Declares the formats, a row each: its name and its content.
+/// Declares the formats, one per row: name and content.
 macro_rules! formats {
     ($($format:ident = $name:literal, $content:literal;)*) => {
         /// A format of results.

@@ -80,8 +80,8 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         return Err(BackendError::failed(
             format!("workload {}", workload.name),
             format!(
-                "`{}` left {left} running, which was terminated: expected a program that \
-                 completes its work before it exits",
+                "`{}` left {left} running, now terminated: expected a program that completes its \
+                 work before it exits",
                 workload.command.first().map_or("", String::as_str)
             ),
         ));

@@ -256,7 +256,7 @@ fn assumed_distances(machine: &Machine) -> Option<Finding> {
         more => format!(" (as for {more} more)"),
     };
     let message = format!(
-        "no distance is known, or it is unreachable{more}: its memory is emulated at the distance \
+        "the distance is unknown or unreachable{more}: the memory is emulated at distance \
          {REMOTE_DISTANCE}, twice the local latency"
     );
     Some(Finding {

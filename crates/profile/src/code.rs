@@ -21,7 +21,7 @@ impl Codes {
             return *known;
         }
         let place = |(depth, address): (usize, &u64)| {
-            // The return address is behind the call.
+            // The return address is that of the instruction after the call.
             let address = if depth == 0 { *address } else { address.saturating_sub(1) };
             space.at(address).map(|place| (place.region, place.offset))
         };

@@ -9,7 +9,7 @@ use numalab_host::proc::{MapsLine, Stat, descendants, maps, memory_text, threads
 use crate::follow::Follower;
 use crate::resident;
 
-/// Divisor of the largest share of time that polling takes.
+/// Polling takes at most one part in this number of the time.
 const COST: u32 = 25;
 /// Interval of the first polls, short because commands may end soon.
 const FIRST: Duration = Duration::from_millis(4);
@@ -38,7 +38,7 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Reads the current mappings if a poll is due. Must be called before the events until then are
+    /// Reads the current mappings if a poll is due. Must be called before the events up to now are
     /// taken.
     pub(crate) fn maps_if_due(&self, follower: &Follower) -> Option<Maps> {
         (Instant::now() >= self.next).then(|| Maps::read(follower))

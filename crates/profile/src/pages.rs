@@ -7,7 +7,7 @@ use numalab_record::Sharing;
 
 /// Largest number of pages that are followed.
 pub(crate) const MOST_PAGES: usize = 4 << 20;
-/// At most one store in this number of accesses makes a page count as read-mostly.
+/// A page is read-mostly if at most one in this number of its accesses is a store.
 const READ_MOSTLY: u64 = 100;
 
 /// A page that was seen.
@@ -37,7 +37,7 @@ pub(crate) struct Page {
 pub(crate) enum Use {
     Load,
     Store,
-    /// Unknown which of the two.
+    /// A load or a store; the source does not say which.
     Either,
 }
 

@@ -8,7 +8,7 @@ use numalab_host::{base_page_bytes, page_nodes};
 
 use crate::follow::Follower;
 
-/// Pages of a part of a mapping that are queried at most.
+/// Maximum number of pages queried in a part of a mapping.
 const ASKED: u64 = 4096;
 
 type Resident = BTreeMap<usize, BTreeMap<u32, u64>>;

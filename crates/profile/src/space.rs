@@ -83,9 +83,9 @@ impl Space {
         self.map(range, record.offset, &record.name, record.time_ns);
     }
 
-    /// Corrects the areas by the mappings at this moment, since events do not report unmapping,
-    /// moving or growth. Earlier events must have been processed: the kernel merges neighbours,
-    /// which only their events distinguish.
+    /// Corrects the areas from the current mappings, since events do not report unmapping, moving
+    /// or growth. Earlier events must have been processed: the kernel merges neighbours, which only
+    /// their events distinguish.
     pub(crate) fn set(&mut self, lines: &[MapsLine], at_ns: u64) {
         for line in lines {
             self.map((line.start, line.end), line.offset, &line.name, at_ns);

@@ -10,11 +10,11 @@ use numalab_record::{
 use crate::pages::Page;
 use crate::program::{Program, RangeUse};
 
-/// Parts of a region.
+/// Number of parts of a region.
 const PARTS: u64 = 64;
 /// Maximum number of regions; the least used ones are left out.
 const MOST_REGIONS: usize = 2000;
-/// Call chains for each region at most.
+/// Maximum number of call chains for each region.
 const MOST_PLACES: usize = 16;
 /// Share of a region's accesses, in percent, that its hot pages receive.
 const HOT_PERCENT: u64 = 90;
@@ -67,7 +67,7 @@ fn by_region(program: &Program) -> PagesOf<'_> {
     by_region
 }
 
-/// Reports whether anything was observed of a region.
+/// Returns true if anything was observed of a region.
 fn is_seen(program: &Program, region: usize, by_region: &PagesOf<'_>) -> bool {
     by_region.contains_key(&region)
         || program.resident.contains_key(&region)

@@ -127,7 +127,7 @@ pub(crate) fn last_attempts(
                 kept.extend(unnumbered.iter().filter(|sample| sample.cell == cell).cloned());
                 let is_measured = !matches!(line.finished.outcome, Outcome::Failed { .. });
                 if is_measured && kept.len() == before {
-                    // Its samples were lost: it is a cell that was never measured.
+                    // Its samples were lost, so it counts as never measured.
                     continue;
                 }
             }

@@ -22,7 +22,7 @@ pub use ranks::{RankView, RanksView};
 pub use room::{FULL, HugeRoom, NodeRoom, RoomByNode};
 pub use spread::BytesByNode;
 
-/// The location of memory now: `{"explore": "nodes", ...}` in JSON.
+/// The current placement of memory: `{"explore": "nodes", ...}` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
@@ -58,7 +58,8 @@ impl View {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unseen {
-    /// The pageblocks that the kernel can move as a whole: only root can read `/proc/pagetypeinfo`.
+    /// The number of pageblocks that the kernel can move as a whole, since only root can read
+    /// `/proc/pagetypeinfo`.
     Pageblocks,
     /// The nodes of single pages.
     PageSample {

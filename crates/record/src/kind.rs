@@ -172,7 +172,7 @@ impl Kind {
     /// there are none.
     pub fn of_directory(has: impl Fn(&str) -> bool) -> Option<Self> {
         match () {
-            // A study that lost its journal is no measuring run.
+            // A study that lost its journal is not a measuring run.
             () if has(file::JOURNAL) || has(file::RUN) && has(file::STUDY) => Some(Self::Study),
             () if has(file::RUN) => Some(Self::Run),
             () if has(file::SCALE) => Some(Self::Scale),

@@ -27,7 +27,7 @@ pub struct MemoryReport {
     pub machine: EmulatedMachine,
     /// The phases between the guest's markers.
     pub phases: Vec<EmulatedPhase>,
-    /// The program, if a program ran and not a machine.
+    /// The program, if a program was emulated rather than a machine.
     pub program: Option<ProgramMemory>,
 }
 
@@ -146,7 +146,7 @@ impl MemoryReport {
 }
 
 impl MemoryReport {
-    /// Returns the program, if a program ran and not a machine.
+    /// Returns the program, if a program was emulated rather than a machine.
     pub fn program(&self) -> Option<&ProgramMemory> {
         self.program.as_ref()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// The way in which the node of the memory was determined.
+/// The method by which the node of the memory was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

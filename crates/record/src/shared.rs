@@ -37,8 +37,8 @@ pub fn is_shared(taken: usize, disturbed: usize) -> bool {
 /// The number of samples of a study from which its machine can be called shared.
 const FEWEST_SAMPLES: usize = 6;
 
-/// Determines from a study's samples whether its machine is shared. The answer never returns to no,
-/// because retries that were skipped are not made up later.
+/// Determines from a study's samples whether its machine is shared. Once it is shared it stays so,
+/// because skipped retries are not made up for later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedMachine {
     taken: usize,

@@ -129,7 +129,7 @@ fn a_damaged_line_another_plan_and_another_schema_are_named() {
     assert!(error.starts_with("journal.jsonl, line 1: ") && error.contains("nonsense"), "{error}");
     let other = lines(&journal()).replace("0123456789abcdef", "ffff");
     let error = read(&other).expect_err("another plan").to_string();
-    assert!(error.contains("follows the plan ffff, run.json has 0123456789abcdef"), "{error}");
+    assert!(error.contains("follows plan ffff, but run.json has 0123456789abcdef"), "{error}");
     let run =
         serde_json::to_string(&run()).expect("JSON").replace(Kind::Study.schema(), "numalab/9");
     let error = StudyDocument::from_files(&run, "").expect_err("another schema").to_string();

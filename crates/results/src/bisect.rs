@@ -11,9 +11,9 @@ use numalab_stats::median;
 use crate::report::Report;
 
 /// The condition of the error rate.
-const BUILDS_ALIKE: &str = "The chance of a wrong commit assumes that builds of one commit are alike. Code that a \
-                            build places elsewhere can change figures by 1 %: build the good commit twice, and \
-                            use a margin above the difference.";
+const BUILDS_ALIKE: &str = "The chance of naming a wrong commit assumes that all builds of a \
+                            commit perform alike. Code at other addresses can change figures by 1 \
+                            %: build the good commit twice, and use a margin above the difference.";
 
 impl Report for BisectDocument {
     fn page(&self) -> Page {
@@ -139,7 +139,7 @@ fn answer(found: &BisectDocument) -> Lead {
             Mood::Odd,
         ),
         Some(BisectAnswer::Interrupted) | None => {
-            ("no commit: it was interrupted".to_owned(), Mood::Odd)
+            ("no commit: the search was interrupted".to_owned(), Mood::Odd)
         }
     };
     Lead::new("Answer", sentence, mood)

@@ -53,7 +53,7 @@ pub enum Error {
         g: f64,
     },
     /// A parameter is outside its range.
-    #[error("{what} is {value}: {expected} is expected")]
+    #[error("{what} is {value}: expected {expected}")]
     OutOfRange {
         /// Name of the parameter.
         what: &'static str,

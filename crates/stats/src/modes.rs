@@ -21,7 +21,7 @@ const VALUES_PER_BIN: usize = 20;
 const STEPS_PER_BIN: f64 = 2.0;
 /// The valley holds less than this share of the lower peak.
 const VALLEY_SHARE: f64 = 0.5;
-/// The share of distributions with one mode that are found to have two, at most.
+/// The largest share of distributions with one mode that are found to have two.
 const FALSE_SHARE: f64 = 0.01;
 
 /// Two modes of a distribution.

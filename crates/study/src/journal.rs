@@ -145,6 +145,7 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
     let document = StudyDocument::from_files(&text(file::RUN)?, &text(file::JOURNAL)?)
         .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })?;
     let found = document.samples().map(|sample| sample.observation.readings.len()).sum();
+    // Without this file there is no report yet that could be replaced.
     match text(file::SAMPLES).map_or(0, |samples| values(&samples)) {
         kept if kept > found => {
             Err(JournalError::Lost { directory: directory.to_owned(), found, kept })
@@ -155,6 +156,7 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
 
 /// Counts the values in a file of samples: its lines after the heading, apart from those in quotes.
 fn values(samples: &str) -> usize {
+    // A quoted value may contain line breaks.
     let mut is_quoted = false;
     let ends = samples.bytes().filter(|byte| {
         is_quoted ^= *byte == b'"';

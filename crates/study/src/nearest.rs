@@ -9,6 +9,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the edit distance: letters to insert, remove or change to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
+    // One row of the table is enough: a cell depends on no row but the one above.
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (line, a) in one.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], line + 1);

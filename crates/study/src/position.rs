@@ -60,6 +60,7 @@ fn tables<'a>(table: &'a DeTable<'a>, name: &str) -> Vec<&'a DeTable<'a>> {
 /// Returns the name, or else the tool, of the table with this name in an array.
 fn named(table: &DeTable<'_>, array: &str, name: &str) -> Option<Range<usize>> {
     let tables = tables(table, array);
+    // A workload without a name goes by that of its tool.
     let mut words = tables.iter().filter_map(|table| table.get("name").or(table.get("tool")));
     words.find(|word| word.get_ref().as_str() == Some(name)).map(Spanned::span)
 }

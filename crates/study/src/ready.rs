@@ -131,6 +131,7 @@ impl ReadyStudy {
         if changes.set.is_empty() {
             return Self::planned(study, text, origin, backends);
         }
+        // Results keep the study that was run, so its text is written anew with what was set.
         backends.kind(&study.backend.kind)?.set_all(&mut study, &changes.set)?;
         Self::of(&study, origin, backends)
     }
@@ -173,6 +174,7 @@ impl ReadyStudy {
             .map_err(|error| ReadyError::Unreadable { origin: origin.clone(), error })?;
         let mut study = parse(&text, &origin, backends)?;
         let run = &document.run;
+        // The text has the rules of the first start, which options may have changed since.
         study.rules = run.rules.clone();
         changes.apply(&mut study.rules);
         let plan = Plan::new(study, run.seed)?;

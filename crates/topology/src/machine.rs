@@ -234,7 +234,7 @@ impl Machine {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
     }
 
-    /// Returns the packages (sockets) by their number.
+    /// Returns the packages (sockets) by number.
     #[must_use]
     pub fn packages(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.package)

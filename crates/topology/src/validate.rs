@@ -26,7 +26,7 @@ impl Machine {
     /// | `distance-size` | error | the matrix is not nodes x nodes |
     /// | `distance-missing` | warning | a distance is unknown |
     /// | `distance-below-10` | error | below the minimum of ACPI |
-    /// | `distance-unreachable` | note | 255, which is no distance |
+    /// | `distance-unreachable` | note | 255, which means unreachable |
     /// | `distance-diagonal` | error | a node is not at 10 from itself |
     /// | `distance-local-remote` | warning | another node at 10 |
     /// | `distance-asymmetric` | warning | the two directions differ |

@@ -51,7 +51,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns a tool of five minutes without anything but its parser, as a base for others.
+    /// Returns a tool with only a parser and a timeout of five minutes, as a base for others.
     const fn of(parser: Parser) -> Self {
         Self {
             name: "",

@@ -137,7 +137,7 @@ pub enum SpecError {
 /// Reasons why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The pattern does not have exactly one place for the number.
+    /// The pattern does not have exactly one placeholder for the number.
     #[error(
         "pattern {pattern:?} has {count} places for a number, expected one, \
          such as 'Time: {{seconds}} s'"

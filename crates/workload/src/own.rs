@@ -74,7 +74,7 @@ pub struct MetricSpec {
     pub unit: String,
     /// The direction that is an improvement.
     pub better: Direction,
-    /// Text with a place for the number: `Rate: {steps} steps/s`. The last match counts.
+    /// Text with a placeholder for the number: `Rate: {steps} steps/s`. The last match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// A regular expression with one group, the number: `rate:\s+([0-9.]+)`. The last match counts.

@@ -1,10 +1,10 @@
-//! Text with a place for a number.
+//! Text with a placeholder for a number.
 
 use crate::error::{OutputError, PatternError};
 use crate::number;
 use crate::scale::converted;
 
-/// Text with one place for a number in braces: `Time elapsed: {seconds} s`.
+/// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
 ///
 /// A run of blanks matches any run of blanks, and every other character matches itself; the number
 /// may be followed by anything unless the pattern continues. A match is within one line; a carriage

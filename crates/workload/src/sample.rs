@@ -9,7 +9,7 @@ use crate::error::OutputError;
 use crate::own::usual_direction;
 use crate::pattern::Pattern;
 
-/// The longest line that a message quotes, in letters.
+/// The longest line that a message quotes, in characters.
 const MOST_QUOTED: usize = 80;
 
 /// The numbers that match a pattern, and how many have each unit.

@@ -22,11 +22,11 @@ Examples:
   numalab compare --commands './old' './new'         alternated, in random order
   numalab compare --commands './old' './new' --metric 'rate {x/s}' --better higher
 
-Runs on one machine differ by more than the windows of a single run show, and runs taken back to back
-share the state of the machine. Runs begun within half an hour count as one, and a change is judged
-with four such units or more. Two files cannot show drift between them, or a state that lasts as
-long as a file: with ten values or more each, they are only said to differ. --commands alternates the
-two, so prefer it.")]
+Runs on one machine differ by more than the windows of a single run show, and runs taken back to
+back share the state of the machine. Runs begun within half an hour count as one, and a change is
+judged with four such units or more. Two files cannot show drift between them, or a state that lasts
+as long as a file: with ten values or more each, they are only said to differ. --commands alternates
+the two, so prefer it.")]
 pub(crate) struct CompareArgs {
     /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
     /// the name of a bundled one) and a result directory or a second machine file; with --baseline,
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
     /// Changes up to this percentage count as no change [default: 5 for a machine file, else 2]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<f64>,
-    /// Exit 4 if anything is worse by more than the margin; of runs, 7 if nothing is decided
+    /// Exit 4 if anything is worse by more than the margin, 7 if nothing is decided
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
     /// Output format

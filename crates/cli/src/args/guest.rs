@@ -96,7 +96,7 @@ Examples:
 pub(crate) struct ShellArgs {
     #[command(flatten)]
     pub guest: BootArgs,
-    /// Command to run [default: sh]
+    /// Command to run
     #[arg(last = true, value_name = "COMMAND", default_value = "sh")]
     pub command: Vec<String>,
 }

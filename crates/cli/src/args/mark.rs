@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 use numalab_membench::mark::PHASES;
 
-/// Longest phase name that the emulator keeps, in letters.
+/// Longest phase name that the emulator keeps, in characters.
 const LETTERS: usize = 64;
 
 /// The phase that counts a command's accesses.
@@ -26,7 +26,8 @@ impl FromStr for Phase {
         let fits = (1..=LETTERS).contains(&text.len());
         if !fits || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
-                "expected a name of at most {LETTERS} ASCII letters, digits and signs, or 0 to {}",
+                "expected a name of at most {LETTERS} ASCII letters, digits and punctuation marks, \
+                 or 0 to {}",
                 PHASES - 1
             ));
         }

@@ -81,7 +81,7 @@ fn metric(args: &AdviseArgs) -> Result<MetricSpec, Failure> {
 fn check_alone() -> Result<(), Failure> {
     match detect_own()?.map(|task| task.identity()).transpose()? {
         Some(identity) if identity.size > 1 => Err(Failure::bad_input(format!(
-            "{} tasks run this command: expected one, as by srun -n1; start ranks after `--`: \
+            "{} tasks run this command: expected one, as with srun -n1; start ranks after `--`: \
              numalab advise -- srun ...",
             identity.size
         ))),

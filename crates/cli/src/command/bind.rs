@@ -42,7 +42,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(home) = &prepared.home {
         home.stay()?;
     }
-    // `prepared` is not dropped before: the command keeps the affinity.
+    // `prepared` must live until then, so that the command inherits the affinity.
     become_command(&prepared.command)
 }
 

@@ -42,15 +42,15 @@ Examples:
   numalab loaded                           chase on the first CPU, load from the others of its node
   numalab loaded --kernel write --cpus 0-15
   numalab loaded --chaser-node 1           measure latency to memory of node 1
-  numalab loaded --surface --dry-run       the plan of all of it, and how long it takes
-  numalab loaded --surface -o results      every kernel, node, and side that loads")]
+  numalab loaded --surface --dry-run       the whole plan, and how long it takes
+  numalab loaded --surface -o results      every kernel and node, loaded by near and far CPUs")]
 pub(crate) struct LoadedArgs {
     /// Kernels of the load generators: read, write, write-nt, copy, copy-nt, triad, or a list
-    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or write
-    /// past the caches)
+    /// (default: read; with --surface: all, whose reads are 100 to 50 % of the bytes moved, or whose
+    /// writes bypass the caches)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
-    /// Load the memory of every node, from the CPUs of the chaser's node and from the others'
+    /// Load the memory of every node, from the CPUs of the chaser's node and then from all others
     #[arg(long, conflicts_with = "chaser_node")]
     pub surface: bool,
     /// Bytes of each worker's buffer

@@ -50,7 +50,7 @@ impl Observer for SampleProgress {
 
     fn first_block(&mut self, rest: Duration) {
         let rest = seconds_words(rest.as_secs_f64());
-        self.say(format_args!("by the first block, about {rest} more\n"));
+        self.say(format_args!("judging by the first block, about {rest} more\n"));
     }
 
     fn is_precise(&mut self, document: &StudyDocument) -> bool {

@@ -132,7 +132,7 @@ fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     assert!(text.contains("ended with exit status: 3: no licence"), "{text}");
     let (code, text) = advise(lab, &[], &["sh", "-c", "sleep 600 & true"]);
     assert_eq!(code, Some(1));
-    assert!(text.contains("running, which was terminated"), "{text}");
+    assert!(text.contains("running, now terminated"), "{text}");
     let (code, _) = advise(lab, &["--predict-only"], &["no-such-program"]);
     assert_eq!(code, Some(127));
 }

@@ -81,7 +81,7 @@ fn several_tasks_or_an_allocation_of_several_nodes_are_refused() {
         let message = text(&output.stderr);
         assert!(!output.status.success() && message.contains(expected), "{message}");
     };
-    refused(&["srun", "-N1", "-n2"], &["--", "true"], "expected one, as by srun -n1");
+    refused(&["srun", "-N1", "-n2"], &["--", "true"], "expected one, as with srun -n1");
     refused(&["env"], &["--", "srun", "true"], "expected salloc -N1 --exclusive numalab advise");
     let two = ["salloc", "--quiet", "--nodes=2"];
     refused(&two, &["--", "srun", "true"], "an allocation of 2 nodes: expected one node");

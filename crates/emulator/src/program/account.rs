@@ -122,7 +122,7 @@ impl Account {
         self.charge(recent, outcome.own_wait_ps);
     }
 
-    /// Counts the waits from now on for this number of stretches.
+    /// Counts each wait from now on for this number of stretches.
     pub fn counts_for(&mut self, stretches: u64) {
         self.others = stretches.saturating_sub(1);
     }

@@ -98,7 +98,7 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Copy + Eq + Hash> Kept<T> {
-    /// Returns the stored values equal to these.
+    /// Returns stored values equal to these, which are stored first if there are none.
     pub fn keep(&self, values: &[T]) -> &'static [T] {
         let mut known = lock(&self.0);
         if let Some(&kept) = known.get(values) {

@@ -38,7 +38,8 @@ impl Default for Lately {
 }
 
 impl Lately {
-    /// Makes an access to a line; returns false if there was no such access to it in this round.
+    /// Counts an access to a line if there was one of this kind in this round, and returns false if
+    /// there was none.
     #[inline]
     pub fn again(&mut self, line: u64, kind: Kind) -> bool {
         let place = &mut self.places[place(line)];

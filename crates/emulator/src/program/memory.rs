@@ -70,8 +70,8 @@ fn place(number: u64) -> usize {
     usize::try_from(number % PAGES as u64).unwrap_or(0)
 }
 
-/// The line that a thread accessed last of those that share a slot. It fills one of the host's
-/// lines, as looking at these is most of the emulator's work.
+/// The line that a thread accessed last among those that share a slot. It fills one of the host's
+/// lines, because looking these up is most of the emulator's work.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Recent {
@@ -167,8 +167,8 @@ impl Lines {
         });
     }
 
-    /// Makes another access in passing to a line that was accessed lately; returns false for another
-    /// one.
+    /// Repeats, in passing, an access to a line that was accessed lately; returns false for any
+    /// other line.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
         self.lately.again(address / LINE_BYTES, kind)

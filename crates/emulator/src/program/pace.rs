@@ -1,5 +1,5 @@
-//! The mean times of a thread's blocks, measured in stretches that are simulated in detail, and taken
-//! in those between them.
+//! The mean times of a thread's blocks, measured in stretches that are simulated in detail, and
+//! used in those between them.
 
 use std::ptr;
 
@@ -57,7 +57,7 @@ impl Mean {
 pub struct Pace {
     /// Empty until the first block is measured.
     means: Box<[Mean]>,
-    /// Time and instructions of measured blocks, the last ones of which weigh most, for those that were
+    /// Time and instructions of measured blocks, weighted towards recent ones, for blocks that were
     /// not measured.
     all: (u64, u64),
     /// The block that is being measured, and the time at its beginning.
@@ -79,8 +79,8 @@ struct Passed {
 }
 
 impl Pace {
-    /// Reaches a block at a time. The block is measured if `settled` is true: the core has been
-    /// simulated for long enough.
+    /// Notes that a block begins at this time. It is measured if `settled` is true: the core has
+    /// been simulated for long enough.
     #[inline]
     pub fn comes(&mut self, block: &'static Block, now_ps: u64, settled: bool) {
         let next = settled.then_some((block, now_ps));
@@ -94,7 +94,8 @@ impl Pace {
         self.since = None;
     }
 
-    /// Passes a block by its mean; returns false if it has none, or something else has to happen first.
+    /// Passes a block at its mean time; returns false if it has none, or something else has to
+    /// happen first.
     #[inline]
     pub fn passes(&mut self, block: &'static Block) -> bool {
         let left = self.passed.left - block.instructions.cast_signed();

@@ -201,7 +201,7 @@ impl PageUse {
     pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
         let line = self.line(address);
         let LineState { owner, heat, changed } = LineState::of(line.load(Relaxed));
-        // From 1 to 254: 0 is no owner, and 255 several readers.
+        // From 1 to 254: 0 means no owner, and 255 several readers.
         let own = u8::try_from(seat % (MOST_THREADS - 1)).unwrap_or(0) + 1;
         // All caches can hold a line that was not stored to, or that several threads have read
         // since.

@@ -174,8 +174,7 @@ impl Thread {
     fn lets_pass(&mut self, block: &Block) {
         let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
         let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
-        // A thread that spins loads the same address again and again, which is noticed on the longer
-        // way.
+        // A thread that spins loads the same address again and again, which only the slow path notices.
         if begins_round || block.pauses {
             self.lines.ends_round();
         }
@@ -251,7 +250,7 @@ impl Thread {
         if self.is_passing { self.passes(made) } else { self.simulates(made) }
     }
 
-    /// Makes an access, in passing, like one that it has made lately; returns false for another one.
+    /// Repeats, in passing, an access that it has made lately; returns false for any other.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
         self.is_passing && self.lines.again(address, kind)
@@ -346,8 +345,8 @@ impl Thread {
     }
 }
 
-/// Returns the cached line of an address, if the nearest cache and TLB still have it, the address in
-/// the machine's memory, and true if the page is another one than that of the last access.
+/// Returns the cached line of an address, if the nearest cache and TLB still have it, the address
+/// in the machine's memory, and true if the page differs from that of the last access.
 #[inline(always)]
 fn found<'a>(
     active: &Active<'_>,

@@ -10,7 +10,7 @@ use numalab_results::fleet::FigureKey;
 
 use crate::store::Digest;
 
-/// Figures of a run at most; this bounds a run to about 50 KB.
+/// The largest number of figures of a run, which bounds it to about 50 KB.
 const MOST_FIGURES: usize = 1_200;
 
 /// Reduces a run to its digest.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{KeptRun, Store};
 
-/// A run that is another one under a second name.
+/// A run that is a copy of another, under another name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOfRun {
     /// The path of the copy, `HOST/RUN`.
@@ -32,8 +32,8 @@ fn identity(run: &KeptRun) -> Option<Identity> {
 }
 
 impl Store {
-    /// Returns the runs that are another one under a second name; of such runs one that is not
-    /// `new`, or the first, is no copy.
+    /// Returns the runs that are copies of others; among equal runs, one that is not `new`, or the
+    /// first, counts as the original.
     pub(super) fn copies(&self, new: &BTreeSet<&str>) -> Vec<CopyOfRun> {
         let mut runs: Vec<&KeptRun> = self.runs.values().collect();
         runs.sort_by_key(|kept| new.contains(kept.run.as_str()));

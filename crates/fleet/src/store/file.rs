@@ -142,8 +142,8 @@ impl Writing {
         })
     }
 
-    /// Removes runs that are another one under a second name; of such runs one that is not `new`
-    /// stays, or the first.
+    /// Removes runs that are copies of others; among equal runs, one that is not `new`, or the
+    /// first, stays.
     pub(crate) fn remove_copies(&mut self, new: &BTreeSet<&str>) -> Vec<CopyOfRun> {
         let copies = self.store.copies(new);
         for CopyOfRun { run, .. } in &copies {

@@ -13,7 +13,7 @@ pub(super) enum Kind {
     Core,
     Pu,
     Cache(u8, CacheKind),
-    /// Dies, groups and others, which only divide.
+    /// Dies, groups and other objects that only divide the machine.
     Group,
 }
 
@@ -95,7 +95,7 @@ impl Item {
     }
 }
 
-/// Returns the kind for the names that hwloc takes, in any case.
+/// Returns the kind for a name of hwloc's, in upper or lower case.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let name = name.to_ascii_lowercase();
     Some(match name.as_str() {

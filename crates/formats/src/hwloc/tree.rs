@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Package(u32),
     /// The cpus of a node, if no other object has the same set; a node itself in version 1.
     Group,
-    /// A cache: by falling level, then unified, data, instruction.
+    /// A cache: highest level first, then unified, data, instruction.
     Cache(CacheOrder),
     /// A core.
     Core(u32),

@@ -218,7 +218,8 @@ impl Writer<'_> {
             self.pages(node);
             let online = self.machine.online_cpus();
             if node.cpus.intersection(&online).is_empty() {
-                // It is attached to an object with cpus of others, or with cpus without a node.
+                // The node is attached to an object with other nodes' cpus, or with cpus without a
+                // node.
                 self.xml.empty("info", &[("name", &CPU_LESS), ("value", &1)]);
             }
             if node.memory_unknown {

@@ -122,7 +122,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Reports whether cores differ: by their models, or by their first caches.
+    /// Returns true if cores differ: by their models, or by their first caches.
     pub(super) fn cores_differ(&self) -> bool {
         let differ = |line: &CacheLine| match line.instances.filter(|_| line.level == 1) {
             Some(instances) => line.bytes_of_each(instances, false).is_none(),
@@ -131,12 +131,13 @@ impl Lines {
         self.models.len() > 1 || self.caches.iter().any(differ)
     }
 
-    /// Reports whether the processor is AMD's, or Hygon's, which are alike.
+    /// Returns true for a processor of AMD, or of Hygon, which are alike.
     pub(super) fn is_amd(&self) -> bool {
         ["AuthenticAMD", "HygonGenuine"].contains(&self.vendor.as_str())
     }
 
-    /// Returns the number of threads of all cores, if the number per core is that of every core.
+    /// Returns the number of threads of all cores, if every core has the number of threads that the
+    /// text gives.
     pub(super) fn threads_of_all(&self) -> Option<usize> {
         let cores = self.cores_per_package?.checked_mul(self.packages?)?;
         cores.checked_mul(self.threads_per_core?)
@@ -204,7 +205,7 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
         format: FORMAT,
         line,
         found: value.to_owned(),
-        expected: format!("{known} again, or one machine"),
+        expected: format!("cpus {known} again: the text of one machine"),
     })
 }
 

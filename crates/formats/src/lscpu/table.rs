@@ -130,8 +130,8 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
     Ok(machine)
 }
 
-/// Reports what a text that lost lines has too, since a table does not count its cpus: cpus without a
-/// row before the last one, and cores with fewer threads than others.
+/// Reports signs of lost lines, since a table does not count its cpus: cpus without a row before
+/// the last one, and cores with fewer threads than others.
 fn note_gaps(machine: &Machine, findings: &mut Findings) {
     let listed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let last = listed.iter().last().map_or(0, |last| last.0);

@@ -57,7 +57,7 @@ pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Mac
 }
 
 /// Returns the cpus to keep of a node, in the order of their new numbers: from each L3 group in
-/// turn, a thread of each core before its siblings. A core can have its second thread only.
+/// turn, a thread of each core before its siblings. A core may have only its second thread.
 fn spread(machine: &Machine, node: &Node, most: usize) -> Vec<CpuId> {
     let online = node.cpus.iter().filter_map(|id| machine.cpu(id)).filter(|cpu| cpu.online);
     let (mut of_core, mut seen) = (BTreeMap::new(), BTreeMap::new());

@@ -29,7 +29,7 @@ pub struct MemoryCosts {
     pub stages: Vec<Stage>,
 }
 
-/// Costs that the user gives; the others are usual.
+/// Costs that the user gives; the others have their usual values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GivenCosts {
     /// Latency of an access.

@@ -44,7 +44,7 @@ impl Lists {
         self.0.insert(node, List { begin: (number, line.to_owned()), words, wraps: Vec::new() });
     }
 
-    /// Goes on with the list of a node.
+    /// Continues the list of a node.
     pub(super) fn go_on(&mut self, node: NodeId, words: &[&str]) {
         let list = self.0.entry(node).or_default();
         list.wraps.push(list.words.len());

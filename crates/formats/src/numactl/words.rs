@@ -8,7 +8,7 @@ use crate::pasted;
 
 pub(super) const MIB: u64 = 1 << 20;
 
-/// Returns the numbered lines of a text, also of one that lost its line breaks.
+/// Returns the numbered lines of a text, even if it lost its line breaks.
 pub(super) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
     let lines = pasted::lines(text, findings);
     let is_folded =

@@ -56,7 +56,7 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
     words
 }
 
-/// Returns QEMU's device model of a kind, without a boot ROM, which would be another package.
+/// Returns QEMU's device model of a kind, without a boot ROM, which is in a separate package.
 fn model(device: &Device) -> Option<&'static str> {
     match device.kind {
         DeviceKind::Gpu => Some("bochs-display"),

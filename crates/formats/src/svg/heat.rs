@@ -10,14 +10,14 @@ use super::canvas::{Canvas, Size, units};
 const HEADER: u32 = 26;
 /// The largest number of nodes for which numbers are drawn.
 const MOST_LABELLED: usize = 64;
-/// The colours of the nearest and the farthest, in red, green and blue.
+/// The colours of the nearest and the farthest distance, in red, green and blue.
 const NEAR: [u8; 3] = [0xe4, 0xf0, 0xfa];
 const FAR: [u8; 3] = [0x0b, 0x3d, 0x78];
 
 /// The table before it is drawn.
 pub(super) struct HeatTable<'m> {
     distances: &'m Distances,
-    /// The heat of every distance that occurs.
+    /// The heat of every distance that occurs, from 0 to 100.
     heats: BTreeMap<u8, u32>,
     names: Vec<String>,
     cell: Size,

@@ -29,7 +29,7 @@ const MOST_CORES: usize = 288;
 const MOST_CORES_IN_GROUP: usize = 64;
 /// The largest number of cpus of a core that are written one below the other.
 const MOST_THREADS: usize = 4;
-/// Number of letters in a line of a collapsed list.
+/// Number of characters in a line of a collapsed list.
 const LIST_LETTERS: usize = 24;
 
 /// The level of detail, the same for the whole machine.
@@ -193,8 +193,7 @@ impl NodeBox {
         canvas.end_group();
     }
 
-    /// Draws a bar with a length in proportion to the memory, relative to the largest of the
-    /// machine.
+    /// Draws a bar as long as the memory is large, compared with the largest of the machine.
     fn draw_memory(&self, canvas: &mut Canvas, x: u32, y: u32, width: u32) {
         if self.detail.largest_memory == 0 {
             return;

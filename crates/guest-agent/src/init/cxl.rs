@@ -26,7 +26,7 @@ pub(super) fn bring_online() -> Result<(), InitError> {
         return Ok(());
     }
     let endpoints = wait_for("CXL devices", windows.len(), || of_type("cxl_decoder_endpoint"))?;
-    // The kernel's own data stay where they are.
+    // Movable: the kernel does not put its own data there.
     write(Path::new(ONLINE), "online_movable")?;
     for window in &windows {
         let bus = read(&window.join("target_list"))?;

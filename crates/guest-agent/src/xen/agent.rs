@@ -202,7 +202,7 @@ impl Agent<'_> {
             return;
         }
         for domain in std::mem::take(&mut self.leftovers) {
-            // A domain that has already ended is no loss.
+            // A domain that has already ended needs no destruction.
             let _ = self.xl(&["destroy", &domain.id.to_string()]);
         }
     }

@@ -58,14 +58,15 @@ impl<'t> Collected<'t> {
         let asked: Vec<_> = asked.iter().map(|path| Path::new(HOME).join(path)).collect();
         let mut places = asked.iter().filter_map(|asked| asked.strip_prefix("/").ok());
         if let Some(old) = places.find(|place| path.join(place).symlink_metadata().is_ok()) {
-            let said = format!("{} is there already: expected a new directory", old.display());
+            let said = format!("{} already exists: expected a new directory", old.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, said));
         }
         Ok(Self { path, directory, asked, left_bytes: MOST_BYTES, files: Vec::new() })
     }
 
-    /// Receives a file of those asked for. It is new, has no more permissions than a file of this
-    /// user, and no link leads to it: one of an earlier job may lead anywhere.
+    /// Receives one of the requested files. It is created new, with no more permissions than this
+    /// user's files have, and no link is followed to it: a link from an earlier job may lead
+    /// anywhere.
     pub fn receive<R: Read>(
         &mut self,
         input: &mut FrameReader<R>,
@@ -97,7 +98,7 @@ impl<'t> Collected<'t> {
         while let Some(part) = parts.next() {
             let name = part.as_os_str();
             if parts.peek().is_none() {
-                // Others may write only to what this user lets them, whatever the guest says.
+                // Other users may write only where this user lets them, whatever the guest says.
                 let mode = Mode::from_raw_mode(permissions & 0o755 | 0o600);
                 let flags = flags | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
                 return Ok(openat(&directory, name, flags, mode)?.into());

@@ -167,8 +167,8 @@ pub struct Evidence<'a> {
 }
 
 impl GuestError {
-    /// Returns the number of restarts that are worthwhile after this failure; not 0 only if none of
-    /// the guest's command has run.
+    /// Returns the number of restarts that are worthwhile after this failure; above 0 only if no
+    /// part of the guest's command has run.
     pub(super) fn fresh_starts(&self) -> usize {
         match self {
             Self::NotReady { .. } | Self::Hung { phase: Phase::Boot, .. } => STARTS_AFTER_NOT_READY,
@@ -184,7 +184,7 @@ impl GuestError {
         aborted && errors.contains("Assertion `")
     }
 
-    /// Returns the error that this one only wraps.
+    /// Returns the error that this one merely wraps, if it does.
     fn part(&self) -> Option<&dyn Classed> {
         Some(match self {
             Self::HostMemory(error) => error,

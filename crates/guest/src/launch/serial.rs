@@ -42,7 +42,7 @@ struct Waiting {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Every change below is complete before anything could panic.
+        // A poisoned lock is safe to use: no change below can be left half done by a panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::{ProgramOutcome, Reports};
 
-/// Processes that are named where some were not seen.
+/// Maximum number of unseen processes that are named.
 const MOST_NAMED: usize = 4;
 
 /// A command that ran under emulation.
@@ -27,8 +27,8 @@ pub struct Followed {
 pub enum FollowedError {
     /// A signal ended the program, and no process left a report.
     #[error(
-        "signal {signal} ended the program: its memory's costs are unknown, because the memory \
-         emulator reports them when a program ends by itself"
+        "signal {signal} ended the program: the cost of its memory is unknown, because the memory \
+         emulator reports only when a program exits by itself"
     )]
     Signalled { signal: i32 },
     /// No process left a report.
@@ -137,7 +137,7 @@ fn unplaced(processes: &[ProgramMemory]) -> Option<String> {
         format!(
             "the emulated machine has too little memory for this program: {accesses} accesses are \
              left out, because the nodes that may hold their pages were full; on such a machine \
-             the kernel would end it"
+             the kernel would kill it"
         )
     })
 }

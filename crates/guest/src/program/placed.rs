@@ -1,4 +1,4 @@
-//! Other placements of a program's pages and threads than its own.
+//! Alternative placements of a program's pages and threads.
 
 use numalab_formats::memory_emulator::{Beside, PagePlacement};
 use numalab_record::Placed;

@@ -21,7 +21,7 @@ pub enum QmpAddress {
     Tcp(String, u16),
 }
 
-/// A text that is not the address of a QMP server.
+/// The text is not the address of a QMP server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?}: expected the path of a socket (/run/vm.qmp), HOST:PORT, or a PORT of this machine"
@@ -67,7 +67,7 @@ pub struct QmpClient {
     shutdown_reason: Option<String>,
 }
 
-/// Reads from QEMU up to a deadline, which no byte extends.
+/// Reads from QEMU up to a deadline, which received bytes do not extend.
 struct Input {
     socket: Socket,
     deadline: Instant,

@@ -15,7 +15,7 @@ pub enum CommandError {
     #[error("`{program}` was not found: install it, or correct its name")]
     NotFound { program: String },
     /// The file of its standard input could not be opened.
-    #[error("the input of `{program}`, {}: {source}", input.display())]
+    #[error("cannot open the input of `{program}`, {}: {source}", input.display())]
     NoInput { program: String, input: PathBuf, source: io::Error },
     /// The program exists, but what it needs to start does not.
     #[error(transparent)]
@@ -65,6 +65,6 @@ impl Classed for CommandError {
 fn ended_with_it(left: &[String]) -> String {
     match left {
         [] => String::new(),
-        left => format!("; ended with it: {}", left.join(", ")),
+        left => format!("; killed with it: {}", left.join(", ")),
     }
 }

@@ -53,7 +53,7 @@ fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     });
     let (limit_ms, said) = ended.unwrap();
     let limit = Duration::from_millis(limit_ms).as_secs_f64();
-    let expected = format!("did not end within {limit} s; ended with it: sleep (");
+    let expected = format!("did not end within {limit} s; killed with it: sleep (");
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -162,7 +162,10 @@ fn a_missing_input_is_named_instead_of_the_program() {
         run_with_input(Command::new("cat"), input, Duration::from_secs(5), &Interrupt::never());
     let error = error.unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
-    assert!(error.to_string().starts_with("the input of `cat`, /nowhere/input: "), "{error}");
+    assert!(
+        error.to_string().starts_with("cannot open the input of `cat`, /nowhere/input: "),
+        "{error}"
+    );
 }
 
 #[test]

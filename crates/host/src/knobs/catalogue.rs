@@ -85,7 +85,11 @@ const ROWS: [Row; 36] = [
         Memory("transparent_hugepage/enabled"),
         "transparent huge pages: always, madvise, never",
     ),
-    ("thp_defrag", Memory("transparent_hugepage/defrag"), "effort of a page fault to get one"),
+    (
+        "thp_defrag",
+        Memory("transparent_hugepage/defrag"),
+        "how hard a page fault tries to get a huge page",
+    ),
     (
         "thp_shmem_enabled",
         Memory("transparent_hugepage/shmem_enabled"),
@@ -137,16 +141,16 @@ const ROWS: [Row; 36] = [
     ("ksm_merge_across_nodes", Memory("ksm/merge_across_nodes"), "merge across nodes: 0, 1"),
     ("governor", EachCpu("cpufreq/scaling_governor"), "frequency governor of every cpu"),
     ("boost", Cpu("cpufreq/boost"), "frequencies beyond the nominal one: 0, 1"),
-    ("no_turbo", Cpu("intel_pstate/no_turbo"), "the inverse on intel_pstate: 1 forbids them"),
+    ("no_turbo", Cpu("intel_pstate/no_turbo"), "the inverse of boost, on intel_pstate"),
     (
         "cstate1_disabled",
         EachCpu("cpuidle/state1/disable"),
-        "idle state 1 of every cpu: 1 forbids it",
+        "idle state 1 of every cpu: 1 disables it",
     ),
     ("cstate2_disabled", EachCpu("cpuidle/state2/disable"), "idle state 2"),
     ("cstate3_disabled", EachCpu("cpuidle/state3/disable"), "idle state 3"),
     ("smt", Cpu("smt/control"), "sibling threads: on, off"),
-    ("aslr", Sysctl("kernel/randomize_va_space"), "random addresses: 0, 1, 2"),
+    ("aslr", Sysctl("kernel/randomize_va_space"), "address space randomisation: 0, 1, 2"),
     ("irq_affinity", Interrupts, "cpus of all movable interrupts"),
     (
         "sched_autogroup",

@@ -76,7 +76,8 @@ impl Knob {
     }
 
     /// Checks a value without writing, by what the files show: their choices, and sysctls that are
-    /// numbers; and by the ranges that the kernel documents. It may refuse others all the same.
+    /// numbers; and by the ranges that the kernel documents. The kernel may refuse other values all
+    /// the same.
     ///
     /// # Errors
     /// [`KnobError::Refused`] with the choices or the range.

@@ -26,9 +26,9 @@ pub struct SmapsMapping {
 }
 
 impl SmapsMapping {
-    /// Returns the bytes that this process used since referenced bits were cleared, at most: pages
-    /// of a library or another file that other processes map too count as referenced whoever uses
-    /// them (`folio_test_referenced` in the kernel's `smaps_account`).
+    /// Returns an upper bound of the bytes that this process used since referenced bits were
+    /// cleared: pages of a library or another file that other processes map too count as referenced
+    /// whoever uses them (`folio_test_referenced` in the kernel's `smaps_account`).
     pub fn used_bytes(&self) -> u64 {
         let of_files = self.sizes.resident.saturating_sub(self.sizes.anonymous);
         let of_others = if self.is_private { self.shared_bytes.min(of_files) } else { 0 };

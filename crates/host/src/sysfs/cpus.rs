@@ -39,7 +39,7 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus
 }
 
-/// Returns the isolated cpus, on which only threads run that ask for them (`isolcpus=` on the
+/// Returns the isolated cpus, on which only threads that ask for them run (`isolcpus=` on the
 /// kernel's command line, isolated cpusets). Reports them as a finding.
 pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
     let path = format!("{CPU_DIRECTORY}/isolated");
@@ -186,8 +186,8 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     }
 }
 
-/// Returns these packages with those that share a core taken as one, since the threads of a core are in
-/// one package.
+/// Returns these packages, joining those that share a core, since the threads of a core are in one
+/// package.
 fn with_whole_cores(
     reader: &mut Reader<'_>,
     cpus: &[Cpu],

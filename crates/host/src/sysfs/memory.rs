@@ -94,11 +94,11 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
 }
 
 /// Raises the nodes' memory to the machine's if they together report much less, and reports it. A
-/// kernel that initialises memory on first use counts it into its node only then, and so does one
-/// with memory that was added at run time. The only node with memory gets all of it; several get
-/// shares in proportion to their memory blocks, if the blocks hold that much. That is a note, since
-/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning. If a
-/// node does not report its memory, it may have the difference, so nothing is compared.
+/// kernel that initialises memory on first use adds it to its node's total only then, and so does
+/// one with memory that was added at run time. The only node with memory gets all of it; several
+/// get shares in proportion to their memory blocks, if the blocks hold that much. That is a note,
+/// since such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning.
+/// If a node does not report its memory, it may have the difference, so nothing is compared.
 pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
     if nodes.iter().any(|node| node.memory_unknown) {
         return;
@@ -125,14 +125,14 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
         for node in nodes.iter_mut().filter(|node| has_memory(node)) {
             (node.memory_bytes, node.free_bytes) = (total, machine.free_bytes);
         }
-        "; the node is assumed to have the latter: the kernel counts memory into its node when it \
-         is first used"
+        "; the node is assumed to have the latter: the kernel adds memory to a node's total only \
+         when it is first used"
     } else if in_blocks >= total {
         for node in nodes.iter_mut() {
             node.memory_bytes = share(total, blocks_of(node), in_blocks);
         }
-        "; the nodes are assumed to share the latter as memory blocks: the kernel counts memory \
-         into its node when it is first used"
+        "; the nodes are assumed to have shares of the latter by their memory blocks: the kernel \
+         adds memory to a node's total only when it is first used"
     } else {
         ""
     };

@@ -16,7 +16,7 @@ const FIRST: (u32, u32) = (6, 10);
 const MAGIC: std::ops::Range<usize> = 0x202..0x206;
 const RELEASE_OFFSET: std::ops::Range<usize> = 0x20e..0x210;
 const SETUP_BASE: usize = 0x200;
-/// The offset has 16 bits, and a release at most 64 letters.
+/// The offset has 16 bits, and a release at most 64 characters.
 const HEAD_BYTES: u64 = 0x1_0400;
 
 /// Returns a kernel with memory tiers from `get`: the chosen one, or the one from backports if the

@@ -8,7 +8,7 @@ use tar::EntryType;
 
 use crate::cache::CacheError;
 
-/// Bytes of one member at most; a kernel with debugging information has about 800 MB.
+/// The maximum size of one member in bytes; a kernel with debugging information has about 800 MB.
 pub(super) const MOST_MEMBER_BYTES: u64 = 2 << 30;
 /// The prefix of numalab's own files in a package's tree.
 pub(super) const OWN_PREFIX: &str = ".numalab";

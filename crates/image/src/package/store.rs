@@ -108,7 +108,7 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
     let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
     let (mut names, mut trees) = (list.lines(), trees);
-    // The package itself is the first: an empty list is what a power cut left.
+    // The package itself comes first; an empty list was left by a power cut.
     let begins = trees.next().as_ref() == Some(&own);
     let whole = begins && names.all(|entry| cache.holds(EntryKind::Package, entry));
     whole.then(|| Unpacked { own, dependencies: trees.collect() })

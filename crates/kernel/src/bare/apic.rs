@@ -118,7 +118,7 @@ fn write(register: u32, value: u32) {
 }
 
 fn read(register: u32) -> u32 {
-    // SAFETY: without x2APIC, which `send` has seen, the registers are at `BASE`, mapped at its own
+    // SAFETY: without x2APIC, which `send` checked, the registers are at `BASE`, mapped at its own
     // address.
     unsafe { at(register).read_volatile() }
 }

@@ -36,7 +36,7 @@ impl Results {
                 guest.held
             ),
             Event::Fill(fill) => format!(
-                "cpu {}: {} pieces of order {} from node {}, {} left nearer\n",
+                "cpu {}: {} pieces of order {} from node {}, {} still free on nearer nodes\n",
                 fill.cpu, fill.pieces, fill.order, fill.node, fill.left_nearer
             ),
             Event::Refill(refill) => format!(

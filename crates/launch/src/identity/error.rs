@@ -73,8 +73,7 @@ pub enum IdentityError {
     /// Two launchers give the same rank different local numbers.
     #[error(
         "{name}={value}, as {launcher} sets it, but {other_name}={other_value}, as {other} sets \
-         it, for the same rank: unset the one that is left over, such as {name} of an mpirun \
-         around {other}"
+         it, for the same rank: unset the stale one, such as {name} from an mpirun around {other}"
     )]
     LeftOver {
         /// The variable of the local rank, or of the number of ranks on this host.

@@ -57,8 +57,8 @@ pub fn bandwidth_cells(
     kernels.iter().map(one).collect()
 }
 
-/// Returns every kernel on one cpu and on all; with several nodes, also the first one, or loads if
-/// there is a choice of all, from each node to each. No kernels mean all of them.
+/// Returns every kernel on one cpu and on all; with several nodes, also the first of the kernels
+/// from each node to each. No kernels mean all of them, with reads between the nodes.
 pub fn bandwidth_plan(
     target: &Target,
     kernels: &[StreamKernel],

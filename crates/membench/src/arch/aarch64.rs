@@ -92,8 +92,8 @@ pub fn has_cpu_number() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// Returns the number of the cpu that the calling thread is on, which no register readable by
-/// programs contains.
+/// Returns the number of the cpu that the calling thread is on, which is in no register that
+/// programs can read.
 ///
 /// # Safety
 /// [`has_cpu_number`] is true.
@@ -101,7 +101,7 @@ pub fn has_cpu_number() -> bool {
 pub unsafe fn cpu_number() -> u32 {
     unsafe extern "C" {
         // The system's C library, which since glibc 2.35 reads the number from memory that Linux
-        // maintains for each thread (rseq(2)); a system call takes some hundred accesses.
+        // maintains for each thread (rseq(2)); a system call costs some hundred accesses.
         safe fn sched_getcpu() -> i32;
     }
     sched_getcpu().cast_unsigned()

@@ -16,7 +16,7 @@ use core::arch::x86_64::{__cpuid, CpuidResult};
 pub unsafe fn follow(start: usize, loads: u64) -> usize {
     let mut at = start;
     if cfg!(miri) {
-        // Miri checks the same reads, and has no assembler.
+        // Miri cannot execute assembly; it checks the same reads here.
         for _ in 0..loads {
             // SAFETY: the caller guarantees every pointer reached.
             at = unsafe { core::ptr::with_exposed_provenance::<usize>(at).read_volatile() };

@@ -186,8 +186,8 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::scattered`; the machine must have SVE.
         unsafe fn scattered(arrays: Pointers, offsets: &[u64]) {
-            // SAFETY: the caller vouches for the arrays and the instruction set; of the offsets, only
-            // those in the slice are read, and from each the eight words of a line.
+            // SAFETY: the caller guarantees the arrays and the instruction set; of the offsets,
+            // only those in the slice are read, and from each the eight words of a line.
             unsafe {
                 asm!(
                     "mov z31.d, {scalar}",

@@ -30,8 +30,8 @@ impl Loops {
     /// Each of the kernel's arrays must have that number of lines, and the first array must be
     /// writable if the kernel writes.
     pub unsafe fn sequential(&self, arrays: Pointers, lines: usize) {
-        // SAFETY: the caller guarantees the arrays; `arch::loops`, which alone makes loops, has seen
-        // that this machine has the instruction set.
+        // SAFETY: the caller guarantees the arrays; `arch::loops`, which alone makes loops, has
+        // checked that this machine has the instruction set.
         unsafe { (self.sequential)(arrays, lines) };
     }
 
@@ -40,8 +40,8 @@ impl Loops {
     /// # Safety
     /// Each of the kernel's arrays must have a line at every offset; otherwise as `sequential`.
     pub unsafe fn scattered(&self, arrays: Pointers, offsets: &[u64]) {
-        // SAFETY: the caller guarantees the arrays; `arch::loops`, which alone makes loops, has seen
-        // that this machine has the instruction set.
+        // SAFETY: the caller guarantees the arrays; `arch::loops`, which alone makes loops, has
+        // checked that this machine has the instruction set.
         unsafe { (self.scattered)(arrays, offsets) };
     }
 }

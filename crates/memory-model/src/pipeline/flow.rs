@@ -98,7 +98,8 @@ impl Flow {
         Self::at(block, (0, 1), speeds)
     }
 
-    /// Analyses instructions with these operands at addresses from the first to before the second.
+    /// Analyses instructions with these operands at addresses from the first up to, but not
+    /// including, the second.
     pub fn at(
         block: impl IntoIterator<Item = Operands>,
         addresses: (u64, u64),

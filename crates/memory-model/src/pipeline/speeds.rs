@@ -13,7 +13,7 @@ pub struct Speeds {
     /// Latency, and time between two instructions, by class.
     latency_ps: [u64; CLASSES],
     between_ps: [u64; CLASSES],
-    /// Extra time of a floating-point addition that gets nothing from another one.
+    /// Extra time of a floating-point addition that uses no result of another one.
     first_add_ps: u64,
     /// Extra time of a vector load over a load of a general register, of a load at an address of
     /// several parts, and of one that extends a sign.

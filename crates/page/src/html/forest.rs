@@ -102,7 +102,7 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         }
     }
     let height = ROW + LINE * (names.len() - 1) as f64;
-    // Not across the names.
+    // It starts below the names, which it must not cross.
     drawing.line("mark", (x.at(0.0), middle - 14.0), (x.at(0.0), top + height));
     drawing.raw(&format!(
         "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height}\" {}/>",

@@ -11,9 +11,9 @@ use super::{Chart, Page, Panel, Part, Private, Terminal};
 const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
 /// Directories whose paths are the same on every machine.
 const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
-/// The shortest text that is replaced, in letters; shorter ones occur within other words.
+/// The shortest text that is replaced, in characters; shorter ones occur within other words.
 const LEAST_LETTERS: usize = 3;
-/// The number of letters of a hash: enough to distinguish the pages of two hosts.
+/// The number of characters of a hash: enough to distinguish the pages of two hosts.
 const SHORT: usize = 8;
 
 impl Page {

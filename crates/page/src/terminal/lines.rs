@@ -34,7 +34,7 @@ pub(super) fn chart(curves: &Curves, style: Style) -> String {
     out
 }
 
-/// Returns at most the number of values that fits, spread evenly.
+/// Thins the points to the number that fits, spread evenly.
 fn thinned(points: &[(f64, f64)]) -> impl Iterator<Item = f64> + '_ {
     let shown = points.len().min(CURVE_WIDTH);
     (0..shown).map(move |at| points[at * (points.len() - 1) / (shown - 1).max(1)].1)

@@ -40,14 +40,14 @@ fn line(name: &str, values: &[f64], most: f64, style: Style) -> String {
     format!("{name:<NAME_WIDTH$} {}\n", style.mark(shape.trim_end()))
 }
 
-/// Returns at most the number of values that fits, each the maximum of its neighbours.
+/// Reduces the values to the number that fits, each the maximum of its neighbours.
 fn joined(values: &[f64]) -> Vec<f64> {
     let width = values.len().min(WIDTH);
     let part = |at: usize| &values[at * values.len() / width..(at + 1) * values.len() / width];
     (0..width).map(|at| part(at).iter().copied().fold(0.0, f64::max)).collect()
 }
 
-/// Returns the height of a block; any value above 0 is visible.
+/// Returns the height of a block in eighths; at least one for any value above 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=8")]
 fn height(value: f64, most: f64) -> usize {
     if value <= 0.0 || most <= 0.0 {

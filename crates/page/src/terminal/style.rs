@@ -5,7 +5,7 @@
 pub enum Style {
     #[default]
     Plain,
-    /// Colour and weight; the caller knows whether the reader wants them.
+    /// Colour and weight; the caller decides whether the reader wants them.
     Colour,
 }
 
@@ -35,7 +35,7 @@ impl Style {
         self.paint("31", text)
     }
 
-    /// Returns a drawn mark.
+    /// Returns text in the colour of drawn marks.
     pub fn mark(self, text: &str) -> String {
         self.paint("36", text)
     }

@@ -116,7 +116,7 @@ fn a_workload_that_leaves_work_behind_has_not_ended() {
     let error = read(&workload(), &Ran { left, ..ran(0, "rate 1 x/s\n") }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "workload w: `prog` left sleep (12) running, which was terminated: expected a program that \
+        "workload w: `prog` left sleep (12) running, now terminated: expected a program that \
          completes its work before it exits"
     );
 }

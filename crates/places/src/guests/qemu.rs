@@ -117,7 +117,7 @@ impl BootContext<'_> {
         Ok(())
     }
 
-    /// Waits for the common start by the host's clock, which all guests share.
+    /// Makes the job of a guest, which begins at `start_s` by the host's clock, shared by all guests.
     fn task(&self, workload: &Workload, start_s: u64) -> Task {
         let script = format!(
             "while [ $(date +%s) -lt {start_s} ]; do sleep 0.1; done; {}; \
@@ -167,7 +167,7 @@ impl BootContext<'_> {
         let bound = self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAndMemory;
         let nodes =
             if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
-        // The numbers of the settings always form one.
+        // The settings' numbers always form a machine.
         let memory_bytes = self.settings.guest_memory_mib << 20;
         let machine = UniformMachine::of_packages(1, vcpus, memory_bytes);
         let pages = self.wanted.pages;

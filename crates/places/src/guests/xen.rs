@@ -276,7 +276,7 @@ fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     }
 }
 
-/// Returns the node of the cpu that its first virtual cpu ran on.
+/// Returns the node of the cpu that a domain's first virtual cpu ran on.
 fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
     let cpu = place.vcpus.first()?.cpu?;
     machine.cpu(CpuId(cpu))?.node.map(|node| node.0)

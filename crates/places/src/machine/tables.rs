@@ -36,7 +36,7 @@ pub struct Loaded {
 /// Reads the tables of these files.
 ///
 /// # Errors
-/// [`MachineError`] for a file that is none.
+/// [`MachineError`] for a file that is not a table.
 pub fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, MachineError> {
     let mut loaded = Vec::new();
     for file in files {

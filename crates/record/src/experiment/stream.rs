@@ -38,9 +38,9 @@ impl StreamKernel {
         }
     }
 
-    /// Returns the lines counted by the program, read and written, for each line of an array. A
-    /// store through the caches reads its line first; cpus that recognise full-line stores may skip
-    /// that read.
+    /// Returns the lines that the program counts as read and as written for each line of an array.
+    /// A store through the caches reads its line first; cpus that recognise full-line stores may
+    /// skip that read.
     const fn lines(self) -> (u32, u32, u32) {
         match self {
             Self::Read => (1, 1, 0),

@@ -51,7 +51,9 @@ pub fn read(
     }
     for step in &scaling.steps {
         if !step.complete {
-            scaling.findings.push(format!("{}: the step was aborted: fewer sizes", step.file));
+            scaling
+                .findings
+                .push(format!("{}: the step was aborted, so sizes are missing", step.file));
         }
     }
     scaling.steps.sort_by(|a, b| {

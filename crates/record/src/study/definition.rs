@@ -78,7 +78,7 @@ pub struct Rules {
     /// The time in seconds after which the study ends, once the block is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
-    /// The approximate time of a block in seconds; tried out before the start if absent.
+    /// The approximate time of a block in seconds; measured before the start if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about_block_s: Option<f64>,
     /// The seed of every random order; taken from the clock if absent.

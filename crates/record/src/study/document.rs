@@ -96,7 +96,7 @@ pub enum StudyError {
     },
     /// The journal belongs to another plan.
     #[error(
-        "{}, line {line}: follows the plan {found}, {} has {expected}",
+        "{}, line {line}: follows plan {found}, but {} has {expected}",
         file::JOURNAL,
         file::RUN
     )]
@@ -169,7 +169,7 @@ impl StudyDocument {
         let out = self.out();
         let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
-        // Not every number up to the last block: a damaged file may have a huge one.
+        // Not a loop over numbers up to the last block: a damaged file may give a huge one.
         let blocks: BTreeSet<usize> = samples.keys().map(|key| key.0).collect();
         for block in blocks.into_iter().filter(|block| *block >= self.run.rules.warm_ups) {
             let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));

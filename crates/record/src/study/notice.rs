@@ -83,7 +83,7 @@ pub enum Notice {
     Sentence(String),
 }
 
-/// The source of the costs of accesses in the memory emulator.
+/// The source of access costs in the memory emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -55,7 +55,7 @@ pub struct PlannedStudy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyTime {
-    /// An estimate from the time of a block, as stated by the author or tried out.
+    /// An estimate from the time of a block, as stated by the author or measured.
     About {
         /// The time for all blocks.
         seconds: f64,

@@ -185,7 +185,7 @@ fn a_damaged_line_is_named_by_its_number_in_any_position() {
         notices: Vec::new(),
     };
     let error = StudyDocument::from_files(&run, &(whole + &line(&other))).unwrap_err().to_string();
-    let expected = format!("journal.jsonl, line 2: follows the plan another, run.json has {PLAN}");
+    let expected = format!("journal.jsonl, line 2: follows plan another, but run.json has {PLAN}");
     assert_eq!(error, expected);
     let error = StudyDocument::from_files("{", "").unwrap_err().to_string();
     assert!(error.starts_with("run.json cannot be read: "), "{error}");

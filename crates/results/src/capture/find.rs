@@ -82,7 +82,7 @@ pub enum Remark {
     CacheHidden {
         /// The cache's level.
         level: u8,
-        /// The latency in ns that it has at most.
+        /// The upper bound of its latency, in ns.
         at_most_ns: f64,
     },
     /// A cache that the sweep did not find is omitted.

@@ -34,7 +34,8 @@ pub fn sentences(captured: &Captured) -> Vec<String> {
 fn hidden(level: u8, at_most_ns: f64) -> String {
     let latency = figure(at_most_ns);
     format!(
-        "L{level} shows no plateau, because others use most of it; its latency is at most {latency} ns."
+        "L{level} shows no plateau, because other load uses most of it; its latency is at most \
+         {latency} ns."
     )
 }
 

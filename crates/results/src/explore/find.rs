@@ -98,7 +98,8 @@ pub enum Obstacle {
         /// The memory that the nodes can take, in bytes.
         left_bytes: u64,
     },
-    /// Huge pages too large to be made from other memory need free ones where they should be.
+    /// Huge pages that the kernel cannot make from other memory need free ones on the nodes that
+    /// should hold them.
     FewHugePages {
         /// The node where it should be.
         node: NodeId,
@@ -109,7 +110,7 @@ pub enum Obstacle {
         /// The node's free pages.
         free: u64,
     },
-    /// The nodes on which the memory should be have none.
+    /// The nodes that should hold the memory have none themselves.
     NoMemory { nodes: NodeSet },
     /// The memory is shared with other processes, and has a separate remedy.
     OfSegment {

@@ -11,8 +11,8 @@ use crate::document::document;
 use crate::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
 use crate::report::Report;
 
-/// Peers from which on the stated rate of false discoveries holds for hosts that keep their character,
-/// by simulation.
+/// Number of peers from which the stated rate of false discoveries holds, by simulation, for hosts
+/// that keep their character.
 const MANY_PEERS: usize = 30;
 
 /// The outliers of a fleet, with the fleet's name.
@@ -137,8 +137,12 @@ fn outliers(analysis: &Analysis) -> String {
         }
         _ => String::new(),
     };
+    let differ = match hosts(None) {
+        1 => "differs from its peers",
+        _ => "differ from their peers",
+    };
     format!(
-        "{} of {} differ from their peers; the farthest is {}{doubt}{few}",
+        "{} of {} {differ}; the farthest is {}{doubt}{few}",
         hosts(None),
         count(analysis.hosts, "host"),
         sentence(worst)

@@ -101,7 +101,7 @@ impl SampleComparison {
         })
     }
 
-    /// Returns by how many times its sample's median the worst value is worse.
+    /// Returns how many times worse than its sample's median the worst value is.
     pub fn worst(&self) -> f64 {
         let worst_of = |sample: &Sample| {
             let times = sample.values().iter().map(|value| self.times_median(sample, *value));

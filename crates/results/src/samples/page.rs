@@ -68,7 +68,7 @@ impl Report for SampleComparison {
 }
 
 /// The limit of a verdict on two files: each may be one state of the machine.
-const FILES_DIFFER: &str = "; these two files differ, and only alternating runs show that their \
+const FILES_DIFFER: &str = "; these two files differ, and only alternating runs show whether their \
                             commands do (`numalab compare --commands`)";
 
 fn headline(of: &SampleComparison) -> Lead {
@@ -215,8 +215,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     let mut sentences = order_sentences(of);
     if let Some(parts) = of.order.parts {
         sentences.push(format!(
-            "A claim also needs four consecutive parts of each file to show it, in case values \
-             depend on many before them: p = {} of a difference between the parts.",
+            "A verdict also needs four consecutive parts of each file to show it, in case values \
+             depend on many before them: p = {} for a difference between the parts.",
             figure(parts.p_beyond(0.0))
         ));
     }
@@ -241,7 +241,7 @@ fn order_sentences(of: &SampleComparison) -> Vec<String> {
     if sentences.is_empty() && of.order.drifts() {
         let [first, second] = of.order.trends.map(|trend| trend.correlation);
         let way = if first + second > 0.0 { "rise" } else { "fall" };
-        sentences.push(format!("Both samples together {way} in the order taken."));
+        sentences.push(format!("Taken together, both samples {way} over time."));
     }
     if !sentences.is_empty() {
         sentences.push(

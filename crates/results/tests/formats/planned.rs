@@ -260,7 +260,7 @@ fn a_bisection_with_its_mail_is_as_it_was_in_every_format() {
 fn a_bisection_that_runs_still_has_no_answer_and_no_mail() {
     let open = BisectDocument { answer: None, ..bisection() };
     let page = open.page();
-    assert_eq!(page.lead[0].sentence, "no commit: it was interrupted");
+    assert_eq!(page.lead[0].sentence, "no commit: the search was interrupted");
     assert!(page.parts.iter().all(|part| part.title != "Mail"));
     let rows = open.rows().expect("samples");
     assert_eq!(rows.rows.len(), 2 + 3 + 1 + 2, "a row for each sample");

@@ -35,8 +35,8 @@ pub enum Built {
 }
 
 impl Build {
-    /// Builds by a script, or a Linux with a configuration; both are named by their whole paths,
-    /// since builds run in the tree of a commit.
+    /// Returns a build by a script, or of Linux with a configuration; both are named by their whole
+    /// paths, since builds run in the tree of a commit.
     ///
     /// # Errors
     /// [`BisectError::NoFile`], or [`BisectError::NoProgram`] for a script that cannot be run.
@@ -83,7 +83,8 @@ impl Build {
         match (ran.status.code(), ran.status.signal()) {
             (Some(0), _) => {
                 let printed = last(&ran.stdout);
-                // An absolute path replaces the working tree, so scripts may print either.
+                // Joining an absolute path discards the working tree's, so scripts may print either
+                // kind.
                 let file = worktree.join(&printed);
                 if printed.is_empty() || !file.is_file() {
                     let commit = commit.short().to_owned();

@@ -43,8 +43,8 @@ impl<'a> Sampler<'a> {
         Ok(self.backends.open(self.plan.study(), self.interrupt)?.describe())
     }
 
-    /// Takes the sample with this number in a separate boot. All commits use the same seed for one
-    /// number.
+    /// Takes the sample with this number in a separate boot. All commits use the same seed for the
+    /// same number.
     pub(super) fn sample(
         &self,
         file: &Path,

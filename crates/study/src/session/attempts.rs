@@ -47,6 +47,7 @@ impl Attempts {
     /// rules allow. Values do not matter. Warm-ups are taken once, and so is every sample of a
     /// shared machine.
     pub(super) fn is_done(&self, cell: Cell) -> bool {
+        // Nothing is concluded from warm-ups, and on a shared machine a repeat is disturbed too.
         let once = cell.0 < self.rules.warm_ups || self.machine_is_shared();
         let most = if once { 1 } else { 1 + self.rules.repeats };
         let attempts = self.disturbed.get(&cell);

@@ -37,7 +37,8 @@ impl Observer for Watcher {
 
     fn first_block(&mut self, rest: Duration) {
         let rest = seconds_words(rest.as_secs_f64());
-        self.progress().say(format_args!("by the first block, about {rest} more at most\n"));
+        self.progress()
+            .say(format_args!("judging by the first block, at most about {rest} more\n"));
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];
     let is_decided = !matches!(comparison.found.verdict, Verdict::Inconclusive { .. });
-    let undecided = (!is_decided).then_some("the values are too few, too different, or drift");
+    let undecided =
+        (!is_decided).then_some("there are too few values, they differ too much, or they drift");
     Ok(Compared { report: Box::new(comparison), worse, undecided, margin_percent, baseline })
 }
 

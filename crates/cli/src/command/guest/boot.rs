@@ -59,7 +59,7 @@ pub(super) fn show(
     if args.accel == AcceleratorChoice::Auto && guest.known_accelerator(args.accel).is_none() {
         note(
             "--accel auto: a real start first tries a guest under KVM, and uses KVM if that works; \
-             shown is tcg, the fallback",
+             this shows the fallback, tcg",
         );
     }
     let files = BootFiles { kernel, initramfs: Some(PathBuf::from("INITRAMFS")) };

@@ -137,8 +137,9 @@ fn closing(command: &Command, results: &Results, document: &Document) -> Result<
         text.push_str(&described.page().terminal(output::style()));
     }
     if command.dump_heap {
-        let dump = Dump::parse(&results.heap)
-            .map_err(|error| Failure::new(Code::Failed, format!("the heap dump: {error}")))?;
+        let dump = Dump::parse(&results.heap).map_err(|error| {
+            Failure::new(Code::Failed, format!("cannot read the heap dump: {error}"))
+        })?;
         text.push_str(&dump.to_string());
     }
     if !results.windows.is_empty() || !results.streams.is_empty() {

@@ -7,7 +7,7 @@ use numalab_topology::{CpuId, NodeId};
 
 /// Size in bytes of a page of Xen on x86.
 pub const PAGE_BYTES: u64 = 4096;
-/// Outputs among which one with guests is looked for, from the last.
+/// The maximum number of outputs that are searched, from the last, for one with guests.
 const MOST_LISTS: usize = 64;
 
 /// A node in Xen's view.

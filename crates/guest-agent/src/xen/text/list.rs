@@ -78,7 +78,7 @@ pub fn cpupools(text: &str) -> Vec<(String, String)> {
     pools.collect()
 }
 
-/// Parses a list such as `0-1,4`; `all` is no restriction.
+/// Parses a list such as `0-1,4`; `all` means no restriction.
 fn cpus(text: &str) -> Option<CpuSet> {
     text.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
 }

@@ -45,7 +45,7 @@ pub(super) fn list(root: &Root) -> Vec<(String, String)> {
         let (name, size) = (Pages::Sized(bytes).name(), words(bytes));
         let of_machine = [
             (format!("huge_{name}_pages"), format!("pages in the pool of {size} pages")),
-            (format!("huge_{name}_overcommit"), format!("{size} pages beyond the pool")),
+            (format!("huge_{name}_overcommit"), format!("{size} pages allowed beyond the pool")),
         ];
         let of_nodes = nodes.iter().map(move |node| {
             let knob = format!("huge_{name}_pages_node{node}");

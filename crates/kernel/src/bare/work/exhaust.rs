@@ -52,7 +52,7 @@ fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(),
     let ordered = fills.windows(2).all(nearest);
     match lab.command.alloc == Alloc::Blind || (exact && ordered) {
         true => Ok(()),
-        false => Err("memory was not allocated nearest first: see the fills".into()),
+        false => Err("memory was not taken from the nearest node first: see the fills".into()),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn introduce(mut stream: TcpStream, secret: &Bytes, rank: u64) -> io:
     }
 }
 
-/// Reads all bytes before the deadline, which no byte extends.
+/// Reads all bytes before the deadline, which received bytes do not extend.
 fn read_until(stream: &mut TcpStream, bytes: &mut [u8], deadline: Instant) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {

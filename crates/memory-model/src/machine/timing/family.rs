@@ -99,8 +99,8 @@ impl Family {
         matches!(self, Self::Zen1 | Self::Zen2)
     }
 
-    /// Returns true if a comparison or a test alone is one instruction with the branch after it, and no
-    /// arithmetic is (AMD's guide for family 17h, 2.10; measured on a Zen 1 in loops that count down).
+    /// Returns true if only a comparison or a test fuses with the branch after it, and arithmetic
+    /// does not (AMD's guide for family 17h, 2.10; measured on a Zen 1 in loops that count down).
     pub(crate) fn fuses_comparisons_only(self) -> bool {
         self.is_early_zen()
     }
@@ -123,11 +123,11 @@ impl Family {
     /// On Golden Cove both are a register plus a constant (measured on a Granite Rapids: such a pair
     /// adds nothing to a chain). On Zen 3 any address will do (AMD, "Security Analysis of AMD
     /// Predictive Store Forwarding", 2021: the store that a load gets its value from is predicted),
-    /// also if the store modifies memory, but not if the load is part of other arithmetic or
-    /// extends bytes (measured: 8 cycles around a byte in memory; while the other thread of the
-    /// core works, the stack pointer must be in both). Zen 2 does it for a register plus a constant
-    /// (A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs", "Mirroring memory operands"), Zen 1
-    /// for none (measured, also for the stack pointer).
+    /// even if the store is part of a read-modify-write, but the load must not be part of other
+    /// arithmetic, or extend a byte (measured: 8 cycles around a byte in memory). While the other
+    /// thread of the core works, both addresses must use the stack pointer (measured). Zen 2 does it
+    /// for a register plus a constant (A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs",
+    /// "Mirroring memory operands"), Zen 1 for none (measured, also for the stack pointer).
     pub(crate) fn renaming(self) -> Renaming {
         match self {
             Self::GoldenCove | Self::RedwoodCove | Self::Zen2 => Renaming::Plain,

@@ -39,7 +39,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Returns the largest difference of the unchanged program from itself, in percent.
+    /// Returns the largest difference between two runs of the unchanged program, in percent.
     pub fn own_difference_percent(&self) -> Option<f64> {
         self.again_percent.map(|(low, high)| low.abs().max(high.abs()))
     }

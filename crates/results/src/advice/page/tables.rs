@@ -17,7 +17,7 @@ pub(super) fn options(advice: &Advice) -> Part {
             "Change of run time in %: predicted, and measured with its 95 % interval".to_owned()
         }
         Some(metric) => format!(
-            "Change in %: of run time, predicted, and of the {}, {}, measured with its 95 % \
+            "Change in %: predicted for the run time, and measured for the {}, {}, with its 95 % \
              interval",
             judged(advice),
             metric.better

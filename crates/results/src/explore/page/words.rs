@@ -152,8 +152,8 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
         ProcessProblem::FileRemote { file, bytes, home, share, nodes } => {
             let which = if nodes.len() == 1 { "node" } else { "nodes" };
             format!(
-                "{} of {file} in memory, {} of it on node {home} where it was first read, but its \
-                 threads run on {which} {nodes}",
+                "{} of {file} is in memory, {} of it on node {home}, where it was first read, but \
+                 the threads run on {which} {nodes}",
                 size_words(*bytes),
                 share_words(*share)
             )
@@ -261,8 +261,8 @@ fn of_heap(problem: &HeapProblem) -> String {
             size_words(*managed_bytes)
         ),
         HeapProblem::DomainIncomplete { domain, share } => format!(
-            "domain {domain}: the dump has the nodes of only {} of its memory; lines were lost, as \
-             Xen limits the rate of its console: take it again",
+            "domain {domain}: the dump gives the nodes of only {} of its memory, because Xen \
+             limits the rate of its console and lines were lost: take it again",
             share_words(*share)
         ),
         HeapProblem::DomainSpread { domain, node, share } => format!(

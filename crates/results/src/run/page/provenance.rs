@@ -40,13 +40,13 @@ pub(super) fn placement(summary: &Summary<'_>) -> Option<Part> {
     }
     let mut rows = vec![
         row("workers proven", proof.workers),
-        row("affinity read back as the one cpu", proof.pinned),
+        row("affinity read back as one cpu", proof.pinned),
         row("every page checked on the requested node", proof.on_node),
         vec!["pages checked".to_owned(), proof.pages_checked.to_string()],
     ];
     let pages = proof.bytes_per_page_size.iter();
     rows.extend(
-        pages.map(|(&page, &bytes)| vec![format!("behind pages of {}", size(page)), size(bytes)]),
+        pages.map(|(&page, &bytes)| vec![format!("on pages of {}", size(page)), size(bytes)]),
     );
     let table = Table::new("Placement as the kernel reported it")
         .words("what")
@@ -135,8 +135,8 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
             .to_owned(),
         format!(
             "Windows disturbed by switches, steal or other load are kept in the samples and left \
-             out of the figures, unless too few others remain: {} of {}. Caches are found by the sweep; what the system \
-             reports is only compared.",
+             out of the figures, unless too few others remain: {} of {}. Caches are found by the \
+             sweep, and only compared with those that the system reports.",
             share(progress.disturbed, progress.windows),
             count(progress.windows, "window")
         ),

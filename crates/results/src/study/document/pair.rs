@@ -59,7 +59,7 @@ pub struct PairedValue {
     pub tail: Option<Tail>,
 }
 
-/// The results of two runs, each by itself, on a metric and a change.
+/// The results of each of two runs, taken by itself, for one metric and one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairedAnswer {

@@ -65,10 +65,10 @@ pub fn notice(notice: &Notice) -> String {
         }
         Notice::EmulatedMemory { costs } => {
             let costs = match costs {
-                EmulatedCosts::Distances => "remote accesses cost time by distance",
-                EmulatedCosts::Hmat => "accesses cost the latencies of the HMAT",
+                EmulatedCosts::Distances => "remote accesses take longer, by distance",
+                EmulatedCosts::Hmat => "accesses take the latencies in the HMAT",
                 EmulatedCosts::Flat => "every node costs the same, as a control",
-                EmulatedCosts::MachineFile => "accesses cost the times of the machine file",
+                EmulatedCosts::MachineFile => "accesses take the times in the machine file",
             };
             format!(
                 "TCG with the memory emulator: {costs}, and time is virtual, the same in every run \

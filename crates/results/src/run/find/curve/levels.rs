@@ -25,7 +25,8 @@ const MEMORY_SHARE: f64 = 0.7;
 const DISTURBED_RATIO: f64 = 1.1;
 /// Cost of each octave by which a plateau lies above a cache's reported size.
 const COST_ABOVE: f64 = 1.5;
-/// Cost of each octave by which it lies below; low, because others may share the cache.
+/// Cost of each octave by which a plateau lies below the reported size; low, because others may
+/// share the cache.
 const COST_BELOW: f64 = 0.3;
 /// The largest cost of such a plateau: a hypervisor may report the caches of a whole socket.
 const MOST_COST_BELOW: f64 = 2.4;
