@@ -80,8 +80,7 @@ fn table(of: &ComparedMachine) -> Table {
     });
     Table::new("Machine file and run compared")
         .words("what")
-        .figures("file")
-        .figures("run")
+        .figures(["file", "run"])
         .words("unit")
         .figures("difference")
         .rows(rows)

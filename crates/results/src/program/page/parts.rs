@@ -86,11 +86,7 @@ fn cpus(phase: &EmulatedPhase, program: Option<&ProgramMemory>, who: &str, of: &
     let caption = format!("Each {who}'s accesses, those that reached memory, and their cost{of}");
     let table = Table::new(caption)
         .words(who)
-        .figures("node")
-        .figures("10^6")
-        .figures("to memory")
-        .figures("local")
-        .figures("ns each")
+        .figures(["node", "10^6", "to memory", "local", "ns each"])
         .figures("queue ms");
     let table = if waits.is_some() { table.figures("waits, ms") } else { table };
     let table = table.figures("time ms");
@@ -143,8 +139,7 @@ fn charged(report: &MemoryReport) -> Part {
 
 fn checks(report: &MemoryReport) -> Part {
     let table = Table::new("The emulator's checks of QEMU at startup")
-        .words("check")
-        .words("passed")
+        .words(["check", "passed"])
         .words("found");
     let table = table.rows(report.self_test.iter().map(|check| {
         let passed = if check.passed { "yes" } else { "no" };

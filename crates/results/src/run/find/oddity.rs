@@ -19,7 +19,6 @@ const SLOWER_THAN_PEERS: f64 = 1.10;
 const CACHE_OFF_BY: f64 = 2.0;
 /// Share of bursty cells to expect by chance.
 const BURSTY_SHARE: f64 = 0.05;
-/// Share of disturbed windows that is ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
 /// An anomaly of a machine or a run.

@@ -14,7 +14,6 @@ use super::proof::{huge_bytes, page_bytes};
 
 /// Smallest block of page-local order, in bytes.
 const LEAST_BLOCK_BYTES: u64 = 256 << 10;
-/// Size of a cache line in bytes.
 const LINE_BYTES: u64 = 64;
 /// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
@@ -197,7 +196,6 @@ pub(super) fn tlbs(cells: &[CellSummary<'_>]) -> Vec<Tlb> {
     groups.into_iter().filter_map(tlb).collect()
 }
 
-/// Returns the serial cells that have figures.
 fn serial<'a>(
     cells: &'a [CellSummary<'a>],
 ) -> impl Iterator<Item = (&'a CellSummary<'a>, &'a LatencyCell, &'a Figure)> {
