@@ -132,7 +132,6 @@ impl Layout {
     }
 }
 
-/// Returns a one-line summary of the machine.
 fn summary(machine: &Machine) -> String {
     let some = |number: usize, noun: &str| (number > 0).then(|| count(number, noun));
     let memory = Some(machine.memory_bytes()).filter(|&bytes| bytes > 0);

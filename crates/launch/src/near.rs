@@ -26,7 +26,6 @@ pub struct Near {
 /// Reason why a process cannot be bound to the node of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NearError {
-    /// No device has this name.
     #[error("--near {name}: no such device; {}", expected(known))]
     NoDevice {
         name: String,

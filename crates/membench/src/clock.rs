@@ -160,7 +160,6 @@ const CALIBRATIONS: usize = 3;
 /// not spoil the rate.
 const ATTEMPTS: usize = 16;
 
-/// The two clocks to compare.
 struct Pair<S, N> {
     stamp: S,
     now_ns: N,

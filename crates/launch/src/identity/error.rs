@@ -13,7 +13,6 @@ pub enum IdentityError {
     NotANumber {
         name: String,
         value: String,
-        /// The launcher that sets it.
         launcher: Launcher,
     },
     /// The launcher's variables are incomplete.
@@ -24,12 +23,9 @@ pub enum IdentityError {
     Incomplete {
         /// The variable that is set.
         present: &'static str,
-        /// The variable that is missing.
         missing: &'static str,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// The number of ranks is unknown.
     #[error(
         "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
     )]
@@ -37,7 +33,6 @@ pub enum IdentityError {
         /// The variable of the rank.
         name: &'static str,
         rank: usize,
-        /// The launcher that sets it.
         launcher: Launcher,
     },
     /// The rank is not below the number of ranks.
@@ -51,7 +46,6 @@ pub enum IdentityError {
         /// The variable of the number of ranks.
         of: &'static str,
         limit: usize,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
     /// This host has more ranks than the total number.
@@ -67,7 +61,6 @@ pub enum IdentityError {
         of: &'static str,
         /// The number of all ranks.
         size: usize,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
     /// Two launchers give the same rank different local numbers.
@@ -80,7 +73,6 @@ pub enum IdentityError {
         /// The variable of the local rank, or of the number of ranks on this host.
         name: &'static str,
         value: usize,
-        /// The launcher that sets it.
         launcher: Launcher,
         /// The other launcher's variable for the same.
         other_name: &'static str,
@@ -97,7 +89,6 @@ pub enum IdentityError {
         /// The variable of this process's rank.
         name: &'static str,
         rank: usize,
-        /// The launcher of this process.
         launcher: Launcher,
     },
     /// Two launchers disagree about the number of ranks.
