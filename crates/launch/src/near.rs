@@ -80,7 +80,6 @@ impl Classed for NearError {
 
 impl NearError {
     /// Distinguishes an interface or disk of this system that is not on PCI from an unknown name.
-    #[must_use]
     pub fn seen_on(self, root: &Root) -> Self {
         match self {
             Self::NoDevice { name, known } if has_interface_or_disk(root, &name) => {

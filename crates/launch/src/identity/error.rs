@@ -10,11 +10,7 @@ use super::launchers::{Launcher, SIZE};
 pub enum IdentityError {
     /// A variable is not a number of ranks.
     #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
-    NotANumber {
-        name: String,
-        value: String,
-        launcher: Launcher,
-    },
+    NotANumber { name: String, value: String, launcher: Launcher },
     /// The launcher's variables are incomplete.
     #[error(
         "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \

@@ -6,8 +6,7 @@ use super::MachineComparison;
 use super::words::words;
 
 /// A machine file compared with a run, figure by figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedMachine {
     /// The margin in percent: smaller differences count as none.
     pub margin_percent: f64,
@@ -16,8 +15,7 @@ pub struct ComparedMachine {
 }
 
 /// One figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FigurePair {
     /// The figure in words: `latency from node 0 to node 1`.
     pub what: String,

@@ -55,8 +55,7 @@ impl From<TlbPoint> for (u64, f64) {
 }
 
 /// One level of the TLB.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TlbLevel {
     /// The TLB level, from 1.
     pub level: u8,
@@ -70,8 +69,7 @@ pub struct TlbLevel {
 }
 
 /// The TLB as one worker sees it, for pages of one size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Tlb {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
@@ -87,7 +85,7 @@ pub struct Tlb {
     pub beyond_ns: Option<f64>,
     /// The points, fewest pages first.
     #[serde(rename = "costs_ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<(u64, f64)>"))]
+    #[schemars(with = "Vec<(u64, f64)>")]
     pub points: Vec<TlbPoint>,
 }
 
