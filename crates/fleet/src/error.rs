@@ -33,10 +33,7 @@ pub enum FleetError {
     Empty { path: PathBuf },
     /// The directory is a single result.
     #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]
-    NoFleet {
-        path: PathBuf,
-        held: Kind,
-    },
+    NoFleet { path: PathBuf, held: Kind },
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]
     NothingCollected { path: PathBuf },
 }

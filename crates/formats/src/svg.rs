@@ -52,7 +52,6 @@ pub const CARRIED: Carried = Carried {
 };
 
 /// Draws a machine.
-#[must_use]
 pub fn write(machine: &Machine) -> String {
     let machine = &CARRIED.left(machine);
     let packages = packages(machine);

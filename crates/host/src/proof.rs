@@ -71,12 +71,7 @@ pub enum ProofError {
     /// provides none to any memory.
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are in pages \
              of {page_bytes} bytes{}", hint(*.pages))]
-    WrongPageSize {
-        pages: Pages,
-        page_bytes: u64,
-        backed_bytes: u64,
-        mapped_bytes: u64,
-    },
+    WrongPageSize { pages: Pages, page_bytes: u64, backed_bytes: u64, mapped_bytes: u64 },
     /// Pages were never touched, or are swapped out.
     #[error(
         "{absent} of {checked} pages checked are not resident: never touched, swapped out, or \

@@ -66,7 +66,6 @@ impl Line {
     }
 
     /// Returns the line's eight words.
-    #[must_use]
     pub fn words(&self) -> &[u64; 8] {
         &self.0
     }

@@ -10,6 +10,7 @@ use numalab_record::{
 use crate::pages::Page;
 use crate::program::{Program, RangeUse};
 
+/// Number of parts of a region.
 const PARTS: u64 = 64;
 /// Maximum number of regions; the least used ones are left out.
 const MOST_REGIONS: usize = 2000;
