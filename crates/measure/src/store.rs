@@ -32,7 +32,6 @@ pub enum StoreError {
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind { path: PathBuf, source: KindError },
-    /// The run cannot be serialised.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The run to be resumed was started on another system.

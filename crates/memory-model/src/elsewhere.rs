@@ -153,7 +153,6 @@ pub(crate) struct Elsewhere {
     before_ps: i64,
 }
 
-/// The placement of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// Pages stay on their actual nodes.
@@ -179,7 +178,6 @@ impl There {
         Self { node: u8::try_from(node).unwrap_or(u8::MAX), huge }
     }
 
-    /// Returns the position of the node.
     pub(crate) fn node(self) -> usize {
         usize::from(self.node)
     }
@@ -258,7 +256,6 @@ impl Elsewhere {
         Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)).0)
     }
 
-    /// Returns the placement of cores.
     pub(crate) fn cores(&self) -> Cores {
         self.cores
     }

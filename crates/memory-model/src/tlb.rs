@@ -38,7 +38,6 @@ pub(crate) enum Translation {
     },
 }
 
-/// One level of TLBs.
 #[derive(Debug)]
 struct Level {
     parts: Vec<Translations>,

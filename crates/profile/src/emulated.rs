@@ -21,7 +21,6 @@ pub struct EmulatedRun {
     pub main: MemoryReport,
     /// Each of them.
     pub processes: Vec<ProgramMemory>,
-    /// The nodes of the machine.
     pub nodes: Vec<ProfiledNode>,
     /// Better sources, and why they could not be used.
     pub passed_over: Vec<PassedOver>,

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::Quantity;
 
 /// A bisection: the question, each commit judged with its samples, and the answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BisectDocument {
     /// The schema of this document.
     pub schema: String,
@@ -45,8 +44,7 @@ pub struct BisectDocument {
 }
 
 /// A commit, as git describes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Commit {
     /// The commit's full hash.
     pub hash: String,
@@ -64,8 +62,7 @@ impl Commit {
 }
 
 /// A commit with its measurements.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JudgedCommit {
     pub commit: Commit,
     /// The time its build took, in seconds.
@@ -80,8 +77,7 @@ pub struct JudgedCommit {
 }
 
 /// The verdict on a commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitSide {
     /// Not judged yet.
@@ -100,8 +96,7 @@ pub enum CommitSide {
 }
 
 /// The result of a bisection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
     /// The first bad commit is this one.

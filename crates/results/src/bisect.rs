@@ -20,12 +20,8 @@ impl Report for BisectDocument {
         let unit = &self.quantity.unit;
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
         let table = Table::new(format!("commits in build order; {unit}"))
-            .words("commit")
-            .words("subject")
-            .figures("samples")
-            .figures("median")
-            .figures("change")
-            .figures("build")
+            .words(["commit", "subject"])
+            .figures(["samples", "median", "change", "build"])
             .words("verdict")
             .rows(all.map(row));
         let parts = [

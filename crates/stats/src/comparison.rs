@@ -25,7 +25,6 @@ pub struct Criteria {
 
 impl Criteria {
     /// Returns criteria with 95 % confidence and a margin of 2 % for a metric of this direction.
-    #[must_use]
     pub fn new(direction: Direction) -> Self {
         Self { confidence: Confidence::P95, margin: Margin::TWO_PERCENT, direction }
     }
@@ -160,20 +159,17 @@ impl Design {
 impl Comparison {
     /// Returns the effect in percent of the baseline; `None` if the baseline's median is zero, so
     /// that ratios do not exist.
-    #[must_use]
     pub fn percent(&self) -> Option<f64> {
         self.in_percent(self.effect)
     }
 
     /// Returns the interval in percent of the baseline.
-    #[must_use]
     pub fn percent_interval(&self) -> Option<Interval> {
         let (lo, hi) = self.interval.map(|interval| (interval.lo, interval.hi))?;
         Some(Interval { lo: self.in_percent(lo)?, hi: self.in_percent(hi)? })
     }
 
     /// Returns the noise floor in percent of the baseline.
-    #[must_use]
     pub fn least_detectable_percent(&self) -> Option<f64> {
         self.in_percent(self.least_detectable?)
     }
@@ -202,7 +198,6 @@ impl Comparison {
 
     /// Returns true if the whole interval is beyond the margin on either side or, where values do
     /// not vary, if the effect is.
-    #[must_use]
     pub fn is_beyond_margin(&self) -> bool {
         let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
         match (self.ground, self.interval) {

@@ -46,7 +46,6 @@ pub(crate) fn least_detectable(interval: &Interval, confidence: Confidence) -> f
 ///
 /// Uses Student's quantiles and the efficiency of signed ranks relative to t, which is 3/pi (Hodges
 /// & Lehmann, Ann. Math. Stat. 27, 1956).
-#[must_use]
 pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64> {
     if least_p_paired(blocks) > level.alpha() {
         return None;

@@ -20,7 +20,6 @@ pub enum Direction {
 
 impl Direction {
     /// Returns the direction as a word: `lower` or `higher`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::LowerIsBetter => "lower",

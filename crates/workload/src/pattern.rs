@@ -119,7 +119,6 @@ impl Pattern {
         found
     }
 
-    /// Returns the leftmost match.
     fn first_match<'a>(&self, line: &'a str) -> Option<Match<'a>> {
         line.char_indices().find_map(|(start, _)| {
             // A number does not begin in the middle of another one.
@@ -146,7 +145,6 @@ impl Pattern {
 /// A match of a pattern in a line.
 struct Match<'a> {
     value: f64,
-    /// The line from the number on.
     number: &'a str,
     /// The line after the match.
     rest: &'a str,

@@ -46,7 +46,6 @@ impl MachineFile {
     }
 
     /// Returns its data caches by level, each level like its first cache.
-    #[must_use]
     pub fn caches(&self) -> Vec<CacheLevel> {
         let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
         let levels: BTreeSet<u8> =

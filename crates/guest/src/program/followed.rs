@@ -37,7 +37,6 @@ pub enum FollowedError {
     /// The figures do not describe the program.
     #[error("{0}")]
     Misleading(String),
-    /// A report is damaged.
     #[error(transparent)]
     Report(#[from] MemoryReportError),
 }

@@ -31,7 +31,6 @@ impl Active<'_> {
         (taken_ps, place)
     }
 
-    /// Returns the time of a walk of these levels.
     fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
         let references = &self.figures.references;
         let before = references.get();

@@ -65,7 +65,6 @@ fn lines_of(name: &str) -> Vec<String> {
     }
 }
 
-/// Draws a row and returns its height.
 fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) -> f64 {
     let names = lines_of(&row.name);
     let verdict = top + 20.0 + LINE * names.len() as f64;

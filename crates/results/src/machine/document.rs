@@ -6,8 +6,7 @@ use super::MachineComparison;
 use super::words::words;
 
 /// A machine file compared with a run, figure by figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedMachine {
     /// The machine file, and the run or the other machine file.
     #[serde(default = "unnamed")]
@@ -24,8 +23,7 @@ fn unnamed() -> [String; 2] {
 }
 
 /// One figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FigurePair {
     /// The figure in words: `latency from node 0 to node 1`.
     pub what: String,

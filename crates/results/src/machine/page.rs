@@ -81,8 +81,7 @@ fn table(of: &ComparedMachine) -> Table {
     let [file, result] = &of.names;
     Table::new("The second compared with the first")
         .words("what")
-        .figures(file)
-        .figures(result)
+        .figures([file.as_str(), result])
         .words("unit")
         .figures("difference")
         .rows(rows)

@@ -97,7 +97,6 @@ fn private(run: &StudyRun) -> Vec<Private> {
     commands.chain(settings).map(private).collect()
 }
 
-/// Returns the part of one workload's metrics.
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);

@@ -111,14 +111,11 @@ fn by_tier(of: &TieringProbed) -> Table {
         vec![(tier + 1).to_string(), nodes.to_string(), first, last]
     };
     Table::new("pages on each tier, fastest first")
-        .words("tier")
-        .words("nodes")
-        .figures("at the first reading")
-        .figures("at the end")
+        .words(["tier", "nodes"])
+        .figures(["at the first reading", "at the end"])
         .rows(of.tiers.iter().enumerate().map(row))
 }
 
-/// Describes the contradictions.
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
@@ -180,8 +177,7 @@ fn latency(looks: &[TierLook]) -> Panel {
         vec![format!("{:.1}", seconds(look.at_ns as f64)), format!("{:.1}", look.latency_ns)]
     };
     let table = Table::new("access time since the previous reading")
-        .figures("s")
-        .figures("ns")
+        .figures(["s", "ns"])
         .rows(rows(looks).map(row));
     Panel::drawn(Chart::Curves(curves("ns", series)), table)
 }

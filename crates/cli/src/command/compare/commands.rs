@@ -9,8 +9,8 @@ use numalab_study::{ReadyStudy, Study};
 use numalab_workload::MetricSpec;
 
 use super::MARGIN;
-use crate::args::{CompareArgs, StudyShow};
-use crate::command::study::begin;
+use crate::args::CompareArgs;
+use crate::command::study::{StudyShow, begin};
 use crate::failure::Failure;
 
 /// Runs both commands in random blocks, and reports which is better.

@@ -9,7 +9,8 @@ use numalab_results::change_words;
 use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
-use crate::args::{FailIf, Format, StudyShow};
+use super::StudyShow;
+use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 

@@ -80,13 +80,7 @@ fn cpus(phase: &EmulatedPhase, of: &str) -> Table {
     let caption = format!("Each cpu's accesses, those that reached memory, and their cost{of}");
     let table = Table::new(caption)
         .words("cpu")
-        .figures("node")
-        .figures("10^6")
-        .figures("to memory")
-        .figures("local")
-        .figures("ns each")
-        .figures("queue ms")
-        .figures("time ms");
+        .figures(["node", "10^6", "to memory", "local", "ns each", "queue ms", "time ms"]);
     let sum = |cpu: &EmulatedCpu, of: fn(&EmulatedAccesses) -> u64| {
         cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
     };
@@ -122,8 +116,7 @@ fn charged(report: &MemoryReport) -> Part {
 
 fn checks(report: &MemoryReport) -> Part {
     let table = Table::new("The emulator's checks of QEMU at startup")
-        .words("check")
-        .words("passed")
+        .words(["check", "passed"])
         .words("found");
     let table = table.rows(report.self_test.iter().map(|check| {
         let passed = if check.passed { "yes" } else { "no" };

@@ -134,9 +134,7 @@ fn origins(regions: &[&Region]) -> Option<Table> {
     };
     let rows: Vec<_> = regions.iter().filter_map(row).collect();
     let table = Table::new("Where regions are allocated and first touched")
-        .words("region")
-        .words("allocated at")
-        .words("first touch at")
+        .words(["region", "allocated at", "first touch at"])
         .words("by");
     (!rows.is_empty()).then(|| table.rows(rows))
 }
@@ -158,12 +156,8 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
     let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
     let table = Table::new("Cache lines that threads contend for, by waiting time")
-        .words("line")
-        .words("region")
-        .words("sharing")
-        .figures("threads")
-        .figures("changes")
-        .figures("waits, ms")
+        .words(["line", "region", "sharing"])
+        .figures(["threads", "changes", "waits, ms"])
         .words("stores at");
     let notes = vec![
         "False sharing: no thread uses a byte that another one stores to. With its data on \
@@ -219,9 +213,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     let shown = regions.len().min(MOST_REGIONS);
     let table = Table::new("Regions by threads' waiting time, with the nodes of cpus and memory")
         .words("region")
-        .figures("size")
-        .figures("10^6")
-        .figures("waits, ms")
+        .figures(["size", "10^6", "waits, ms"])
         .words("cpus → memory");
     let row = |region: &&Region| {
         let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();

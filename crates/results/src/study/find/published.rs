@@ -6,8 +6,7 @@ use serde::Serialize;
 use super::{StudySummary, Subject};
 
 /// A metric with the published figures that the study repeats.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedMetric {
     /// The workload's name.
     pub workload: String,
@@ -25,8 +24,7 @@ pub struct PublishedMetric {
 }
 
 /// A treatment's change, here and as published.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedChange {
     /// The treatment's name.
     pub treatment: String,

@@ -51,9 +51,9 @@ pub(super) fn table(summary: &StudySummary<'_>, subject: &Subject) -> Option<Tab
         "{} in {} by {} and {}, medians; change from the first, from pairs within blocks{source}",
         subject.quantity.metric, subject.quantity.unit, rows.name, columns.name
     ))
-    .words(&rows.name);
+    .words(&*rows.name);
     let heads = heads("").chain(heads("published: ").filter(|_| published.is_some()));
-    let table = heads.fold(table, |table, head| table.figures(&head));
+    let table = heads.fold(table, |table, head| table.figures(&*head));
     Some(table.rows(rows.levels.iter().enumerate().map(row)))
 }
 

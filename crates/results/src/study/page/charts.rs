@@ -43,7 +43,6 @@ pub(super) fn intervals(
     rows.collect()
 }
 
-/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
     let ratios = effect.found.scale == Scale::LogRatio;
     let shown = |value: f64| if ratios { percent_change(value) } else { value };

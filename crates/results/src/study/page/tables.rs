@@ -59,8 +59,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
             None => tables.push(
                 Table::new(change)
                     .words("metric")
-                    .figures("change")
-                    .figures("interval")
+                    .figures(["change", "interval"])
                     .words("verdict")
                     .rows([row]),
             ),
@@ -118,15 +117,9 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         ]
     });
     Table::new(words::title(kind))
-        .words("metric")
-        .words("change of")
-        .figures("blocks")
-        .figures("change")
-        .figures("interval")
-        .figures("geometric mean")
-        .figures("p, signed rank")
-        .figures("p, permutation")
-        .figures("p, equivalence")
+        .words(["metric", "change of"])
+        .figures(["blocks", "change", "interval", "geometric mean", "p, signed rank"])
+        .figures(["p, permutation", "p, equivalence"])
         .words("verdict")
         .rows(rows)
 }
@@ -163,8 +156,7 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
     ))
     .words("treatment")
     .figures(format!("median ({})", subject.quantity.unit))
-    .figures("change")
-    .figures("interval")
+    .figures(["change", "interval"])
     .words("verdict")
     .rows(rows)
     .moods(moods)
@@ -200,7 +192,6 @@ pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
     words::with_tail(words::verdict(&effect.found, subject.margin_percent), effect)
 }
 
-/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect, caption: String) -> Table {
     let of = super::charts::blocks(subject, effect);
     let rows = of.changes.iter().enumerate().map(|(block, change)| {
@@ -229,14 +220,10 @@ pub(super) fn order(of: &RunOrder, caption: String) -> Table {
     });
     Table::new(caption)
         .words("treatment")
-        .figures("samples")
-        .figures("disturbed")
-        .figures("first")
-        .figures("last")
+        .figures(["samples", "disturbed", "first", "last"])
         .rows(rows)
 }
 
-/// Returns the A/A arm.
 pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
     let rows = summary.subjects.iter().filter_map(|subject| {
         let found = &subject.aa.as_ref()?.found;
@@ -254,9 +241,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         changed",
     )
     .words("metric")
-    .figures("difference")
-    .figures("interval")
-    .figures("p, signed rank")
+    .figures(["difference", "interval", "p, signed rank"])
     .figures("least effect detectable with 80 % power")
     .rows(rows)
 }
@@ -292,9 +277,7 @@ pub(super) fn disturbed(summary: &StudySummary<'_>) -> Table {
     });
     Table::new("Samples by treatment; a treatment that disturbs its own samples shows here")
         .words("treatment")
-        .figures("samples")
-        .figures("disturbed")
-        .figures("share")
+        .figures(["samples", "disturbed", "share"])
         .rows(rows)
 }
 
@@ -326,10 +309,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
         vec![name(treatment).to_owned(), what, wanted, read, times.to_string()]
     });
     Table::new("Settings and facts read back during each treatment")
-        .words("treatment")
-        .words("setting or fact")
-        .words("wanted")
-        .words("found")
+        .words(["treatment", "setting or fact", "wanted", "found"])
         .figures("times")
         .rows(rows)
 }
@@ -362,8 +342,7 @@ pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
         vec![name, value]
     });
     Table::new("The environment of the first session; where a later one differs, both")
-        .words("fact")
-        .words("value")
+        .words(["fact", "value"])
         .rows(rows)
 }
 

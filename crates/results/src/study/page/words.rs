@@ -309,7 +309,6 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
     }
 }
 
-/// Returns the heading of a kind of effect.
 pub(super) fn title(kind: EffectKind) -> &'static str {
     match kind {
         EffectKind::Main => "Effects",
