@@ -17,7 +17,6 @@ use crate::ranks::RanksError;
 pub enum AdviseError {
     #[error("nothing to run: expected a command after `--`")]
     NothingToRun,
-    /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
     /// The program could not be started, or did not end.
@@ -42,7 +41,6 @@ pub enum AdviseError {
     /// The emulator's report cannot be read, or lacks most processes.
     #[error(transparent)]
     Report(#[from] FollowedError),
-    /// The metric is not in its output.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The machine cannot be read or modelled.
@@ -70,7 +68,6 @@ pub enum AdviseError {
     /// The ranks that it starts cannot be placed.
     #[error(transparent)]
     Ranks(#[from] RanksError),
-    /// A selected candidate cannot be tried.
     #[error("a candidate cannot be tried: {0:?}")]
     Untried(Untried),
     /// The study cannot be written.

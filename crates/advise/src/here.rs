@@ -31,7 +31,11 @@ pub(crate) fn target_here(
     place: TrialPlace,
 ) -> Result<Target, WriteError> {
     let usable = here.usable_part();
-    let small = within_limits(&usable);
+    let mut small = within_limits(&usable);
+    if let Some(file) = &file {
+        // Those of this machine are its firmware's.
+        small.access.clone_from(&file.machine.access);
+    }
     let mut machine = match file {
         Some(file) => measured(&file, &small)?,
         None => typical(&small, known, given)?,

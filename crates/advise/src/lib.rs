@@ -29,7 +29,7 @@ mod watch;
 pub use advisor::Advisor;
 pub use asked::{Asked, Tries};
 pub use error::AdviseError;
-pub use input::redirected;
+pub use input::{is_piped, redirected};
 pub use model::Target;
 pub use ranks::RanksError;
 pub use watch::{Remark, Watch};

@@ -35,7 +35,6 @@ impl Target {
     }
 }
 
-/// Returns the costs of an emulated machine.
 pub(crate) fn costs(
     machine: &EmulatedMachine,
     known: CostsKnown,

@@ -9,7 +9,6 @@ use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 /// Reason why ranks cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RanksError {
-    /// A machine other than this one is described.
     #[error("srun: ranks can only be tried on this machine: omit the description of another one")]
     OtherMachine,
     /// The launcher's options already determine the placement.
@@ -35,7 +34,6 @@ const PLACEMENTS: [&[&str]; 3] = [
     &["--distribution=block:cyclic", "--cpu-bind=cores", "--mem-bind=local"],
     &["--cpu-bind=ldoms", "--mem-bind=local"],
 ];
-/// The short form of the distribution option.
 const SHORT_DISTRIBUTION: &str = "-m";
 /// Short options that do not take a separate value: srun(1), 22.05.
 const SHORT_FLAGS: &str = "EHIKkhlOQsuVvXZ";

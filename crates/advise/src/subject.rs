@@ -12,7 +12,6 @@ use numalab_record::ProgramMemory;
 
 use crate::error::AdviseError;
 
-/// The time limit of a run.
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
 /// Names of OpenMP's runtimes: GCC's, LLVM's and Intel's.
 const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp5"];

@@ -32,7 +32,6 @@ const MARGIN_PERCENT: f64 = 2.0;
 /// The level that changes nothing.
 const AS_IS: &str = "as it is";
 
-/// The inputs of trials.
 pub(super) struct Trying<'a> {
     pub subject: &'a Subject,
     pub judged: &'a Judged,

@@ -61,20 +61,16 @@ pub enum Remark {
     MoreBlocks { asked: usize, candidates: usize, blocks: usize },
     /// The budget is too short for one candidate.
     NoTime {
-        /// The time of a run.
         run: Duration,
         /// The number of runs that one candidate needs.
         runs: usize,
     },
     /// Fewer candidates or blocks than requested are run, to stay within the budget.
     Less {
-        /// The number of candidates that are run.
         candidates: usize,
         /// The number of candidates requested.
         of: usize,
-        /// The number of blocks that are run.
         blocks: usize,
-        /// The time of a run.
         run: Duration,
     },
     /// The program's output differs between runs.

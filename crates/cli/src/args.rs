@@ -1,28 +1,12 @@
 //! The arguments of commands as typed.
 
-mod advise;
-mod bind;
-mod bisect;
 mod compare;
-mod emulate;
-mod explore;
-mod fleet;
 mod guest;
 mod guest_value;
-mod health;
-mod knobs;
-mod machine;
 mod mark;
 mod measuring;
 mod memory_emulator;
-mod probe;
-mod profile;
-mod ranks;
-mod raw;
 mod report_to;
-mod scale;
-mod self_test;
-mod study;
 mod topology;
 pub(crate) mod value;
 
@@ -32,33 +16,15 @@ use clap::{Args, ValueEnum};
 use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use advise::AdviseArgs;
-pub(crate) use bind::{BindArgs, RankCpus};
-pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
-pub(crate) use emulate::EmulateArgs;
-pub(crate) use explore::ExploreArgs;
-pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use guest_value::BootKernel;
-pub(crate) use health::HealthArgs;
-pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
-pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
-pub(crate) use measuring::{Measuring, Output, Rules, Selection};
+pub(crate) use measuring::{ChaseArgs, Measuring, Output, RankArgs, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
-pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
-pub(crate) use profile::ProfileArgs;
-pub(crate) use ranks::{ChaseArgs, RankArgs};
 pub(crate) use report_to::ReportTo;
-pub(crate) use scale::ScaleArgs;
-pub(crate) use self_test::SelfTestArgs;
-pub(crate) use study::{
-    NewArgs as StudyNewArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
-    Show as StudyShow, StudyArgs, StudyCommand,
-};
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, EmulatedArgs, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -132,7 +98,7 @@ Examples:
   numalab latency --ranks 4 --size=1-512 --csv=four.csv")]
 pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
-    #[arg(long, value_name = "SIZES")]
+    #[arg(long, value_name = "SIZES", value_parser = value::sizes)]
     pub size: Option<SizeList>,
     /// Access order: page-local (random within each large page or 64 small ones, so that loads
     /// hit the TLB), random, stride:N, sequential, one-line-per:N (what the TLB holds),
@@ -178,7 +144,7 @@ pub(crate) struct BandwidthArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
     /// Total size of each worker's buffers; ranks take several sizes: 1-512 (MB), 64M,1G
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = value::sizes)]
     pub size: Option<SizeList>,
     /// Access order: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential")]
@@ -212,7 +178,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
     /// Print the report instead of writing report.md and report.html
-    #[arg(long, value_parser = value::format())]
+    #[arg(long, value_parser = value::format_of_memory())]
     pub format: Option<Format>,
     /// Of a study: exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]

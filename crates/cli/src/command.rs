@@ -30,7 +30,7 @@ mod scale;
 mod self_test;
 mod study;
 mod topology;
-pub(crate) mod wrapper;
+mod wrapper;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,9 +39,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::args::{
-    AdviseArgs, BandwidthArgs, BindArgs, CompareArgs, EmulateArgs, ExploreArgs, FleetArgs,
-    GuestArgs, KnobsArgs, LatencyArgs, MachineFileArgs, MarkArgs, MeasureArgs, ProfileArgs, Redact,
-    ReportArgs, ScaleArgs, StudyArgs, TopologyArgs, VERSION,
+    BandwidthArgs, CompareArgs, GuestArgs, LatencyArgs, MarkArgs, MeasureArgs, Redact, ReportArgs,
+    TopologyArgs, VERSION,
 };
 use crate::failure::Failure;
 use kind::KindCommand;
@@ -96,29 +95,29 @@ pub(crate) enum Command {
     /// Compare two results: what changed, and whether it exceeds the noise
     Compare(CompareArgs),
     /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
-    Study(StudyArgs),
+    Study(study::StudyArgs),
     /// Find the right placement for a program: predict, then try
-    Advise(Box<AdviseArgs>),
+    Advise(Box<advise::AdviseArgs>),
     /// Show how a program uses its memory: which threads use what, from which node, and when
-    Profile(Box<ProfileArgs>),
+    Profile(Box<profile::ProfileArgs>),
     /// Run a program as if on any NUMA machine, and report what its memory would cost there
-    Emulate(Box<EmulateArgs>),
+    Emulate(Box<emulate::EmulateArgs>),
     /// Show where memory is now: per process, per node, per guest, or in a heap dump
-    Explore(ExploreArgs),
+    Explore(explore::ExploreArgs),
     /// Run a command with its memory bound to chosen nodes, rank by rank
-    Bind(BindArgs),
+    Bind(bind::BindArgs),
     /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither
-    Scale(ScaleArgs),
+    Scale(scale::ScaleArgs),
     /// Boot guests with any NUMA topology, and run commands in them
     Guest(Box<GuestArgs>),
     /// Show NUMA nodes, CPUs, caches, memory and distances
     Topology(TopologyArgs),
     /// Describe machines and their memory: machine files, ACPI tables, a self-test of numalab
-    Machine(MachineFileArgs),
+    Machine(machine::MachineFileArgs),
     /// Show, set and restore kernel settings that affect memory
-    Knobs(KnobsArgs),
+    Knobs(knobs::KnobsArgs),
     /// Measure every host of a cluster the same way, find outliers, and check the health of one
-    Fleet(FleetArgs),
+    Fleet(fleet::FleetArgs),
     /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
     /// Run a command between markers that the memory emulator recognizes

@@ -2,13 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_host::{Classed, ErrorClass, note};
-
-use crate::command::wrapper;
 
 /// Exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +60,18 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 11] = [
 
 /// Returns the exit code of a malformed command line.
 pub(crate) fn usage(words: impl Iterator<Item = OsString>) -> ExitCode {
-    ExitCode::from(if wrapper::is_named(words) { Code::WrapperFailed } else { Code::BadInput } as u8)
+    ExitCode::from(if names_wrapper(words) { Code::WrapperFailed } else { Code::BadInput } as u8)
+}
+
+/// Returns true if a command line names a command that runs another one. Only for lines that could
+/// not be parsed: a parsed command knows.
+fn names_wrapper(words: impl Iterator<Item = OsString>) -> bool {
+    let words: Vec<OsString> = words.skip(1).collect();
+    let has_command = words.iter().any(|word| word == "--");
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    let is_wrapper =
+        matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"));
+    is_wrapper || (word(0) == "profile" && has_command)
 }
 
 /// The reason why a command ended without a result.
@@ -88,11 +96,6 @@ impl Failure {
     /// Reports bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)
-    }
-
-    /// Reports that a command could not be started.
-    pub fn not_started(program: &str, error: &io::Error) -> Self {
-        Self::new(ErrorClass::of_start(error), format!("cannot run `{program}`: {error}"))
     }
 
     /// Returns the same failure for a command that passes on the exit code of another, with a code
@@ -141,5 +144,19 @@ impl<E: Classed> From<E> for Failure {
     /// Adds the remedy if this machine has one.
     fn from(error: E) -> Self {
         Self::new(error.class(), error.explained())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_run_another_are_known_by_their_first_words() {
+        let named = |line: &str| names_wrapper(line.split(' ').map(OsString::from));
+        assert!(named("numalab bind --nosuch") && named("numalab knobs run"));
+        assert!(named("numalab guest run x") && named("numalab mark"));
+        assert!(named("numalab profile --nosuch -- true") && !named("numalab profile --pid x"));
+        assert!(!named("numalab guest list") && !named("numalab knobs") && !named("numalab"));
     }
 }

@@ -63,7 +63,6 @@ fn bits_of_stores(api: &Api) -> u32 {
     (0..MemoryInfo::BITS).filter(is_set).fold(0, |all, bit| all | 1 << bit)
 }
 
-/// Returns the kind of an access.
 #[inline]
 fn kind(info: MemoryInfo) -> Kind {
     if info & STORES.load(Relaxed) == 0 { Kind::Load } else { Kind::Store }

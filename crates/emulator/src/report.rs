@@ -90,6 +90,8 @@ struct Node {
     stores: u64,
     load_misses: u64,
     store_misses: u64,
+    /// Modified lines that caches evicted.
+    lines_written_back: u64,
     cost_ns: u64,
     queue_ns: u64,
 }
@@ -187,6 +189,7 @@ fn node_of(node: u32, figures: &NodeFigures) -> Node {
         stores: figures.accesses[1].get(),
         load_misses: figures.misses[0].get(),
         store_misses: figures.misses[1].get(),
+        lines_written_back: figures.written_back.get(),
         cost_ns: figures.cost_ps.get() / 1000,
         queue_ns: figures.queue_ps.get() / 1000,
     }

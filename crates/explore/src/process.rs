@@ -103,7 +103,6 @@ fn huge_rooms(machine: &Machine) -> Vec<HugeRoom> {
     machine.nodes.iter().flat_map(of_node).collect()
 }
 
-/// Returns the cpus of each node.
 pub(crate) fn cpus_by_node(machine: &Machine) -> BTreeMap<NodeId, CpuSet> {
     machine.nodes.iter().map(|node| (node.id, node.cpus.clone())).collect()
 }

@@ -124,17 +124,17 @@ impl Watching {
 }
 
 /// Shows the result of `look`, again every `interval`, until the user presses q or `ended` returns
-/// true. The terminal is restored in every case.
+/// true; returns false if `look` returned `None`. The terminal is restored in every case.
 ///
 /// # Errors
 /// [`ExploreError::Terminal`], and the errors of `look`.
-pub fn watch(
+pub fn watch<E: From<ExploreError>>(
     interval: Duration,
     ended: impl Fn() -> bool,
-    mut look: impl FnMut() -> Result<String, ExploreError>,
-) -> Result<(), ExploreError> {
-    let mut text = look()?;
-    let screen = Screen::take().map_err(ExploreError::Terminal)?;
+    mut look: impl FnMut() -> Result<Option<String>, E>,
+) -> Result<bool, E> {
+    let Some(mut text) = look()? else { return Ok(false) };
+    let _screen = Screen::take().map_err(ExploreError::Terminal)?;
     let mut state = Watching { interval, paused: false, first_line: 0, done: false, renew: false };
     let mut looked = Instant::now();
     while !state.done && !ended() {
@@ -146,11 +146,11 @@ pub fn watch(
         if !wait(&mut state, deadline, &ended).map_err(ExploreError::Terminal)? {
             continue;
         }
-        text = look()?;
+        let Some(next) = look()? else { return Ok(false) };
+        text = next;
         looked = Instant::now();
     }
-    drop(screen);
-    Ok(())
+    Ok(true)
 }
 
 /// Waits for a key or the deadline; returns true if it is time for a refresh.

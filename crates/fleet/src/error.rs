@@ -12,7 +12,6 @@ pub enum FleetError {
     /// The store could not be read or written.
     #[error("{}: {source}", path.display())]
     Store { path: PathBuf, source: io::Error },
-    /// The file is a store of an earlier version.
     #[error("{}: a fleet store of an earlier version (SQLite), which is no longer supported; collect the runs again into a new file: numalab fleet collect DIR", path.display())]
     Sqlite { path: PathBuf },
     /// The file is a store of a later version, or not a store.
@@ -29,17 +28,12 @@ pub enum FleetError {
     /// A directory could not be read.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The directory has no runs.
     #[error("{}: contains no results; expected HOST/RUN/run.json, as `numalab fleet submit` \
         creates", path.display())]
     Empty { path: PathBuf },
     /// The directory is a single result.
     #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]
-    NoFleet {
-        path: PathBuf,
-        /// The kind of results in it.
-        held: Kind,
-    },
+    NoFleet { path: PathBuf, held: Kind },
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]
     NothingCollected { path: PathBuf },
 }

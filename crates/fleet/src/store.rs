@@ -17,11 +17,9 @@ pub(crate) use file::Writing;
 #[derive(Debug, Default)]
 pub struct Store {
     keys: Vec<Key>,
-    /// The runs by path.
     runs: BTreeMap<String, KeptRun>,
 }
 
-/// The digest of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Digest {
     /// Start time, in milliseconds since 1970.

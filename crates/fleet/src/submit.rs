@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use numalab_host::{Classed, ErrorClass};
+use numalab_page::number::count;
 use numalab_record::shell::{command_line, quoted};
 
 /// Names in the fleet's directory: the results of hosts, the logs of tasks, the script.
@@ -29,7 +30,6 @@ pub enum SubmitError {
         "{program} is not on this machine: install it (apt-get install slurm-client), submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
     )]
     Absent { program: &'static str },
-    /// The program finds no cluster.
     #[error(
         "{program} finds no SLURM cluster ({said}): submit from a login node, name the cluster's file in SLURM_CONF, or start its controller (systemctl start slurmctld)"
     )]
@@ -46,7 +46,6 @@ pub enum SubmitError {
     /// A file or a directory cannot be written.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The partition has no hosts.
     #[error("partition {partition:?} has no hosts; `sinfo` lists the partitions")]
     NoHosts { partition: String },
 }
@@ -68,7 +67,6 @@ pub struct TaskPlan<'a> {
     pub directory: &'a Path,
     /// The partition; `None` for the default one.
     pub partition: Option<&'a str>,
-    /// The path of numalab.
     pub program: &'a Path,
     /// The arguments of the measurement, without the output directory.
     pub measure: &'a [String],
@@ -119,8 +117,8 @@ impl Submission {
         let mut text = format!("# {}\n{}\n", script.display(), self.script);
         for array in &self.arrays {
             let arguments = command_line(&self.sbatch(array, plan, &script));
-            let count = array.len();
-            text.push_str(&format!("# {count} hosts\nsbatch {arguments}\nscontrol <<END\n"));
+            let count = count(array.len(), "host");
+            text.push_str(&format!("# {count}\nsbatch {arguments}\nscontrol <<END\n"));
             text.push_str(&Self::bindings(array, "JOB"));
             text.push_str("END\n");
         }

@@ -23,7 +23,6 @@ pub const KNOWN: [(&str, &str); 2] = [
 ];
 
 /// Returns the text of the known architecture file with this name.
-#[must_use]
 pub fn known(name: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }

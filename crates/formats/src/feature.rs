@@ -209,7 +209,6 @@ pub const TABLES: Carried = Carried {
 
 impl Carried {
     /// Returns the features that the machine has and the format loses.
-    #[must_use]
     pub fn lost(&self, machine: &Machine) -> Vec<Feature> {
         let has = |feature: &Feature| {
             let mut without = machine.clone();
@@ -224,7 +223,6 @@ impl Carried {
     }
 
     /// Returns the machine that is left after the format's losses.
-    #[must_use]
     pub fn left(&self, machine: &Machine) -> Machine {
         let mut left = machine.clone();
         self.lost(machine).into_iter().for_each(|feature| feature.clear(&mut left));
@@ -232,7 +230,6 @@ impl Carried {
     }
 
     /// Returns one finding about everything that the format loses of the machine.
-    #[must_use]
     pub fn loss(&self, machine: &Machine) -> Option<Finding> {
         let lost = self.lost(machine);
         let names = ALL.iter().filter(|(feature, _)| lost.contains(feature));

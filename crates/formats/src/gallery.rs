@@ -19,13 +19,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the text of the machine of this name.
-#[must_use]
 pub fn machine(name: &str) -> Option<&'static str> {
     MACHINES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
 /// Returns the title of a machine file: its first line, a comment.
-#[must_use]
 pub fn title(text: &str) -> &str {
     text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default()
 }

@@ -17,7 +17,6 @@ const LATENCY: [&str; 3] = ["latency_smooth", "latency_mean", "latency"];
 const MB_IN_GB: f64 = 1000.0;
 
 /// Writes curves as `memory_curves.csv`: percent of reads, GB/s, ns.
-#[must_use]
 pub fn write(curves: &[Curve]) -> String {
     let mut text = format!("{},{},{}\n", READS[0], BANDWIDTH[0], LATENCY[0]);
     for curve in curves {

@@ -99,7 +99,6 @@ const LINES: usize = 400;
 
 /// Returns a description of the input and what to give instead, if it was given as input for
 /// `source`; `None` if it is valid there, or from an unknown tool.
-#[must_use]
 pub fn advice(source: &str, text: &str) -> Option<&'static str> {
     let lines: Vec<String> = text.lines().take(LINES).map(single_spaces).collect();
     let has = |tool: &&Tool| {

@@ -92,7 +92,6 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
 }
 
 /// Writes a size in the largest unit that divides it, so that every reader here reads the same.
-#[must_use]
 pub fn format_bytes(bytes: u64) -> String {
     let fits = |(_, unit): &&(char, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     match UNITS.iter().find(fits) {
@@ -103,7 +102,6 @@ pub fn format_bytes(bytes: u64) -> String {
 }
 
 /// Writes a size for people, rounded: `62.7 GiB`.
-#[must_use]
 pub fn format_rounded(bytes: u64) -> String {
     let Some((letter, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
         return format!("{bytes} B");

@@ -47,7 +47,6 @@ pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
 
 /// Writes the option that binds the first rank to the first cpu, and so on. SLURM starts over if
 /// there are more ranks than cpus in the list.
-#[must_use]
 pub fn map_cpu(cpus: &[CpuId]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     format!("--cpu-bind=map_cpu:{}", cpus.join(","))

@@ -52,7 +52,6 @@ pub const CARRIED: Carried = Carried {
 };
 
 /// Draws a machine.
-#[must_use]
 pub fn write(machine: &Machine) -> String {
     let machine = &CARRIED.left(machine);
     let packages = packages(machine);
@@ -132,7 +131,6 @@ impl Layout {
     }
 }
 
-/// Returns a one-line summary of the machine.
 fn summary(machine: &Machine) -> String {
     let some = |number: usize, noun: &str| (number > 0).then(|| count(number, noun));
     let memory = Some(machine.memory_bytes()).filter(|&bytes| bytes > 0);

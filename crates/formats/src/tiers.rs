@@ -71,7 +71,6 @@ pub fn parse(text: &str) -> Result<TierSpec, TierTextError> {
 }
 
 /// Writes tiers in a form that [`parse`] reads back.
-#[must_use]
 pub fn format(spec: &TierSpec) -> String {
     let tier = |tier: &EmulatedTier| {
         let size = format_bytes(tier.memory_bytes);

@@ -33,7 +33,6 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
     reader.finish()
 }
 
-/// The table that a line is in.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Table {
     #[default]

@@ -16,7 +16,6 @@ enum Reach {
     None,
 }
 
-/// One attempt to serve a request.
 pub(crate) struct Attempt<'a, 'm> {
     pub(crate) cpu: CpuIndex,
     pub(crate) slot: Slot<'m>,
@@ -244,7 +243,6 @@ impl<'m, F: Fences> Frames<'m, F> {
 }
 
 impl Attempt<'_, '_> {
-    /// Returns the error for exhausted memory.
     pub(crate) const fn exhausted(&self, nested: bool) -> AllocError {
         let frames = self.wanted.frames;
         if nested {

@@ -26,7 +26,6 @@ impl List {
     pub(crate) const FULLEST: Self = Self(0);
     /// The list of wholly free blocks.
     pub(crate) const WHOLE: Self = Self(8);
-    /// Number of lists.
     pub(crate) const COUNT: usize = 9;
 
     /// Returns the list for a count of free frames; `None` for 0.
@@ -68,7 +67,6 @@ impl Token {
     }
 }
 
-/// The state of a block in one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockWord(pub(crate) u64);
 

@@ -223,7 +223,6 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.caches(holder, frame, block)
     }
 
-    /// Frees a verified part.
     fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
         if part.frames() == BLOCK_FRAMES
             && self.shared.put_whole(region.pool, part.block, slot.moves())

@@ -14,7 +14,6 @@ const LINES: usize = 16;
 /// owner.
 const TAGS_PER_BLOCK: usize = if cfg!(feature = "checked") { 512 } else { 0 };
 
-/// The size of each part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) cpus: usize,
@@ -28,7 +27,6 @@ pub(crate) struct Layout {
     pub(crate) summaries: usize,
 }
 
-/// The parts of the buffer.
 pub(crate) struct Parts<'m> {
     pub(crate) control: &'m [Word],
     pub(crate) slots: &'m [[Word; 32]],

@@ -85,7 +85,6 @@ impl Pool {
     }
 }
 
-/// The lists of all pools.
 #[derive(Clone, Copy)]
 pub(crate) struct Lists<'m> {
     pub(crate) groups: &'m [[Word; 8]],

@@ -75,7 +75,6 @@ impl<'m> Machine<'m> {
         self.nodes() * self.zone_limits.len()
     }
 
-    /// Returns the pool of a node's zone.
     pub(crate) const fn pool(&self, node: NodeIndex, zone: usize) -> usize {
         node.at() * self.zone_limits.len() + zone
     }

@@ -89,7 +89,6 @@ impl<'m> Map<'m> {
         })
     }
 
-    /// Returns the region that contains a frame.
     pub(crate) fn find(&self, frame: u64) -> Option<Region> {
         self.find_place(frame).map(|(_, region)| region)
     }
@@ -119,13 +118,11 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// Returns all regions by address.
     pub(crate) fn all(&self) -> impl Iterator<Item = Region> + use<'m> {
         let map = *self;
         (0..map.regions.len()).filter_map(move |place| map.region(place))
     }
 
-    /// Returns the regions of a pool.
     pub(crate) fn of_pool(&self, pool: usize) -> impl Iterator<Item = Region> + use<'m> {
         self.all().filter(move |region| region.pool == pool)
     }

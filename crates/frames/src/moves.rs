@@ -25,7 +25,6 @@ impl<'a> Moves<'a> {
     }
 }
 
-/// A move in progress.
 pub(crate) struct Moving<'a>(&'a Word);
 
 impl Drop for Moving<'_> {

@@ -213,7 +213,6 @@ pub(crate) struct Walk<'w> {
 }
 
 impl Iterator for Walk<'_> {
-    /// A pool and its zone.
     type Item = (usize, usize);
 
     fn next(&mut self) -> Option<(usize, usize)> {

@@ -8,7 +8,6 @@ use crate::moves::Moves;
 use crate::shared::Shared;
 use crate::sync::index;
 
-/// A run to look for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// Length in frames.

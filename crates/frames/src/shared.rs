@@ -15,7 +15,6 @@ use crate::map::Map;
 use crate::moves::Moves;
 use crate::sync::{Ordering, Word, index};
 
-/// The shared maps.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'m> {
     pub(crate) map: Map<'m>,
@@ -324,7 +323,6 @@ impl Shared<'_> {
         self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0
     }
 
-    /// Returns the managed bits of a row.
     pub(crate) fn managed(&self, block: usize, row: usize, word: BlockWord, known: u64) -> u64 {
         if !word.is_partial() {
             return !0;

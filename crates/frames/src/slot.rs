@@ -45,7 +45,6 @@ pub(crate) struct Refill {
     pub(crate) row: usize,
 }
 
-/// The words of one cpu.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'m>(pub(crate) &'m [Word; 32]);
 

@@ -26,7 +26,6 @@ pub(crate) const fn low_u16(place: usize) -> u16 {
     place as u16
 }
 
-/// Returns the upper half of a word.
 #[cfg(feature = "checked")]
 pub(crate) const fn high_u32(word: u64) -> u32 {
     let [_, _, _, _, a, b, c, d] = word.to_le_bytes();

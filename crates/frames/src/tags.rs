@@ -52,7 +52,6 @@ impl<'m> Tags<'m> {
         Self { words }
     }
 
-    /// Records an allocated run.
     pub(crate) fn hand_out(&self, shared: &Shared<'_>, first: u64, frames: u64, owner: Owner) {
         for at in 0..frames {
             if let Some(tag) = self.tag(shared, first + at) {

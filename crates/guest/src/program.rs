@@ -72,7 +72,6 @@ pub struct ProgramOutcome {
 /// Reason why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
     /// The path is that of a directory, or of a file without permission to execute it.

@@ -43,7 +43,6 @@ const LINGER_LOOK: Duration = Duration::from_millis(10);
 /// The standard input of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Input<'a> {
-    /// No input.
     #[default]
     Empty,
     Bytes(&'a [u8]),

@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Reason why a result directory could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryLockError {
-    /// Another process is writing results to it.
     #[error(
         "{path}: another numalab{process} is writing results to it: wait until it ends, or stop it",
         process = process.map(|process| format!(" (process {process})")).unwrap_or_default()

@@ -40,7 +40,6 @@ pub enum MappingError {
         /// The text to write to the file to remove the limit.
         no_limit: &'static str,
     },
-    /// The kernel or the processor has no such pages.
     #[error("this kernel has no pages of {pages}: expected one of {}{}", listed(here), needs(*pages))]
     HugePagesUnsupported {
         pages: Pages,
@@ -76,7 +75,6 @@ pub enum MappingError {
         /// The nodes that the process may use, as the kernel lists them.
         allowed: String,
     },
-    /// Binding memory is forbidden.
     #[error(
         "binding memory to node {node} is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
@@ -89,10 +87,8 @@ pub enum MappingError {
         node: NodeId,
         /// The policy mode (`MPOL_*` of `linux/mempolicy.h`; 2 is bind).
         mode: i32,
-        /// The nodes of the policy.
         nodes: Vec<NodeId>,
     },
-    /// Another error of the kernel.
     #[error("{call} of {size_bytes} bytes: {errno}")]
     Kernel { call: &'static str, size_bytes: usize, errno: Errno },
 }

@@ -40,7 +40,6 @@ pub enum MemoryError {
     #[error("{} MiB of memory needed, but only {} MiB may be used ({limit}): choose a smaller size \
              or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLarge { wanted_bytes: u64, usable_bytes: u64, limit: LimitSource },
-    /// More than the node has.
     #[error("{} MiB of memory needed on node {node}, which has {} MiB available: choose a smaller \
              size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLargeForNode { node: NodeId, wanted_bytes: u64, usable_bytes: u64 },

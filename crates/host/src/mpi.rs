@@ -60,7 +60,6 @@ impl fmt::Display for MpiFlavour {
 /// Reason why MPI cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MpiError {
-    /// This is the static build.
     #[error(
         "this static build cannot load an MPI library: its ranks can communicate only through \
          shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
@@ -69,10 +68,8 @@ pub enum MpiError {
     /// The name is not that of an MPI library.
     #[error("{name}: expected an MPI library, with a name like libmpi.so.40 or libmpich.so.12")]
     Name { name: String },
-    /// MPI was already initialised in this process.
     #[error("MPI can be initialised only once in a process, and already was")]
     Again,
-    /// No library was found.
     #[error(
         "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or \
          mpich), or set LD_LIBRARY_PATH to its directory"
@@ -87,10 +84,8 @@ pub enum MpiError {
          MPICH's"
     )]
     NoSymbol { library: String, symbol: String },
-    /// A call failed.
     #[error("{call} failed with MPI error {code}")]
     Call { call: &'static str, code: i32 },
-    /// A call returned an impossible number.
     #[error("{call} returned {answer}: expected a number of ranks or bytes")]
     Answer { call: &'static str, answer: i32 },
     /// More than the `int` counts of MPI can express.

@@ -15,7 +15,6 @@ const PREFERRED_MANY: i32 = 5;
 /// `MPOL_LOCAL`; some kernels report it as `MPOL_PREFERRED` without nodes.
 const LOCAL: i32 = 4;
 
-/// Returns the kernel's mode and nodes of a policy.
 fn kernel_mode(policy: &MemoryPolicy) -> (i32, NodeSet) {
     let mode = match policy {
         MemoryPolicy::Local => libc::MPOL_DEFAULT,
@@ -46,7 +45,6 @@ fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
 /// Reason why the memory policy of a process could not be set or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// This kernel has no weighted interleave.
     #[error(
         "weighted interleaving needs Linux 6.9 or newer, this is {release}; interleave uses all \
          nodes equally"
@@ -73,7 +71,6 @@ pub enum PolicyError {
          outside the cpuset are silently left out"
     )]
     NotApplied { wanted: MemoryPolicy, kept: String },
-    /// The calls are forbidden.
     #[error(
         "the memory policy cannot be set or read ({errno}): a seccomp filter or a kernel without NUMA; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]

@@ -34,9 +34,7 @@ pub struct Proof {
     pub pages_total: u64,
     /// Pages that were queried; a sample in a large mapping.
     pub pages_checked: u64,
-    /// Queried pages by node.
     pub pages_per_node: BTreeMap<NodeId, u64>,
-    /// Bytes of the mapping by page size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
 }
 
@@ -59,7 +57,6 @@ impl Proof {
 /// Reason why a placement is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// Pages are on other nodes.
     #[error("{misplaced} of {checked} pages checked are not on node {expected}: {}", list(.pages_per_node))]
     WrongNode {
         /// The node, or nodes, expected.
@@ -68,22 +65,13 @@ pub enum ProofError {
         misplaced: u64,
         /// Pages queried.
         checked: u64,
-        /// Pages found on each node.
         pages_per_node: BTreeMap<NodeId, u64>,
     },
     /// The memory does not consist of the pages requested; for transparent huge pages, the kernel
     /// provides none to any memory.
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are in pages \
              of {page_bytes} bytes{}", hint(*.pages))]
-    WrongPageSize {
-        pages: Pages,
-        /// Size of these pages in bytes.
-        page_bytes: u64,
-        /// Bytes in such pages.
-        backed_bytes: u64,
-        /// Bytes of the mapping.
-        mapped_bytes: u64,
-    },
+    WrongPageSize { pages: Pages, page_bytes: u64, backed_bytes: u64, mapped_bytes: u64 },
     /// Pages were never touched, or are swapped out.
     #[error(
         "{absent} of {checked} pages checked are not resident: never touched, swapped out, or \
@@ -105,7 +93,6 @@ pub enum ProofError {
         /// The error of `move_pages`.
         move_pages: Errno,
     },
-    /// The page size cannot be read.
     #[error(
         "the page size of memory cannot be proven: /proc/self/smaps does not list it ({reason})"
     )]

@@ -28,7 +28,6 @@ pub struct Cache {
 pub enum EntryKind {
     /// A distribution's kernel and its package.
     Kernel,
-    /// An initramfs.
     Image,
     /// An unpacked package of the distribution.
     Package,
@@ -44,7 +43,6 @@ pub struct CacheEntry {
     pub kind: EntryKind,
     /// Name: a package with its version, or a content hash.
     pub name: String,
-    /// Size on disk in bytes.
     pub size_bytes: u64,
     /// Time of creation or of the last use.
     pub used: SystemTime,
@@ -61,12 +59,7 @@ pub enum CacheError {
         "{path}: belongs to user {owner}, expected {user} or root; set NUMALAB_CACHE to your own \
          directory"
     )]
-    Foreign {
-        path: PathBuf,
-        owner: u32,
-        /// The id of this user.
-        user: u32,
-    },
+    Foreign { path: PathBuf, owner: u32, user: u32 },
     /// Other users may write to the directory.
     #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {

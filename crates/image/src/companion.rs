@@ -10,13 +10,11 @@ use numalab_host::Classed;
 pub struct Companion {
     /// Name in messages.
     pub what: &'static str,
-    /// File name.
     pub file: &'static str,
     /// The environment variable that gives its path.
     pub variable: &'static str,
     /// An alternative path in cargo's output, relative to the parent of the program's directory.
     pub built: Option<&'static str>,
-    /// The commands that build it.
     pub build: &'static str,
 }
 

@@ -50,7 +50,6 @@ pub struct Contents {
 /// Reasons why a guest cannot have a program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
-    /// There is no such program on the host.
     #[error("{path}: no such program on this machine; expected an existing file")]
     NoProgram { path: PathBuf },
     /// The program is for a processor other than the guest's.
@@ -62,13 +61,11 @@ pub enum ContentsError {
         /// The processor of the guest.
         expected: Architecture,
     },
-    /// This program's own path is unknown.
     #[error("this program's path: {reason}")]
     Own { reason: String },
     /// The numalab for the guest's processor is missing.
     #[error(transparent)]
     Companion(#[from] CompanionError),
-    /// There is no known package for it.
     #[error(
         "`{name}`: no package is known for this program; expected one of {}, or a file such \
          as ./{name}",

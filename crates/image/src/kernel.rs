@@ -52,7 +52,6 @@ pub enum KernelChoice {
 /// A kernel that is ready to boot.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The image file.
     pub file: PathBuf,
     /// Release as in `uname -r`, or the file's name for a kernel that is given as a file.
     pub release: String,
@@ -231,7 +230,6 @@ impl Kernel {
         Self::read(&cache.path(EntryKind::Kernel, &entry.name)).map(Some)
     }
 
-    /// Reads an entry of the cache.
     fn read(entry: &Path) -> Result<Self, KernelError> {
         let path = entry.join("modules.json");
         let io = |source| KernelError::Io { path: path.clone(), source };

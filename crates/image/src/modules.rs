@@ -17,7 +17,6 @@ use crate::contents::CXL_MODULES;
 pub struct ModuleIndex {
     /// Names of the modules built into the kernel.
     pub built_in: BTreeSet<String>,
-    /// Modules by name.
     pub modules: BTreeMap<String, Module>,
 }
 
@@ -33,7 +32,6 @@ pub struct Module {
 /// Reasons why modules cannot be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
-    /// The kernel has no such module.
     #[error("kernel {release} has no module {name:?}")]
     Missing { name: String, release: String },
     /// A module cannot be read.

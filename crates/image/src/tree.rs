@@ -83,12 +83,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds a symbolic link.
     pub(super) fn link(&mut self, path: &str, target: &str) {
         self.put(path, Node::Link(target.to_owned()));
     }
 
-    /// Adds a directory and its parents.
     pub(super) fn directory(&mut self, path: &str) {
         self.put(path, Node::Directory);
     }

@@ -27,26 +27,16 @@ pub enum VmlinuxError {
     /// The image does not give the position of the kernel.
     #[error("boot protocol {found:#06x}, expected 0x0208 or later")]
     Protocol { found: u16 },
-    /// The position of the kernel is outside the file.
     #[error("the kernel is at bytes {start} to {end}, but the file has {length}")]
-    Outside {
-        /// Start of the kernel.
-        start: usize,
-        /// End of the kernel.
-        end: usize,
-        /// Length of the file.
-        length: usize,
-    },
+    Outside { start: usize, end: usize, length: usize },
     /// The kernel is compressed in an unknown format.
     #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
     Compression {
         /// First bytes of the kernel's payload.
         found: Vec<u8>,
     },
-    /// The decompressed kernel is larger than any real one.
     #[error("the kernel has more than {most_bytes} bytes when decompressed")]
     TooLarge { most_bytes: u64 },
-    /// The kernel cannot be decompressed.
     #[error("cannot decompress the kernel: {0}")]
     Damaged(io::Error),
 }

@@ -25,7 +25,6 @@ pub struct ArenaRequest {
     pub nodes: u64,
     /// Arenas at a time.
     pub threads: u64,
-    /// Bytes of a piece of an arena.
     pub piece_bytes: u64,
 }
 
@@ -40,7 +39,6 @@ pub enum ArenaError {
     TooLarge(u64),
 }
 
-/// Arenas do not fit into the free memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{threads} arenas of {} MiB do not fit into {} MiB of free memory: expected memory of at least \
@@ -50,7 +48,6 @@ pub enum ArenaError {
 pub struct ArenasDoNotFit {
     /// Arenas at a time.
     pub threads: u64,
-    /// The size of each.
     pub arena_bytes: u64,
     /// Free memory of the machine.
     pub free_bytes: u64,

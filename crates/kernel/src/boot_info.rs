@@ -49,7 +49,6 @@ pub struct BootInfo {
 /// Reasons why the loader's information cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootInfoError {
-    /// There is no such structure at the address.
     #[error("no {loader} information at {address:#x}: found {found:#x}, expected {expected:#x}")]
     Magic {
         loader: &'static str,
@@ -59,7 +58,6 @@ pub enum BootInfoError {
         /// The magic word of the structure.
         expected: u64,
     },
-    /// There is no memory map.
     #[error("the loader gives no memory map: expected PVH start info version 1, or a map tag")]
     NoMap,
     /// A part of it is outside memory.

@@ -59,7 +59,6 @@ pub enum Numa {
     Off,
     /// This number of nodes, with equal parts.
     Equal(usize),
-    /// Of these sizes in bytes.
     Sizes(Vec<u64>),
 }
 
@@ -70,9 +69,7 @@ pub enum Placement {
     Local,
     /// This node, then those nearest to it.
     Preferred(u16),
-    /// Only this node.
     Exact(u16),
-    /// Only these nodes.
     Bind(Vec<u16>),
     /// All nodes in turn.
     Interleave,
@@ -84,7 +81,6 @@ pub enum Cpus {
     All,
     /// This number, distributed over the nodes in turn.
     Count(usize),
-    /// These cpus.
     Listed(Vec<usize>),
 }
 

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
-    /// The kernel has booted.
     Boot(Boot),
     Node(NodeRow),
     /// A cpu, online if it has started.
@@ -19,7 +18,6 @@ pub enum Event {
     Range(MemoryRange),
     /// An unusual or wrong fact.
     Finding(Finding),
-    /// A window of a chase.
     Window(Window),
     /// A run of `test_numa`.
     Run(Run),
@@ -63,7 +61,6 @@ pub struct Boot {
     pub started: u32,
     pub nodes: u32,
     pub seed: u64,
-    /// Free memory in bytes.
     pub memory_bytes: u64,
     /// True if the emulator is counting.
     pub emulated: bool,
@@ -74,7 +71,6 @@ pub struct Boot {
 pub struct NodeRow {
     /// The node, with its free memory.
     pub node: Node,
-    /// The distances from it to every node.
     pub distances: Vec<u8>,
     /// The indices of the nodes in its fallback order, starting with itself.
     pub order: Vec<u32>,
@@ -92,7 +88,6 @@ pub struct Window {
     /// True unless it is the first window, which warms up.
     pub warm: bool,
     pub loads: u64,
-    /// Ticks for all loads.
     pub ticks: u64,
     /// Nanoseconds by the cpu's own clock in the emulator; 0 without one.
     pub own_ns: u64,
@@ -116,9 +111,7 @@ pub struct Run {
     /// Frames on other nodes.
     pub remote: u64,
     pub cpus: Vec<u32>,
-    /// Ticks of filling.
     pub touch_ticks: Vec<u64>,
-    /// Ticks of reading.
     pub read_ticks: Vec<u64>,
     /// Frames of each node.
     pub held: Vec<Vec<u64>>,
@@ -144,7 +137,6 @@ pub struct Storm {
     /// Frames on other nodes.
     pub remote: u64,
     pub cpus: Vec<u32>,
-    /// Ticks of each cpu.
     pub ticks: Vec<u64>,
     /// Nanoseconds of each cpu by its own clock in the emulator; empty without an emulator.
     pub own_ns: Vec<u64>,
@@ -164,7 +156,6 @@ pub struct Stream {
     pub nodes: Vec<u32>,
     /// Bytes that each cpu requested to move.
     pub bytes: Vec<u64>,
-    /// Ticks of each cpu.
     pub ticks: Vec<u64>,
     /// Nanoseconds of each cpu by its own clock in the emulator; empty without an emulator.
     pub own_ns: Vec<u64>,
@@ -174,7 +165,6 @@ pub struct Stream {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guest {
     pub guest: u32,
-    /// The node that it belongs to.
     pub node: u32,
     /// Frames on the home node.
     pub local: u64,
@@ -187,7 +177,6 @@ pub struct Guest {
 /// Pieces that came consecutively from one node while memory was exhausted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fill {
-    /// The cpu that allocated them.
     pub cpu: u32,
     /// Base-2 logarithm of a piece's number of frames.
     pub order: u8,

@@ -137,7 +137,6 @@ fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
     machine
 }
 
-/// Returns the same machine as one node.
 fn flat(machine: Machine) -> Machine {
     let cpus: Vec<Cpu> =
         machine.cpus.into_iter().map(|cpu| Cpu { node: Some(NodeId(0)), ..cpu }).collect();

@@ -25,7 +25,6 @@ pub struct Results {
     pub orders: Vec<Vec<u32>>,
     /// Odd or wrong facts.
     pub findings: Vec<Finding>,
-    /// Windows of chases.
     pub windows: Vec<Window>,
     /// Runs of `test_numa`.
     pub runs: Vec<Run>,
@@ -50,11 +49,7 @@ pub enum ResultsError {
     Frame(#[from] WireError),
     /// An undamaged line has unknown content.
     #[error("result `{json}`: {source}")]
-    Content {
-        /// The result.
-        json: String,
-        source: serde_json::Error,
-    },
+    Content { json: String, source: serde_json::Error },
     /// A piece of the heap dump is missing.
     #[error("the heap dump continues at byte {found}, expected byte {expected}")]
     Heap {
@@ -75,9 +70,7 @@ pub struct Reader {
 /// The content of a line.
 #[derive(Debug)]
 pub enum Said {
-    /// A result, which was added.
     Result(Box<Event>),
-    /// Text for people.
     Text(String),
     /// The last line.
     End,

@@ -26,7 +26,6 @@ pub enum RunError {
     /// The received results are not valid.
     #[error("the kernel's results: {0}")]
     Results(#[from] ResultsError),
-    /// The last line is damaged.
     #[error("the kernel's last line is damaged: its results are lost")]
     Cut,
 }

@@ -77,11 +77,9 @@ pub enum WireError {
 /// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
-    /// The JSON of a result.
     Result(&'l str),
     /// The last line: every result was received.
     End,
-    /// Text for people.
     Text(&'l str),
 }
 

@@ -101,7 +101,6 @@ pub enum BindError {
     /// The list does not match the ranks.
     #[error(transparent)]
     Seat(#[from] SeatError),
-    /// All nodes are excluded.
     #[error("--numa leaves out every node with memory: {present}")]
     NoneLeft {
         /// Nodes with memory.
@@ -116,7 +115,6 @@ pub enum BindError {
         /// Nodes with memory that the process may use.
         allowed: NodeSet,
     },
-    /// The node has no memory.
     #[error("--numa: node {node} has no memory: expected one of {present}")]
     NoMemory {
         node: NodeId,
@@ -130,16 +128,13 @@ pub enum BindError {
         /// Nodes with memory.
         present: NodeSet,
     },
-    /// The policy has no single node.
     #[error("--cpus node: expected --policy bind or preferred, with one node")]
     NotOneNode,
-    /// The node has no cpus for this process.
     #[error("--cpus node: node {node} has no cpus that this process may use")]
     NoCpus { node: NodeId },
     /// The rank's cpu in the list does not exist, or the process may not run on it.
     #[error("--cpus: {0}")]
     Cpu(#[from] AffinityError),
-    /// The kernel refuses the cpus.
     #[error("cannot bind to cpus {cpus} of node {node}: {reason}")]
     Refused { node: NodeId, cpus: CpuSet, reason: String },
 }

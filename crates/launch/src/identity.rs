@@ -259,7 +259,6 @@ pub enum Role {
     Alone,
     /// Starts this number of ranks.
     Starter(usize),
-    /// Is this rank.
     Rank(Task),
 }
 

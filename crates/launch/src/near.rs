@@ -26,7 +26,6 @@ pub struct Near {
 /// Reason why a process cannot be bound to the node of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NearError {
-    /// No device has this name.
     #[error("--near {name}: no such device; {}", expected(known))]
     NoDevice {
         name: String,
@@ -81,7 +80,6 @@ impl Classed for NearError {
 
 impl NearError {
     /// Distinguishes an interface or disk of this system that is not on PCI from an unknown name.
-    #[must_use]
     pub fn seen_on(self, root: &Root) -> Self {
         match self {
             Self::NoDevice { name, known } if has_interface_or_disk(root, &name) => {

@@ -61,7 +61,6 @@ impl Work {
 /// The plan that all ranks share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
-    /// The measurement.
     pub work: Work,
     /// The sizes in bytes, in order.
     pub sizes_bytes: Vec<u64>,
@@ -122,7 +121,6 @@ type Measured = Result<Found, String>;
 pub struct Surroundings<'a> {
     /// The rank's place among all ranks.
     pub identity: &'a Identity,
-    /// The machine that it runs on.
     pub machine: &'a Machine,
     /// The lookup of its environment variables.
     pub look: Look<'a>,

@@ -37,14 +37,12 @@ pub enum TeamError {
         what: &'static str,
         place: String,
     },
-    /// A rank ended or was killed.
     #[error("rank {rank} is gone (process {process} on this host): it was killed or failed")]
     Gone {
         /// The local rank.
         rank: usize,
         process: u32,
     },
-    /// A rank gave up.
     #[error("another rank aborted")]
     GaveUp,
     /// The rendezvous failed.
@@ -76,7 +74,6 @@ impl Classed for TeamError {
 
 #[derive(Debug)]
 enum Transport {
-    /// One rank.
     Alone,
     /// Shared memory among the ranks of this host, and TCP to other hosts if there are any.
     Hosts {

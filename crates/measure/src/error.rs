@@ -15,13 +15,11 @@ pub enum MeasureError {
     /// The clock is not reliable.
     #[error("the clock cannot be trusted: {0}")]
     Clock(#[from] ClockError),
-    /// The cycle of a chase cannot be built.
     #[error("the chase cannot be built: {0}")]
     Cycle(#[from] CycleError),
     /// A buffer is not suitable for the loops.
     #[error("the buffer cannot be used: {0}")]
     Memory(#[from] MemoryError),
-    /// A stream cannot be built.
     #[error("the stream cannot be built: {0}")]
     Stream(#[from] StreamError),
     /// The choice of cpus and nodes is impossible.
@@ -39,10 +37,8 @@ pub enum MeasureError {
     /// The user stopped the run.
     #[error("interrupted")]
     Interrupted,
-    /// Only numalab's kernel can measure the cell.
     #[error("{work} is measured by numalab's kernel: `numalab guest run --kernel numalab`")]
     KernelOnly { work: String },
-    /// The pattern is not one of streams.
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream { pattern: numalab_record::AccessPattern },
     #[error(
@@ -55,7 +51,6 @@ pub enum MeasureError {
     /// The hot set does not fit into the working set.
     #[error("--hot {hot}: expected at least a page and at most half of the working set, {half}")]
     HotSet { hot: String, half: String },
-    /// The machine has no instruction set of this name.
     #[error("instruction set `{name}` is not available here: {available}")]
     UnknownIsa {
         name: String,

@@ -32,5 +32,4 @@ impl Measured {
     }
 }
 
-/// Receives the results of cells one by one.
 pub(crate) type Give<'a> = &'a mut dyn FnMut(&Cell, Measured) -> Result<(), MeasureError>;

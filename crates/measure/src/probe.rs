@@ -13,7 +13,6 @@ use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::scope::ScopeError;
 
-/// Loads in a window.
 const WINDOW_LOADS: u64 = 20_000;
 /// Divisor for the first and the last part of the windows, which are compared.
 const SHARE: usize = 10;

@@ -21,7 +21,6 @@ const LEAST_WINDOWS: usize = 6;
 pub struct Reading {
     /// Values by metric; the first one decides when to stop.
     pub values: Vec<(Metric, f64)>,
-    /// Duration of the window.
     pub duration_ns: u64,
     /// Operations in the window.
     pub work: u64,
@@ -37,12 +36,10 @@ pub enum WindowLength {
     Short,
 }
 
-/// The rule that ends a cell.
 #[derive(Clone, Copy, Debug)]
 enum End {
     /// When its interval is narrow, or after this time.
     Narrow(Duration),
-    /// After this number of windows.
     Windows(u32),
 }
 

@@ -16,23 +16,18 @@ pub enum MatrixShape {
 /// Reason why cpus or nodes cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// The machine has no such cpu.
     #[error("cpu {cpu} does not exist here: expected one of {online}")]
     UnknownCpu { cpu: CpuId, online: CpuSet },
     #[error("cpu {cpu} is offline: expected one of {online}")]
     OfflineCpu { cpu: CpuId, online: CpuSet },
-    /// The process may not run on the cpu.
     #[error(
         "cpu {cpu} is not allowed for this process (affinity or cpuset): expected one of {allowed}"
     )]
     ForbiddenCpu { cpu: CpuId, allowed: CpuSet },
-    /// The machine has no such node.
     #[error("node {node} does not exist here: expected one of {present}")]
     UnknownNode { node: NodeId, present: NodeSet },
-    /// The node has no memory.
     #[error("node {node} has no memory: expected one of {with_memory}")]
     MemorylessNode { node: NodeId, with_memory: NodeSet },
-    /// The process may not allocate from the node.
     #[error("node {node} is not allowed for this process (cpuset.mems): expected one of {allowed}")]
     ForbiddenNode { node: NodeId, allowed: NodeSet },
     /// No cpu or no node is left.

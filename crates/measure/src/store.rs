@@ -32,7 +32,6 @@ pub enum StoreError {
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind { path: PathBuf, source: KindError },
-    /// The run cannot be serialised.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The run to be resumed was started on another system.
@@ -62,7 +61,7 @@ impl Classed for StoreError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; samples written so far are kept: free some space, then run the same command with --resume"
+            "; samples written so far are kept: free some space; `measure` can resume its own runs"
         }
         io::ErrorKind::PermissionDenied => "; choose another place with -o",
         _ => "",

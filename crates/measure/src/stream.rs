@@ -21,7 +21,6 @@ pub struct StreamRules {
 }
 
 impl StreamRules {
-    /// Returns the rules of a cell.
     pub(crate) fn of(cell: &BandwidthCell) -> Self {
         Self { kernel: cell.kernel, pattern: cell.pattern, isa: cell.isa.clone() }
     }

@@ -56,18 +56,15 @@ pub(crate) fn with_memory_alone(mut machine: Machine) -> Machine {
     machine
 }
 
-/// Restricts the machine to these cpus and nodes.
 pub(crate) fn allowed(machine: Machine, cpus: &str, nodes: &str) -> Machine {
     let (cpus, memory_nodes) = (cpus.parse().expect("cpus"), nodes.parse().expect("nodes"));
     Machine { allowed: Some(Allowed { cpus, memory_nodes, ..Allowed::default() }), ..machine }
 }
 
-/// Returns the scope of a whole machine.
 pub(crate) fn whole(machine: &Machine) -> Scope {
     Scope::new(machine, None, None).expect("all of it")
 }
 
-/// Returns the names of cells.
 pub(crate) fn ids(cells: &[Cell]) -> Vec<&str> {
     cells.iter().map(|cell| cell.id.0.as_str()).collect()
 }

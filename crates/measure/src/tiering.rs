@@ -44,7 +44,6 @@ pub struct TieringProbe {
     pub moves_every: Option<Duration>,
     /// The initial placement.
     pub place: TierPlace,
-    /// Time for which it is accessed.
     pub time: Duration,
     /// The tiers, and the cpu that accesses it.
     pub tiers: Tiers,

@@ -402,7 +402,7 @@ fn a_full_disk_and_a_refused_directory_are_reported_with_a_remedy() {
         StoreError::from(at(Error::from(kind))).to_string()
     };
     let full = shown(ErrorKind::StorageFull);
-    assert!(full.ends_with("free some space, then run the same command with --resume"), "{full}");
+    assert!(full.ends_with("free some space; `measure` can resume its own runs"), "{full}");
     assert_eq!(full.strip_prefix(&*shown(ErrorKind::QuotaExceeded)), None);
     let denied = shown(ErrorKind::PermissionDenied);
     assert!(denied.ends_with("; choose another place with -o"), "{denied}");

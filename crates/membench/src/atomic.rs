@@ -28,7 +28,6 @@ impl AtomicAdds {
     }
 
     /// Returns the mean time of one addition.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of additions is far below 2^53")]
     pub fn ns_per_add(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.adds as f64

@@ -20,7 +20,6 @@ pub struct Barrier {
 
 impl Barrier {
     /// Creates a barrier that opens each time `parties` of them wait at it; 0 counts as 1.
-    #[must_use]
     pub const fn new(parties: u32) -> Barrier {
         Barrier {
             parties: if parties == 0 { 1 } else { parties },
@@ -62,7 +61,6 @@ impl Barrier {
     }
 
     /// Returns true if a party has given up.
-    #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Acquire)
     }

@@ -20,7 +20,6 @@ pub struct Ping<'a> {
 
 impl<'a> Ping<'a> {
     /// Creates the starting half on `line`, which must be 0 before both halves start.
-    #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Ping<'a> {
         Ping { side: Side { line, abort, rounds_done: 0 } }
     }
@@ -52,7 +51,6 @@ pub struct Pong<'a> {
 
 impl<'a> Pong<'a> {
     /// Creates the answering half on `line`, which must be 0 before both halves start.
-    #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Pong<'a> {
         Pong { side: Side { line, abort, rounds_done: 0 } }
     }
@@ -110,7 +108,6 @@ pub struct RoundTrips {
 
 impl RoundTrips {
     /// Returns the mean time of one round trip: two hand-overs.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of rounds is far below 2^53")]
     pub fn round_trip_ns(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.rounds as f64
@@ -118,7 +115,6 @@ impl RoundTrips {
 
     /// Returns half a round trip, which numalab calls one way: time stamps of two cpus cannot be
     /// compared precisely enough to measure the two directions separately.
-    #[must_use]
     pub fn one_way_ns(&self, clock: &Clock) -> f64 {
         self.round_trip_ns(clock) / 2.0
     }

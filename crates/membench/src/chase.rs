@@ -45,13 +45,11 @@ impl<'a> Chase<'a> {
     }
 
     /// Returns the plan that was built.
-    #[must_use]
     pub fn cycle(&self) -> &Cycle {
         &self.cycle
     }
 
     /// Starts a walk from the first node.
-    #[must_use]
     pub fn walk(&self) -> Walk<'_> {
         // The chase contains addresses: the memory that they refer to is exposed for them.
         Walk { start: self.memory, at: self.memory.expose_provenance().get(), chase: PhantomData }
@@ -111,7 +109,6 @@ impl Walk<'_> {
     }
 
     /// Returns the position of the walk, in bytes from the chase's first line.
-    #[must_use]
     pub fn offset_bytes(&self) -> usize {
         self.at - self.start.addr().get()
     }

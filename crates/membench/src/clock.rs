@@ -11,7 +11,6 @@ pub struct Stamp(u64);
 impl Stamp {
     /// Returns the moment after everything before this call has executed, and before anything after
     /// it starts.
-    #[must_use]
     #[inline]
     pub fn now() -> Stamp {
         Stamp(virtual_time::now_ns().unwrap_or_else(arch::timestamp))
@@ -19,13 +18,11 @@ impl Stamp {
 
     /// Returns the moment in ticks of the counter that all cpus of a host share, for other
     /// processes of the host.
-    #[must_use]
     pub fn ticks(self) -> u64 {
         self.0
     }
 
     /// Returns the moment that another process of this host reported.
-    #[must_use]
     pub fn from_ticks(ticks: u64) -> Stamp {
         Stamp(ticks)
     }
@@ -84,28 +81,24 @@ impl Clock {
     }
 
     /// Converts `ticks` to nanoseconds.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
     pub fn ns(&self, ticks: Ticks) -> f64 {
         ticks.0 as f64 / self.ticks_per_ns
     }
 
     /// Returns the counter's rate.
-    #[must_use]
     pub fn ticks_per_ns(&self) -> f64 {
         self.ticks_per_ns
     }
 
     /// Returns the least time between two consecutive [`Stamp`]s: the part of a window's duration
     /// that is not spent on its loads.
-    #[must_use]
     pub fn overhead(&self) -> Ticks {
         self.overhead
     }
 
     /// Returns true if the counter is documented to run at one rate whatever the core does. If not,
     /// times are doubtful and the record should say so.
-    #[must_use]
     pub fn is_invariant(&self) -> bool {
         self.invariant
     }
@@ -160,7 +153,6 @@ const CALIBRATIONS: usize = 3;
 /// not spoil the rate.
 const ATTEMPTS: usize = 16;
 
-/// The two clocks to compare.
 struct Pair<S, N> {
     stamp: S,
     now_ns: N,

@@ -33,7 +33,6 @@ pub enum LineSize {
 
 impl LineSize {
     /// Returns the size in bytes.
-    #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
             LineSize::Bytes64 => 64,
@@ -135,32 +134,27 @@ impl Cycle {
     }
 
     /// Returns the number of lines on the cycle.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "came from a usize")]
     pub fn nodes(&self) -> usize {
         self.order.nodes() as usize
     }
 
     /// Returns the size of the memory that the cycle spans, in bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
     /// Returns the order of the cycle.
-    #[must_use]
     pub fn pattern(&self) -> Pattern {
         self.pattern
     }
 
     /// Returns the distance of its nodes.
-    #[must_use]
     pub fn line_size(&self) -> LineSize {
         self.line_size
     }
 
     /// Returns the seed that selected this cycle among those of its pattern and size.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -37,7 +37,6 @@ impl Adds {
     }
 
     /// Returns the core's frequency during the chain, in cycles per ns (GHz).
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a chain's length is far below 2^53")]
     pub fn core_cycles_per_ns(&self, clock: &Clock) -> f64 {
         self.adds as f64 / clock.ns(self.ticks)

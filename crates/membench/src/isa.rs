@@ -24,13 +24,11 @@ impl Isa {
     pub const ALL: [Isa; 5] = [Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon, Isa::Sve];
 
     /// Returns the widest available set.
-    #[must_use]
     pub fn detect() -> Isa {
         arch::detect()
     }
 
     /// Returns true if this cpu executes the set and the operating system saves its registers.
-    #[must_use]
     pub fn is_available(self) -> bool {
         arch::is_available(self)
     }

@@ -11,7 +11,6 @@ const NAME: &[u8] = b"libnuma.so";
 pub const FIRST_BYTES: u64 = 1 << 20;
 
 /// Returns true if a program uses libnuma, judged by its first bytes ([`FIRST_BYTES`]).
-#[must_use]
 pub fn is_used_by(first_bytes: &[u8]) -> bool {
     first_bytes.windows(NAME.len()).any(|part| part == NAME)
 }

@@ -53,7 +53,6 @@ impl Line {
         Ok(unsafe { slice::from_raw_parts_mut(start.cast(), size_bytes / Line::SIZE_BYTES) })
     }
 
-    /// Returns the line's first word.
     pub(crate) fn first_word(&self) -> u64 {
         self.0[0]
     }
@@ -67,7 +66,6 @@ impl Line {
     }
 
     /// Returns the line's eight words.
-    #[must_use]
     pub fn words(&self) -> &[u64; 8] {
         &self.0
     }

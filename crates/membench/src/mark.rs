@@ -14,7 +14,6 @@ pub const AT: &str = "NUMALAB_MARK_AT_NS";
 pub const OPCODE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
 /// Returns a marker on aarch64: `movz xzr, #(letter << 8 | code), lsl #48`, which writes to the
 /// register that stays zero. The letter is the first of the marker's name.
-#[must_use]
 pub const fn aarch64(code: u8, name: [u8; 3]) -> u32 {
     AARCH64 | (u32::from_be_bytes([0, 0, name[0], code])) << 5
 }

@@ -33,7 +33,6 @@ impl PageReads {
     }
 
     /// Returns the mean time of one read.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of pages is far below 2^53")]
     pub fn ns_per_page(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.pages as f64

@@ -48,7 +48,6 @@ pub struct PmuHeader {
 
 impl PmuHeader {
     /// Returns the header in its published form.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER] {
         let words = [
             VERSION,
@@ -100,7 +99,6 @@ pub struct PmuCounts {
 
 impl PmuCounts {
     /// Returns the block in its published form, without the sequence number at its start.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; STRIDE - 8] {
         let mut words = [0; STRIDE / 8];
         words[1..4].copy_from_slice(&[self.time_ns, self.instructions, self.cost_ns]);

@@ -9,7 +9,6 @@ pub struct Random(u64);
 
 impl Random {
     /// Creates one of the streams of random numbers of a seed.
-    #[must_use]
     pub const fn new(seed: u64, stream: u64) -> Self {
         // SplitMix64's finaliser: neighbouring seeds give unrelated states, and never 0.
         let mut state =
@@ -41,7 +40,6 @@ impl Random {
 /// Reads words at random addresses and returns their sum. The reads do not wait for each other, and
 /// they are the only memory accesses.
 #[inline(never)]
-#[must_use]
 pub fn random_reads(words: &[u64], reads: u64, mut random: Random) -> u64 {
     let mut sum = 0_u64;
     for _ in 0..reads {

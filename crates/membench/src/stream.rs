@@ -123,13 +123,11 @@ impl<'a> Stream<'a> {
     }
 
     /// Returns the kernel.
-    #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
     /// Returns the size of one of its arrays.
-    #[must_use]
     pub fn array_bytes(&self) -> usize {
         self.lines * Line::SIZE_BYTES
     }

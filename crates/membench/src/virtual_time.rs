@@ -34,7 +34,6 @@ pub fn use_counters(page: &'static [AtomicU64]) -> bool {
 }
 
 /// Returns true if times are those of single vCPUs.
-#[must_use]
 #[inline]
 pub fn in_use() -> bool {
     !COUNTERS.load(Ordering::Relaxed).is_null()
@@ -51,7 +50,6 @@ pub fn align() {
 
 /// Returns the accesses of the calling thread's vCPU that reached memory, by the index of its node;
 /// `None` if no emulator counts them.
-#[must_use]
 pub fn misses() -> Option<[u64; PMU_NODES]> {
     let cpu = cpu()?;
     Some(published()?.counts(cpu)?.misses)

@@ -17,7 +17,6 @@ pub struct Window {
 
 impl Window {
     /// Returns the mean time of one load.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of loads is far below 2^53")]
     pub fn ns_per_load(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.loads as f64

@@ -58,13 +58,11 @@ impl<'a> WordChain<'a> {
     }
 
     /// Returns the number of words on the cycle.
-    #[must_use]
     pub fn nodes(&self) -> usize {
         self.words
     }
 
     /// Starts a walk from the first word.
-    #[must_use]
     pub fn walk(&self) -> Walk<'_> {
         // SAFETY: every word of the memory contains the address of another one, and the walk
         // borrows the chain, which keeps the memory borrowed.

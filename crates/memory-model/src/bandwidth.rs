@@ -45,7 +45,6 @@ impl Sharer {
         if self.window + 2 >= window { self.used_before } else { 0.0 }
     }
 
-    /// Advances to a window.
     #[expect(clippy::cast_precision_loss, reason = "a window is a small number")]
     fn enter(&mut self, window: u64) {
         let next = window == self.window + 1;

@@ -1,21 +1,24 @@
 //! Decides which accesses reach memory: set-associative caches with LRU replacement.
 //!
-//! Each level holds the lines last requested from it. Stores allocate a line like loads, and
-//! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
-//! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
-//! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
-//! of a power of two fall into different sets. If the host has small pages, the frames behind a
-//! guest's pages are scattered in a core's own caches: an address shares only its offset in a page
-//! with its frame, so lines that are whole pages apart share the few sets with that offset.
+//! Each level holds the lines last requested from it. Stores allocate a line like loads, and a line
+//! that was stored to goes back to the next level when it is evicted. Shared caches compute the set
+//! from all bits of an address, like processors that distribute lines over slices (C. Maurice et al.,
+//! "Reverse Engineering Intel Last-Level Cache Complex Addressing Using Performance Counters", RAID
+//! 2015): lines at distances of a power of two fall into different sets. If the host has small pages,
+//! the frames behind a guest's pages are scattered in a core's own caches: an address shares only its
+//! offset in a page with its frame, so lines that are whole pages apart share the few sets with that
+//! offset.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
+use crate::others::Others;
 use alloc::vec::Vec;
 
 /// One cache, used by one thread at a time.
 #[derive(Debug)]
 pub struct Cache {
-    /// Ways of each set, the most recent line first: its number plus one, 0 for an empty way.
+    /// Ways of each set, the most recent line first: its number plus one, with [`MODIFIED`] if it was
+    /// stored to; 0 for an empty way.
     lines: Vec<Figure>,
     ways: usize,
     sets: u64,
@@ -23,6 +26,20 @@ pub struct Cache {
     set_mask: Option<u64>,
     sets_by: Sets,
     line_shift: u32,
+    /// Present if others fill the cache as well.
+    others: Option<Others>,
+}
+
+/// Marks lines with data that neither the next level nor memory has.
+const MODIFIED: u64 = 1 << 63;
+
+/// A cache's answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// True if the line was present.
+    pub held: bool,
+    /// Address of a modified line that was evicted.
+    pub evicted: Option<u64>,
 }
 
 /// The bits of a line's number that select its set.
@@ -43,7 +60,8 @@ impl Cache {
         let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
         let bits = cache.sets.ilog2().max(1);
         let sets_by = if level.scope == Scope::Group { Sets::All(bits) } else { Sets::Lowest };
-        Self { sets_by, ..cache }
+        let others = Others::of(level);
+        Self { sets_by, others, ..cache }
     }
 
     /// Creates an empty cache with the shape of a validated level, for lines in frames of this size
@@ -71,54 +89,87 @@ impl Cache {
             set_mask: sets.is_power_of_two().then(|| sets - 1),
             sets_by: Sets::Lowest,
             line_shift,
+            others: None,
         }
     }
 
     /// Looks up an address and makes its line the most recent one; returns whether it was present.
     #[inline]
     pub fn access(&self, address: u64) -> bool {
-        let tag = self.tag(address);
-        let mut newer = tag;
-        for line in self.set_of(address) {
+        self.request(address, false, 0).held
+    }
+
+    /// Looks up an address at a time, to store to it if `stores`, and makes its line the most recent
+    /// one.
+    #[inline]
+    pub(crate) fn request(&self, address: u64, stores: bool, now_ps: u64) -> Reply {
+        let (set, tag) = (self.set_of(address), self.tag(address));
+        let first = if stores { tag | MODIFIED } else { tag };
+        let mut newer = first;
+        for (way, line) in set.iter().enumerate() {
             let held = line.get();
             line.set(newer);
-            if held == tag {
-                return true;
+            if held & !MODIFIED == tag {
+                if self.others.as_ref().is_some_and(|of| of.took(self.first(address), way, now_ps))
+                {
+                    return Reply {
+                        held: false,
+                        evicted: (held & MODIFIED != 0).then_some(address),
+                    };
+                }
+                set[0].set(first | held);
+                return Reply { held: true, evicted: None };
             }
             newer = held;
         }
-        false
+        if let Some(others) = &self.others {
+            others.took(self.first(address), self.ways - 1, now_ps);
+        }
+        let evicted = (newer & MODIFIED != 0).then(|| ((newer & !MODIFIED) - 1) << self.line_shift);
+        Reply { held: false, evicted }
     }
 
     /// Returns true if the line of an address is the most recent one of its set.
     #[inline]
     pub(crate) fn is_latest(&self, address: u64) -> bool {
         let latest = self.set_of(address).first();
-        latest.is_some_and(|line| line.get() == self.tag(address))
+        latest.is_some_and(|line| line.get() & !MODIFIED == self.tag(address))
+    }
+
+    /// Returns true if the line of an address is the most recent one of its set, and modified.
+    #[inline]
+    pub(crate) fn has_stored(&self, address: u64) -> bool {
+        let latest = self.set_of(address).first();
+        latest.is_some_and(|line| line.get() == self.tag(address) | MODIFIED)
     }
 
     /// Looks up an address and makes its line the most recent one only if it is present.
     #[inline]
     pub(crate) fn access_held(&self, address: u64) -> bool {
         let (set, tag) = (self.set_of(address), self.tag(address));
-        let Some(way) = set.iter().position(|line| line.get() == tag) else { return false };
+        let has = |line: &Figure| line.get() & !MODIFIED == tag;
+        let Some(way) = set.iter().position(has) else { return false };
+        let held = set[way].get();
         (0..way).rev().for_each(|newer| set[newer + 1].set(set[newer].get()));
-        set[0].set(tag);
+        set[0].set(held);
         true
     }
 
     /// Reports whether the cache has the line of an address, without changing its age.
     pub fn holds(&self, address: u64) -> bool {
         let tag = self.tag(address);
-        self.set_of(address).iter().any(|line| line.get() == tag)
+        self.set_of(address).iter().any(|line| line.get() & !MODIFIED == tag)
     }
 
     /// Invalidates an address's line, if present.
     pub fn lose(&self, address: u64) {
         let (set, tag) = (self.set_of(address), self.tag(address));
-        if let Some(way) = set.iter().position(|line| line.get() == tag) {
+        if let Some(way) = set.iter().position(|line| line.get() & !MODIFIED == tag) {
             (way + 1..self.ways).for_each(|older| set[older - 1].set(set[older].get()));
             set[self.ways - 1].set(0);
+            if let Some(others) = &self.others {
+                others.lose(self.first(address), way);
+            }
         }
     }
 
@@ -130,6 +181,13 @@ impl Cache {
     /// Returns the set of the line of an address.
     #[inline]
     fn set_of(&self, address: u64) -> &[Figure] {
+        let first = self.first(address);
+        &self.lines[first..first + self.ways]
+    }
+
+    /// Returns the index of the first way of that set.
+    #[inline]
+    fn first(&self, address: u64) -> usize {
         let line = address >> self.line_shift;
         let line = match self.sets_by {
             Sets::Lowest => line,
@@ -142,8 +200,7 @@ impl Cache {
             }
         };
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
-        let first = usize::try_from(set).unwrap_or(0) * self.ways;
-        &self.lines[first..first + self.ways]
+        usize::try_from(set).unwrap_or(0) * self.ways
     }
 
     /// Invalidates all lines.
@@ -170,6 +227,7 @@ mod tests {
             line_bytes: 64,
             scope: Scope::Cpu,
             latency_ns: 0.0,
+            life_ns: 0.0,
         }
     }
 
@@ -222,6 +280,25 @@ mod tests {
         cache.access(192);
         cache.access(256);
         assert!(!cache.holds(0) && cache.holds(128), "the oldest goes first");
+    }
+
+    #[test]
+    fn a_line_that_was_stored_to_is_reported_once_when_it_is_evicted() {
+        let cache = Cache::new(&level(1, 2));
+        let evicted = |address, stores| cache.request(address, stores, 0).evicted;
+        assert_eq!(
+            [evicted(0, true), evicted(64, false), evicted(128, false)],
+            [None, None, Some(0)]
+        );
+        assert_eq!([evicted(0, false), evicted(192, false)], [None, None], "it has gone back");
+        // A load of a modified line leaves it modified, on the quick way too.
+        cache.request(256, true, 0);
+        assert!(cache.has_stored(256) && !cache.has_stored(192));
+        assert!(!cache.access(0) && cache.access_held(256) && cache.access(256));
+        assert_eq!([evicted(64, false), evicted(128, false)], [None, Some(256)]);
+        cache.lose(128);
+        assert_eq!([evicted(64, true), evicted(320, true)], [None, None]);
+        assert_eq!([evicted(0, false), evicted(128, false)], [Some(64), Some(320)]);
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct NodeFigures {
     pub cost_ps: Figure,
     /// Part of the cost that is waiting for bandwidth.
     pub queue_ps: Figure,
+    /// Modified lines that the caches wrote to memory.
+    pub written_back: Figure,
 }
 
 impl NodeFigures {

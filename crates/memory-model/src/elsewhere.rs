@@ -153,7 +153,6 @@ pub(crate) struct Elsewhere {
     before_ps: i64,
 }
 
-/// The placement of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// Pages stay on their actual nodes.
@@ -179,7 +178,6 @@ impl There {
         Self { node: u8::try_from(node).unwrap_or(u8::MAX), huge }
     }
 
-    /// Returns the position of the node.
     pub(crate) fn node(self) -> usize {
         usize::from(self.node)
     }
@@ -218,8 +216,8 @@ pub(crate) enum Line {
     Core { after_ps: u64, takes_ps: u64 },
     /// The nearest cache.
     Nearest,
-    /// Another cache or memory; `is_far` if it is not one of the core's own caches.
-    Farther { takes_ps: u64, is_far: bool },
+    /// Another cache or memory.
+    Farther { takes_ps: u64, miss: Miss },
 }
 
 /// The effect of a store past the caches.
@@ -258,7 +256,6 @@ impl Elsewhere {
         Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)).0)
     }
 
-    /// Returns the placement of cores.
     pub(crate) fn cores(&self) -> Cores {
         self.cores
     }
@@ -289,8 +286,8 @@ impl Elsewhere {
             (Line::Nearest, _) | (_, Some(_)) => {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
-            (Line::Farther { takes_ps, is_far }, None) => {
-                begin_ps = pipeline.room_ps(Miss { kind: went.act.kind, is_far }, begin_ps);
+            (Line::Farther { takes_ps, miss }, None) => {
+                begin_ps = pipeline.room_ps(miss, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let takes = (takes_ps, nearest_ps);
                 let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);

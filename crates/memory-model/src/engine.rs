@@ -31,6 +31,7 @@ use crate::vcpu::Vcpu;
 mod active;
 mod charge;
 mod coherence;
+mod hierarchy;
 mod paced;
 mod past_caches;
 mod quick;

@@ -19,6 +19,7 @@ pub mod load;
 pub mod machine;
 pub mod marker;
 mod nested;
+pub mod others;
 pub mod outcome;
 pub mod owners;
 mod page_tables;

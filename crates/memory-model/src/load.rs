@@ -135,12 +135,12 @@ impl Load {
     }
 
     /// Returns the rise of latency of bytes read and written between a vCPU of node `way.0` and the
-    /// memory of node `way.1`: the sum for link and memory, which they pass one after the other.
+    /// memory of node `way.1`: the larger of both, as a link's curves are measured from end to end.
     pub fn rise_ps(&mut self, way: (usize, usize), time_ps: u64, bytes: [u64; 2]) -> u64 {
         let rise = |meter: &mut Option<Meter>| {
             meter.as_mut().map_or(0, |meter| meter.rise_ps(time_ps, bytes))
         };
-        rise(&mut self.links[way.0][way.1]).saturating_add(rise(&mut self.nodes[way.1]))
+        rise(&mut self.links[way.0][way.1]).max(rise(&mut self.nodes[way.1]))
     }
 
     /// Resets all meters.

@@ -67,6 +67,15 @@ pub struct CacheLevel {
     /// Cost of a hit beyond the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
+    /// Mean time in ns after which others than the machine's vCPUs, such as other guests of a host,
+    /// evict a line that is not used; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub life_ns: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(figure: &f64) -> bool {
+    *figure == 0.0
 }
 
 /// Latencies of lines from other vCPUs' caches, in ns: half a round trip.

@@ -63,7 +63,8 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,
-    /// Place of the line in the directory; [`NOT_WRITTEN`] if the vCPU did not store to it.
+    /// Place of the line in the directory, 0 without one; [`NOT_WRITTEN`] if the vCPU did not store to
+    /// it since it came to the nearest cache.
     pub(crate) written: u32,
 }
 

@@ -12,7 +12,6 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Entries for each line that the caches hold.
 const PLACES_PER_LINE: u64 = 4;
 const MOST_PLACES: u64 = 1 << 22;
-/// Lines of a page.
 const PAGE_LINES: u64 = 64;
 /// 2^64 divided by the golden ratio, for multiplicative hashing (D. E. Knuth, The Art of Computer
 /// Programming 3, 6.4).

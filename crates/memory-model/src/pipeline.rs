@@ -50,6 +50,7 @@ use flow::{Accessor, Flow};
 use late::Late;
 use schedulers::Schedulers;
 use stores::Stores;
+pub use streams::Reach;
 use streams::Streams;
 use strides::Strides;
 use value::LOADS;
@@ -137,7 +138,7 @@ impl Pipeline {
             fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
-            streams: core.prefetch.map(|lines| Streams::new(lines, core.past_page_lines())),
+            streams: core.prefetch.map(|lines| Streams::new(lines, core.reach())),
             strides: core.prefetches_strides().then(Strides::default),
             walkers: Walkers::of(tlb),
             atomic_ps: core.atomic_ns.map(ps),
@@ -293,7 +294,7 @@ impl Pipeline {
     pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
         let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
-        let miss = Miss { kind: Kind::Load, is_far: false };
+        let miss = Miss { goes_back: false, is_far: false };
         self.fills.room_ps((most, &mut self.combining, miss), (self.begin_ps, issue_ps))
     }
 

@@ -1,8 +1,8 @@
 //! Computes the times that the model of a machine gives for the probes of a capture, so that a
 //! captured figure can be solved for.
 
-use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use core::time::Duration;
 
 use crate::address::Addressing;
@@ -20,6 +20,8 @@ const FIRST_VIRTUAL_BYTES: u64 = (1 << 40) + PAGE_BYTES;
 /// Loads that fill the caches, one for each line of 32 MiB, and loads that are timed.
 const WARM_LOADS: u64 = 1 << 19;
 const LOADS: u64 = 1 << 16;
+/// Maximum number of steps to a latency.
+const STEPS: usize = 4;
 
 /// The order in which a probe visits pages or lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Visits {
 /// If the pages are more than 1 GiB.
 pub fn translation_ns(caches: &[CacheLevel], tlb: &Tlb, pages: u64, order: Visits) -> f64 {
     assert!(pages <= 1 << 18, "{pages} pages, expected at most 1 GiB of them");
-    let Some(engine) = engine(caches, Some(tlb), 100) else { return 0.0 };
+    let Some(engine) = engine(caches, Some(tlb), 100.0) else { return 0.0 };
     let pages = pages.max(1);
     let mut page = 0;
     let mut pass = || {
@@ -75,7 +77,7 @@ pub fn translation_ns(caches: &[CacheLevel], tlb: &Tlb, pages: u64, order: Visit
 pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> Option<f64> {
     assert!(bytes <= 1 << 30, "{bytes} bytes, expected at most 1 GiB");
     let lines = (bytes / LINE_BYTES).max(1);
-    let takes_ns = |memory_ns: u64| {
+    let takes_ns = |memory_ns: f64| {
         let engine = engine(caches, Some(tlb), memory_ns)?;
         let mut line = 0;
         let mut pass = |loads: u64| {
@@ -90,16 +92,30 @@ pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> 
         pass(WARM_LOADS);
         Some(pass(LOADS) as f64 / 1000.0 / LOADS as f64)
     };
-    // It is linear in the latency: each miss of a line or of a page table adds it once.
-    let (low_ns, high_ns) = (takes_ns(100)?, takes_ns(200)?);
-    let misses = (high_ns - low_ns) / 100.0;
-    (misses > 0.0).then(|| 100.0 + (load_ns - low_ns) / misses)
+    // Each miss of a line or of a page table adds the latency once. Others who share a cache evict more
+    // in a longer time, so it is not quite linear.
+    let mut low = (100.0, takes_ns(100.0)?);
+    let mut found_ns = 200.0;
+    for _ in 0..STEPS {
+        let found = (found_ns, takes_ns(found_ns)?);
+        let misses = (found.1 - low.1) / (found.0 - low.0);
+        if misses.is_nan() || misses <= 0.0 {
+            return None;
+        }
+        found_ns = found.0 + (load_ns - found.1) / misses;
+        if (found_ns - found.0).abs() < 1.0 || found_ns <= 0.0 {
+            break;
+        }
+        low = found;
+    }
+    Some(found_ns)
 }
 
 /// Returns a machine of one core with these caches and this latency of memory.
-fn engine(caches: &[CacheLevel], tlb: Option<&Tlb>, memory_ns: u64) -> Option<Engine> {
-    let text = format!("cpus=0,memory=2G,latency={memory_ns},mode=count");
+fn engine(caches: &[CacheLevel], tlb: Option<&Tlb>, memory_ns: f64) -> Option<Engine> {
+    let text = "cpus=0,memory=2G,latency=100,mode=count";
     let mut arguments = Arguments::parse(text.split(','), |_| Ok(String::new())).ok()?;
+    arguments.machine.latency_ns = vec![vec![memory_ns]];
     arguments.machine.caches = caches.to_vec();
     arguments.machine.tlb = tlb.cloned();
     Some(Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO))
@@ -122,7 +138,15 @@ mod tests {
     use crate::machine::{Scope, TlbPart};
 
     fn cache(level: u8, size_bytes: u64, latency_ns: f64) -> CacheLevel {
-        CacheLevel { level, size_bytes, ways: 16, line_bytes: 64, scope: Scope::Cpu, latency_ns }
+        CacheLevel {
+            level,
+            size_bytes,
+            ways: 16,
+            line_bytes: 64,
+            scope: Scope::Cpu,
+            latency_ns,
+            life_ns: 0.0,
+        }
     }
 
     fn tlb() -> Tlb {

@@ -32,11 +32,11 @@ impl Regrouped {
         Some(Self { groups: (0..most).map(|_| Mutex::new(caches())).collect(), group_of })
     }
 
-    /// Looks up an address that the thread's private caches lack; returns whether it would be
-    /// present.
-    pub(crate) fn access(&self, thread: usize, address: u64) -> bool {
+    /// Looks up an address that the thread's private caches lack, at a time; returns whether it would
+    /// be present.
+    pub(crate) fn access(&self, thread: usize, address: u64, now_ps: u64) -> bool {
         let group = self.group(thread).lock();
-        group.iter().position(|cache| cache.access(address)).is_some()
+        group.iter().any(|cache| cache.request(address, false, now_ps).held)
     }
 
     /// Invalidates a thread's address, if present.
@@ -68,12 +68,12 @@ mod tests {
             Regrouped::new(&machine, &seats)
         };
         let one = regrouped("group:5").unwrap();
-        assert!(!one.access(0, 0x1000));
-        assert!(one.access(1, 0x1000), "it is on the other node");
+        assert!(!one.access(0, 0x1000, 0));
+        assert!(one.access(1, 0x1000, 0), "it is on the other node");
         one.lose(3, 0x1000);
-        assert!(!one.access(1, 0x1000), "it has left");
+        assert!(!one.access(1, 0x1000, 0), "it has left");
         one.clear();
-        assert!(!one.access(1, 0x1000));
+        assert!(!one.access(1, 0x1000, 0));
         assert!(regrouped("cpu:5").is_none());
     }
 }

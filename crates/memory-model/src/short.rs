@@ -62,6 +62,7 @@ pub fn caches(word: &str) -> Option<Vec<CacheLevel>> {
                 _ => return None,
             },
             latency_ns: parts.next().map_or(Some(0.0), |word| word.parse().ok())?,
+            life_ns: 0.0,
         };
         parts.next().is_none().then_some(level)
     };

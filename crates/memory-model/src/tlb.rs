@@ -22,7 +22,7 @@ use crate::translations::Translations;
 
 /// Bits of the page number in a key of the TLB; the frame number is above them, then the size.
 const KEY_PAGE_BITS: u32 = 24;
-const KEY_SIZE: u32 = 62;
+const KEY_SIZE: u32 = 61;
 
 /// The result of a TLB lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,6 @@ pub(crate) enum Translation {
     },
 }
 
-/// One level of TLBs.
 #[derive(Debug)]
 struct Level {
     parts: Vec<Translations>,

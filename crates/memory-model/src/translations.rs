@@ -107,7 +107,6 @@ impl Indexed {
         true
     }
 
-    /// Returns the entry of a key.
     #[inline]
     fn find(&self, key: u64) -> Option<usize> {
         let mut place = self.place(key + 1);

@@ -16,7 +16,6 @@ pub use redact::is_private_path;
 use crate::mood::Mood;
 use crate::table::Table;
 
-/// The footer of every page.
 pub(crate) const FOOT: &str =
     "How often numalab errs, and the tests that measure it: docs/statistics.md in its source.";
 
@@ -57,7 +56,6 @@ pub struct Lead {
     /// Subject of the sentence, in a word or two.
     pub name: String,
     pub sentence: String,
-    /// The mood of the sentence.
     pub mood: Mood,
     /// A command that follows from it, to be copied verbatim; alternatives are on separate lines.
     pub command: Option<String>,
@@ -74,7 +72,6 @@ impl Lead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub name: &'static str,
-    /// Value with its unit.
     pub value: String,
     /// Context, in small print.
     pub detail: String,
@@ -84,7 +81,6 @@ pub struct Tile {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     pub title: String,
-    /// The command that it describes.
     pub command: Option<String>,
     /// Notes about the figures.
     pub notes: Vec<String>,
@@ -146,7 +142,6 @@ pub enum Terminal {
     Both,
     /// The chart, which has the most important figures.
     Chart,
-    /// Narrower tables instead.
     Instead(Vec<Table>),
     Nothing,
 }

@@ -15,8 +15,12 @@ pub fn figure(value: f64) -> String {
         format!("{value:.1}")
     } else if magnitude >= 0.9995 || magnitude == 0.0 {
         format!("{value:.2}")
-    } else {
+    } else if magnitude >= 0.09995 {
         format!("{value:.3}")
+    } else if magnitude >= 0.009_995 {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.5}")
     }
 }
 

@@ -5,9 +5,7 @@ use crate::mood::Mood;
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// For words.
     Left,
-    /// For figures.
     Right,
 }
 
@@ -30,21 +28,48 @@ pub struct Table {
     pub moods: Vec<Mood>,
 }
 
+/// The name of a column, or of several.
+pub trait Names {
+    fn into_names(self) -> Vec<String>;
+}
+
+impl Names for &str {
+    fn into_names(self) -> Vec<String> {
+        vec![self.to_owned()]
+    }
+}
+
+impl Names for String {
+    fn into_names(self) -> Vec<String> {
+        vec![self]
+    }
+}
+
+impl<const N: usize> Names for [&str; N] {
+    fn into_names(self) -> Vec<String> {
+        self.map(str::to_owned).to_vec()
+    }
+}
+
 impl Table {
     /// Returns a table without columns.
     pub fn new(caption: impl Into<String>) -> Self {
         Self { caption: caption.into(), ..Self::default() }
     }
 
-    /// Adds a column of words.
-    pub fn words(mut self, name: impl Into<String>) -> Self {
-        self.columns.push(Column { name: name.into(), align: Align::Left });
-        self
+    /// Adds columns of words.
+    pub fn words(self, names: impl Names) -> Self {
+        self.aligned(names, Align::Left)
     }
 
-    /// Adds a column of figures.
-    pub fn figures(mut self, name: impl Into<String>) -> Self {
-        self.columns.push(Column { name: name.into(), align: Align::Right });
+    /// Adds columns of figures.
+    pub fn figures(self, names: impl Names) -> Self {
+        self.aligned(names, Align::Right)
+    }
+
+    fn aligned(mut self, names: impl Names, align: Align) -> Self {
+        let column = |name| Column { name, align };
+        self.columns.extend(names.into_names().into_iter().map(column));
         self
     }
 

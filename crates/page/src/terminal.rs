@@ -101,7 +101,6 @@ fn panel_text(panel: &Panel, style: Style, most_rows: usize) -> Option<String> {
     }
 }
 
-/// Returns the first rows of a table.
 fn shortened(whole: &Table, style: Style, most_rows: usize) -> String {
     let mut shown = whole.clone();
     let hidden = shown.rows.len().saturating_sub(most_rows);

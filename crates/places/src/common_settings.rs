@@ -8,7 +8,7 @@ use numalab_formats::memory_emulator::{
     parse_latency, parse_stages,
 };
 use numalab_formats::tiers;
-use numalab_study::{BackendError, BackendSpec, SettingKind, SettingSpec, StudyPlace};
+use numalab_study::{BackendError, BackendSpec, SettingSpec, StudyPlace};
 use numalab_topology::{Machine, TierSpec};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,97 +18,56 @@ use crate::machine::{MachineError, machine_file};
 /// The name of the backend that is a Linux guest.
 pub(super) const LINUX_GUEST: &str = "linux-guest";
 
-pub(super) const EMULATE: SettingSpec = SettingSpec {
-    name: "emulate",
-    kind: SettingKind::Text("nodes, as for --emulate, such as 4 or 1G,1G"),
-    default: "1",
-    about: "nodes of the guest, as for --emulate: 4, or 1G,1G",
-};
-pub(super) const CPUS: SettingSpec = SettingSpec {
-    name: "cpus",
-    kind: SettingKind::Count(4096),
-    default: "2",
-    about: "total number of cpus",
-};
-pub(super) const MEMORY: SettingSpec = SettingSpec {
-    name: "memory",
-    kind: SettingKind::Text("a size such as 2G"),
-    default: "2G",
-    about: "total memory",
-};
-pub(super) const DISTANCES: SettingSpec = SettingSpec {
-    name: "distances",
-    kind: SettingKind::Text("rows such as 10,20;20,10"),
-    default: "",
-    about: "distances between nodes, as for --distances",
-};
-pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
-    name: "emulate-tiers",
-    kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
-    default: "",
-    about: "memory tiers with latencies, as for --emulate-tiers; replaces emulate, memory \
-            and distances",
-};
-pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
-    name: "emulate-like",
-    kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
-    default: "",
-    about: "a known machine to emulate, as for --emulate-like, with `cpus` and `memory` for \
-            its size; replaces emulate and distances",
-};
-pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
-    name: "emulate-latency",
-    kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
-    default: "",
-    about: "memory latency in virtual time, as for --emulate-latency",
-};
-pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
-    name: "emulate-bandwidth",
-    kind: SettingKind::Text("limits such as 10G, or hmat"),
-    default: "",
-    about: "bandwidth limits of that memory, as for --emulate-bandwidth",
-};
-pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
-    name: "emulate-cache",
-    kind: SettingKind::Text("sizes such as 32K,1M"),
-    default: "",
-    about: "caches in front of that memory, as for --emulate-cache",
-};
-pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
-    name: "emulate-stages",
-    kind: SettingKind::Text("stages such as load"),
-    default: "",
-    about: "stages of the memory model, as for --emulate-stages",
-};
-pub(super) const COUNTERS: SettingSpec = SettingSpec {
-    name: "counters",
-    kind: SettingKind::List(
-        "names in /proc/vmstat, or emulated_walks, emulated_walk_references, \
-         emulated_longest_walk, emulated_translation_ns, emulated_time_ns, emulated_accesses",
-    ),
-    default: "",
-    about: "counters of /proc/vmstat and of the memory emulator to show with each metric",
-};
-pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
-    name: "count-migrations",
-    kind: SettingKind::Flag,
-    default: "false",
-    about: "count migrations and context switches of each workload with perf stat",
-};
-pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
-    name: "watch-pages",
-    kind: SettingKind::Flag,
-    default: "false",
-    about: "record which pages each workload's memory is on while it runs",
-};
+/// Defines settings: the name, the values, the default, and the description of each.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $vis:vis $id:ident =
+        $name:expr, $kind:ident $(($values:expr))?, $default:expr, $about:expr;)+) => {
+        $($(#[$doc])* $vis const $id: numalab_study::SettingSpec = numalab_study::SettingSpec {
+            name: $name,
+            kind: numalab_study::SettingKind::$kind $(($values))?,
+            default: $default,
+            about: $about,
+        };)+
+    };
+}
+pub(crate) use settings;
 
-/// Records a hash of each workload's output.
-pub const WATCH_OUTPUT: SettingSpec = SettingSpec {
-    name: "watch-output",
-    kind: SettingKind::Flag,
-    default: "false",
-    about: "record a hash of each workload's output, to show whether it varies",
-};
+settings! {
+    pub(super) EMULATE = "emulate", Text("nodes, as for --emulate, such as 4 or 1G,1G"), "1",
+        "nodes of the guest, as for --emulate: 4, or 1G,1G";
+    pub(super) CPUS = "cpus", Count(4096), "2", "total number of cpus";
+    pub(super) MEMORY = "memory", Text("a size such as 2G"), "2G", "total memory";
+    pub(super) DISTANCES = "distances", Text("rows such as 10,20;20,10"), "",
+        "distances between nodes, as for --distances";
+    pub(super) EMULATE_TIERS = "emulate-tiers", Text("tiers such as 512M@100ns,1G@300ns,10G/s"), "",
+        "memory tiers with latencies, as for --emulate-tiers; replaces emulate, memory and \
+         distances";
+    pub(super) EMULATE_LIKE = "emulate-like",
+        Text("a machine file, or a name of `numalab machine list`"), "",
+        "a known machine to emulate, as for --emulate-like, with `cpus` and `memory` for its size; \
+         replaces emulate and distances";
+    pub(super) EMULATE_LATENCY = "emulate-latency",
+        Text("nanoseconds of local memory such as 100, hmat, or flat:100"), "",
+        "memory latency in virtual time, as for --emulate-latency";
+    pub(super) EMULATE_BANDWIDTH = "emulate-bandwidth", Text("limits such as 10G, or hmat"), "",
+        "bandwidth limits of that memory, as for --emulate-bandwidth";
+    pub(super) EMULATE_CACHE = "emulate-cache", Text("sizes such as 32K,1M"), "",
+        "caches in front of that memory, as for --emulate-cache";
+    pub(super) EMULATE_STAGES = "emulate-stages", Text("stages such as load"), "",
+        "stages of the memory model, as for --emulate-stages";
+    pub(super) COUNTERS = "counters",
+        List("names in /proc/vmstat, or emulated_walks, emulated_walk_references, \
+              emulated_longest_walk, emulated_translation_ns, emulated_time_ns, \
+              emulated_accesses"), "",
+        "counters of /proc/vmstat and of the memory emulator to show with each metric";
+    pub(super) COUNT_MIGRATIONS = "count-migrations", Flag, "false",
+        "count migrations and context switches of each workload with perf stat";
+    pub(super) WATCH_PAGES = "watch-pages", Flag, "false",
+        "record which pages each workload's memory is on while it runs";
+    /// Records a hash of each workload's output.
+    pub WATCH_OUTPUT = "watch-output", Flag, "false",
+        "record a hash of each workload's output, to show whether it varies";
+}
 
 /// The emulated costs of a guest's memory, written as on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -213,7 +172,6 @@ impl MemoryCostSettings {
     }
 }
 
-/// The form that costs are expected in.
 pub(super) const COSTS_OF_MACHINE: &str = "costs of this machine";
 
 /// Reads a setting of a backend's table, if it is given.
@@ -229,11 +187,7 @@ fn read<T, E: Display>(
 
 /// Returns the error for a value of a backend's table.
 pub(super) fn bad(kind: &str, key: &str, found: &str, expected: &dyn Display) -> BackendError {
-    BackendError::BadInput {
-        place: StudyPlace::backend(kind, key),
-        found: format!("{found:?}"),
-        expected: expected.to_string(),
-    }
+    BackendError::bad_input(StudyPlace::backend(kind, key), format!("{found:?}"), expected)
 }
 
 #[cfg(test)]

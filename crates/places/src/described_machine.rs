@@ -8,7 +8,6 @@ use serde::Deserialize;
 use crate::common_settings::{MemoryCostSettings, bad};
 use crate::machine::MachineRequest;
 
-/// The settings of a machine and its memory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MachineSettings {

@@ -23,7 +23,6 @@ impl DisturbanceWatch {
         Ok(Self { watch })
     }
 
-    /// Returns the counters up to now.
     pub(super) fn now(&mut self) -> Option<SystemSnapshot> {
         self.watch.as_mut().map(SystemWatch::snapshot)
     }

@@ -40,7 +40,6 @@ pub(super) struct Emulation {
     upcoming: Vec<Treatment>,
     /// Runs that ended before their samples were requested.
     ahead: BTreeMap<Run, Vec<Result<Observation, BackendError>>>,
-    /// The observations of each treatment, run by run.
     ran: BTreeMap<Run, Vec<Observation>>,
     /// The name of the first treatment.
     baseline: String,
@@ -108,8 +107,7 @@ impl Emulation {
         workload: &Workload,
         program: &EmulatedProgram,
     ) -> Result<Observation, BackendError> {
-        let failed =
-            |reason: String| BackendError::failed(format!("workload {}", workload.name), reason);
+        let failed = |reason: String| BackendError::of_workload(workload, reason);
         let input = workload.stdin.as_deref().map_or(Input::Empty, Input::File);
         let limit = Duration::from_secs(workload.timeout_s);
         let ran = program.run_apart(input, limit, &self.interrupt);
@@ -123,7 +121,6 @@ impl Emulation {
         self.observed(workload, &ran)
     }
 
-    /// Reads the metrics of a run.
     fn observed(&self, workload: &Workload, ran: &Ran) -> Result<Observation, BackendError> {
         let readings = exec::read(workload, ran)?;
         let output = || Evidence::fact(OUTPUT, facts::fingerprint(ran.stdout.as_bytes()));
@@ -169,11 +166,11 @@ fn not_run(workload: &Workload, error: ProgramError) -> BackendError {
     match error {
         ProgramError::Run(error) => exec::failed(workload, &error),
         ProgramError::NotFound(program) => BackendError::missing(workload, &program),
-        ProgramError::NoQemu { program } => BackendError::Lacking {
-            what: format!("{program} is missing, but needed to run programs on emulated machines"),
-            remedy: "apt install qemu-user".to_owned(),
-        },
-        error => BackendError::failed(format!("workload {}", workload.name), error),
+        ProgramError::NoQemu { program } => BackendError::lacking(
+            format!("{program} is missing, but needed to run programs on emulated machines"),
+            "apt install qemu-user",
+        ),
+        error => BackendError::of_workload(workload, error),
     }
 }
 
@@ -186,8 +183,8 @@ impl Backend for Emulation {
         let notices = check_names(scope, &KIND, is_knob)?;
         for workload in scope.workloads {
             if workload.service.is_some() || workload.needs_scratch() {
-                return Err(BackendError::failed(
-                    format!("workload {}", workload.name),
+                return Err(BackendError::of_workload(
+                    workload,
                     "it needs a service or a directory, which emulated programs do not have",
                 ));
             }

@@ -27,7 +27,6 @@ const COUNTS: &str = "perf-stat.csv";
 
 /// The result of a workload's run.
 pub(crate) struct Executed {
-    /// The readings from its output.
     pub(crate) readings: Vec<Reading>,
     /// The location of its pages over time, if it probes memory tiers.
     pub(crate) looks: Vec<TierLook>,
@@ -77,8 +76,8 @@ pub(crate) fn run(
 /// Reads the output of a finished workload. One that leaves processes running has not finished.
 pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
     if let Some(left) = ran.left.first() {
-        return Err(BackendError::failed(
-            format!("workload {}", workload.name),
+        return Err(BackendError::of_workload(
+            workload,
             format!(
                 "`{}` left {left} running, now terminated: expected a program that completes its \
                  work before it exits",
@@ -92,9 +91,7 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         stderr: &ran.stderr,
         elapsed_s: ran.took.as_secs_f64(),
     };
-    workload
-        .read(&finished)
-        .map_err(|error| BackendError::failed(format!("workload {}", workload.name), error))
+    workload.read(&finished).map_err(|error| BackendError::of_workload(workload, error))
 }
 
 fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {
@@ -117,7 +114,6 @@ fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -
     command
 }
 
-/// Returns the environment variable of a setting.
 pub(crate) fn variable(name: &str) -> String {
     let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     format!("NUMALAB_{name}")
@@ -156,7 +152,7 @@ pub(crate) fn failed(workload: &Workload, error: &CommandError) -> BackendError 
     match error {
         CommandError::Interrupted { .. } => BackendError::Interrupted,
         CommandError::NotFound { program } => BackendError::missing(workload, program),
-        error => BackendError::failed(format!("workload {}", workload.name), error),
+        error => BackendError::of_workload(workload, error),
     }
 }
 

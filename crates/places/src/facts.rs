@@ -53,7 +53,6 @@ pub(super) fn content(file: &Path) -> Result<String, BackendError> {
     Ok(format!("sha256 {}", digits(hash)))
 }
 
-/// Returns a fingerprint of the bytes.
 pub(super) fn fingerprint(bytes: &[u8]) -> String {
     digits(Sha256::new_with_prefix(bytes))[..16].to_owned()
 }

@@ -63,12 +63,12 @@ impl Launcher {
             self.boot.image(&kernel, &self.contents, &mut |text| note(text))
         };
         let image = make().map_err(|error| match error {
-            GuestError::Kernel(KernelError::NoTiers { .. }) => BackendError::Lacking {
-                what: error.to_string(),
-                remedy: format!(
+            GuestError::Kernel(KernelError::NoTiers { .. }) => BackendError::lacking(
+                error,
+                format!(
                     "--set {KERNEL}=backports, or {KERNEL} = \"backports\" where a level sets it"
                 ),
-            },
+            ),
             error => failed(&error),
         })?;
         self.images.push((choice.clone(), image.clone()));
@@ -126,10 +126,10 @@ pub(super) fn kernel_of(
         "linux" => Ok(KernelChoice::Distribution),
         "backports" => Ok(KernelChoice::Backports),
         file if Path::new(file).is_file() => Ok(KernelChoice::File(file.into())),
-        _ => Err(BackendError::BadInput {
+        _ => Err(BackendError::bad_input(
             place,
-            found: format!("{name:?}"),
-            expected: "linux, backports, a Linux image or a kernel package (.deb)".to_owned(),
-        }),
+            format!("{name:?}"),
+            "linux, backports, a Linux image or a kernel package (.deb)",
+        )),
     }
 }

@@ -48,12 +48,10 @@ impl GuestSettings {
         self.described.costs.are_emulated()
     }
 
-    /// Returns the machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
         self.described.machine(LINUX_GUEST)
     }
 
-    /// Returns the processor architecture.
     pub(super) fn architecture(&self) -> Architecture {
         self.arch.unwrap_or_else(Architecture::of_host)
     }

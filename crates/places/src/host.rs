@@ -141,10 +141,10 @@ impl Backend for Host {
             }
         }
         if self.options.count_migrations && on_path("perf").is_none() {
-            return Err(BackendError::Lacking {
-                what: "count-migrations: `perf` is not installed".to_owned(),
-                remedy: "install it: apt-get install linux-perf".to_owned(),
-            });
+            return Err(BackendError::lacking(
+                "count-migrations: `perf` is not installed",
+                "install it: apt-get install linux-perf",
+            ));
         }
         let is_told = |name: &str| name == EMULATED_HOST_PAGES.name;
         let is_knob = |name: &str| is_told(name) || knob_settings::find("", name).is_some();
@@ -211,14 +211,12 @@ impl Prepared for PreparedHost {
     }
 }
 
-/// Returns this machine.
 pub(super) fn machine() -> Result<Machine, BackendError> {
     let reading = numalab_host::read_machine(&Root::live());
     let machine = reading.map(|reading| reading.machine);
     machine.map_err(|error| BackendError::failed("reading this machine", error))
 }
 
-/// Returns evidence of a workload's pages.
 pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
     let fact = |what: &str, found: String| Evidence::fact(what, found);
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
@@ -250,7 +248,7 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), Backend
         };
         if !have {
             let what = format!("workload {} under {}: {need}", workload.name, treatment.name);
-            return Err(BackendError::Lacking { what, remedy });
+            return Err(BackendError::lacking(what, remedy));
         }
     }
     Ok(())

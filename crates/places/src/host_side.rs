@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 
 use numalab_guest::HostPages;
 use numalab_record::study::Setting;
-use numalab_study::{BackendError, SettingKind, SettingSpec, StudyPlace};
+use numalab_study::{BackendError, StudyPlace};
+
+use crate::common_settings::settings;
 
 /// The prefix of the names of host knobs.
 pub(super) const HOST: &str = "host:";
 /// The pages behind a guest's memory: `normal`, `2m` or `1g`.
 pub(super) const BACKING: &str = "guest-memory";
-pub(super) const GUEST_MEMORY: SettingSpec = SettingSpec {
-    name: BACKING,
-    kind: SettingKind::OneOf(&["normal", "2m", "1g"]),
-    default: "normal",
-    about: "the host's pages that back its memory (QEMU only)",
-};
+settings! {
+    pub(super) GUEST_MEMORY = BACKING, OneOf(&["normal", "2m", "1g"]), "normal",
+        "the host's pages that back its memory (QEMU only)";
+}
 
 /// Returns the pages that these settings require behind a guest's memory.
 pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, BackendError> {
@@ -25,15 +25,14 @@ pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, B
         None | Some("normal") => Ok(HostPages::Normal),
         Some("2m") => huge(2 << 20),
         Some("1g") => huge(1 << 30),
-        Some(other) => Err(BackendError::BadInput {
-            place: StudyPlace::Factor(BACKING.to_owned()),
-            found: other.to_owned(),
-            expected: "normal, 2m or 1g".to_owned(),
-        }),
+        Some(other) => Err(BackendError::bad_input(
+            StudyPlace::Factor(BACKING.to_owned()),
+            other,
+            "normal, 2m or 1g",
+        )),
     }
 }
 
-/// Returns the settings that are knobs of the host.
 pub(super) fn knobs(settings: &BTreeMap<String, Setting>) -> BTreeMap<String, Setting> {
     let knobs = settings.iter().filter(|(name, _)| name.starts_with(HOST));
     knobs.map(|(name, value)| (name.clone(), value.clone())).collect()

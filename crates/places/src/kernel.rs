@@ -77,13 +77,15 @@ impl Kernel {
             for treatment in scope.treatments {
                 check_settings(treatment)?;
                 let line = words(treatment, workload, 0).join(" ");
-                Command::parse(&line).map_err(|error| BackendError::BadInput {
-                    place: StudyPlace::Sample {
-                        workload: workload.name.clone(),
-                        treatment: treatment.name.clone(),
-                    },
-                    found: line.clone(),
-                    expected: error.to_string(),
+                Command::parse(&line).map_err(|error| {
+                    BackendError::bad_input(
+                        StudyPlace::Sample {
+                            workload: workload.name.clone(),
+                            treatment: treatment.name.clone(),
+                        },
+                        line.clone(),
+                        error,
+                    )
                 })?;
             }
         }
@@ -117,16 +119,15 @@ impl Kernel {
 fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendError> {
     let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
     if moves && !matches!(place.kind, Kind::Real { .. }) {
-        return Err(BackendError::Lacking {
-            what: format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
-            remedy: "expected a machine with several nodes and KVM".to_owned(),
-        });
+        return Err(BackendError::lacking(
+            format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
+            "expected a machine with several nodes and KVM",
+        ));
     }
     Ok(())
 }
 
 impl PreparedKernel {
-    /// Returns the guest for one sample.
     fn guest(&self, request: &SampleRequest<'_>) -> Guest {
         let kernel_arguments = match &self.file {
             Some(_) => KernelFile::words(request.treatment, request.workload),
@@ -285,20 +286,22 @@ fn words(treatment: &Treatment, workload: &Workload, seed: u64) -> Vec<String> {
 fn check_program(workload: &Workload, program: &str, why: &str) -> Result<(), BackendError> {
     match workload.command.first().map_or("", String::as_str) {
         found if found == program => Ok(()),
-        found => Err(BackendError::BadInput {
-            place: StudyPlace::Workload(workload.name.clone()),
-            found: found.to_owned(),
-            expected: format!("{program} and its arguments, {why}"),
-        }),
+        found => Err(BackendError::bad_input(
+            StudyPlace::Workload(workload.name.clone()),
+            found,
+            format!("{program} and its arguments, {why}"),
+        )),
     }
 }
 
 fn check_settings(treatment: &Treatment) -> Result<(), BackendError> {
     for (name, value) in &treatment.settings {
-        let bad = |expected: String| BackendError::BadInput {
-            place: StudyPlace::Treatment(treatment.name.clone()),
-            found: format!("{name} = {value}"),
-            expected,
+        let bad = |expected: String| {
+            BackendError::bad_input(
+                StudyPlace::Treatment(treatment.name.clone()),
+                format!("{name} = {value}"),
+                expected,
+            )
         };
         let is_word = KEYS.iter().any(|key| key.trim_end_matches('=') == name.as_str());
         if name == BACKENDS {
@@ -340,5 +343,5 @@ fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Eviden
 }
 
 fn failed(workload: &Workload, reason: String) -> BackendError {
-    BackendError::failed(format!("workload {}", workload.name), reason)
+    BackendError::of_workload(workload, reason)
 }

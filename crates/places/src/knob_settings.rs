@@ -42,7 +42,6 @@ pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Noti
     Ok(notices)
 }
 
-/// Returns every knob that one of the treatments sets.
 fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
     let names: BTreeSet<&String> =
         treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
@@ -104,7 +103,6 @@ impl KnobSettings {
         Ok(evidence)
     }
 
-    /// Restores the previous values.
     pub(super) fn restore(self) -> Result<(), BackendError> {
         match self.tuning {
             Some(mut tuning) => tuning.restore().map_err(|error| failed(&error)),
@@ -152,18 +150,15 @@ pub(super) fn check_names(
 }
 
 fn lacking(knob: &Knob, reason: &str) -> BackendError {
-    BackendError::Lacking {
-        what: format!("knob {}: {reason}", knob.name()),
-        remedy: "`numalab knobs list` shows those that this machine has".to_owned(),
-    }
+    BackendError::lacking(
+        format!("knob {}: {reason}", knob.name()),
+        "`numalab knobs list` shows those that this machine has",
+    )
 }
 
 fn failed(error: &KnobError) -> BackendError {
     match error.class() {
-        ErrorClass::Lacking => BackendError::Lacking {
-            what: error.to_string(),
-            remedy: "all changes were undone".to_owned(),
-        },
+        ErrorClass::Lacking => BackendError::lacking(error, "all changes were undone"),
         _ => BackendError::failed("knobs", error),
     }
 }

@@ -12,6 +12,7 @@ use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::{emulation, tiers};
 use numalab_host::{Root, read_machine};
+use numalab_results::capture::capture;
 use numalab_topology::{
     EmulatedNodes, EmulationSpec, Finding, Machine, REMOTE_DISTANCE, Severity, TierSpec,
 };
@@ -57,7 +58,7 @@ pub struct Described {
     pub emulated: Option<EmulationSpec>,
     /// The emulated tiers, if any.
     pub tiers: Option<TierSpec>,
-    /// The machine file, if the machine's memory is known.
+    /// The machine file, or the figures of a run, if the machine's memory is known.
     pub file: Option<MachineFile>,
 }
 
@@ -68,7 +69,7 @@ impl Described {
     /// # Errors
     /// [`MachineError::Memory`] if the emulator cannot model it.
     pub fn emulated_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, MachineError> {
-        self.modelled(&given.or(MemoryCosts::of_guest(self.tiers.as_ref())))
+        self.modelled(given, MemoryCosts::of_guest(self.tiers.as_ref()))
     }
 
     /// Returns the same for a followed program.
@@ -76,13 +77,17 @@ impl Described {
     /// # Errors
     /// [`MachineError::Memory`] if the emulator cannot model it.
     pub fn followed_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, MachineError> {
-        self.modelled(&given.or(MemoryCosts::usual(self.tiers.as_ref())))
+        self.modelled(given, MemoryCosts::usual(self.tiers.as_ref()))
     }
 
-    fn modelled(&self, costs: &MemoryCosts) -> Result<EmulatedMachine, MachineError> {
+    fn modelled(
+        &self,
+        given: GivenCosts,
+        usual: MemoryCosts,
+    ) -> Result<EmulatedMachine, MachineError> {
         Ok(match &self.file {
-            Some(file) => file.emulated(&self.machine)?,
-            None => memory_emulator::describe(&self.machine, costs)?,
+            Some(file) if given == GivenCosts::default() => file.emulated(&self.machine)?,
+            _ => memory_emulator::describe(&self.machine, &given.or(usual))?,
         })
     }
 }
@@ -151,10 +156,10 @@ impl MachineRequest {
         let spec = self.emulated()?;
         let is_free = usual.is_some() && self.source.is_none() && self.topology.is_none();
         let cpus = self.cpus.or(is_free.then(|| guest_cpus(spec.as_ref())));
-        let (machine, findings) = match (cpus, self.memory) {
+        let (machine, findings, file) = match (cpus, self.memory) {
             (Some(cpus), memory) => {
                 let machine = uniform(spec.as_ref(), cpus, memory);
-                (machine.map_err(|error| self.refused(error))?, Vec::new())
+                (machine.map_err(|error| self.refused(error))?, Vec::new(), None)
             }
             (None, Some(memory)) => {
                 return Err(MachineError::option("memory", memory, "expected --cpus as well"));
@@ -166,10 +171,21 @@ impl MachineRequest {
                 };
                 let emulated = spec.as_ref().map(|spec| spec.emulate(&base)).transpose();
                 let emulated = emulated.map_err(|error| self.refused(error.into()))?;
-                (emulated.unwrap_or(base), findings)
+                let file = if emulated.is_none() { self.measured()? } else { None };
+                (emulated.unwrap_or(base), findings, file)
             }
         };
-        Ok(Described { machine, findings, emulated: spec, ..Described::default() })
+        Ok(Described { machine, findings, emulated: spec, file, ..Described::default() })
+    }
+
+    /// Returns the figures of the run that `results:DIR` names, if it measured latencies of memory.
+    fn measured(&self) -> Result<Option<MachineFile>, MachineError> {
+        let place = self.source.as_deref().and_then(|source| source.strip_prefix("results:"));
+        let Some(place) = place.filter(|_| self.topology.is_none()) else { return Ok(None) };
+        let file = capture(&run_document(Path::new(place))?).figures;
+        let access = &file.machine.access;
+        let is_known = access.iter().any(|access| access.read_latency_ps.is_some());
+        Ok(Some(file).filter(|_| is_known))
     }
 
     fn tiered(&self, text: &str) -> Result<Described, MachineError> {

@@ -9,17 +9,16 @@ use numalab_topology::Machine;
 
 use numalab_study::BackendError;
 use numalab_study::StudyPlace;
-use numalab_study::{SettingKind, SettingSpec};
+
+use crate::common_settings::settings;
 
 const SIZES: [(&str, u64); 3] = [("4k", 4 << 10), ("2m", 2 << 20), ("1g", 1 << 30)];
 
-pub(crate) const EMULATED_HOST_PAGES: SettingSpec = SettingSpec {
-    name: "emulate-host-pages",
-    kind: SettingKind::OneOf(&["4k", "2m", "1g"]),
-    default: "4k",
-    about: "size of the host's pages that the emulator assumes for its memory (with emulate-stages = \
-            \"nested\")",
-};
+settings! {
+    pub(crate) EMULATED_HOST_PAGES = "emulate-host-pages", OneOf(&["4k", "2m", "1g"]), "4k",
+        "size of the host's pages that the emulator assumes for its memory (with emulate-stages = \
+         \"nested\")";
+}
 
 /// Passes a treatment's host page size, if it has one, to the emulator and reads it back.
 pub(super) fn apply(
@@ -34,13 +33,13 @@ pub(super) fn apply(
     let walks = nested_paging::walks(&machine.usable_cpus());
     let found = walks.map_or(0, |walks| walks.host_page_bytes);
     if found != bytes {
-        return Err(BackendError::Lacking {
-            what: format!(
+        return Err(BackendError::lacking(
+            format!(
                 "{}: the emulator does not model the host's page tables",
                 EMULATED_HOST_PAGES.name
             ),
-            remedy: "give the backend emulate-stages = \"nested\" and emulate-latency".to_owned(),
-        });
+            "give the backend emulate-stages = \"nested\" and emulate-latency",
+        ));
     }
     Ok(Some(Evidence::of(EMULATED_HOST_PAGES.name, wanted, name(found))))
 }
@@ -48,10 +47,12 @@ pub(super) fn apply(
 /// Returns the index in the emulator's list of sizes, and the bytes.
 fn size(wanted: &str) -> Result<(u8, u64), BackendError> {
     let found = (0_u8..).zip(SIZES).find(|(_, (name, _))| *name == wanted);
-    found.map(|(at, (_, bytes))| (at, bytes)).ok_or_else(|| BackendError::BadInput {
-        place: StudyPlace::Factor(EMULATED_HOST_PAGES.name.to_owned()),
-        found: wanted.to_owned(),
-        expected: "4k, 2m or 1g".to_owned(),
+    found.map(|(at, (_, bytes))| (at, bytes)).ok_or_else(|| {
+        BackendError::bad_input(
+            StudyPlace::Factor(EMULATED_HOST_PAGES.name.to_owned()),
+            wanted,
+            "4k, 2m or 1g",
+        )
     })
 }
 

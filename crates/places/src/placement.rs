@@ -7,51 +7,30 @@ mod environment;
 use std::collections::BTreeMap;
 
 use numalab_record::study::{Notice, Setting};
-use numalab_study::{BackendError, Scope, SettingKind, SettingSpec, StudyPlace};
+use numalab_study::{BackendError, Scope, SettingSpec, StudyPlace};
 use numalab_topology::{CpuId, CpuSet, Machine, Placement, PlacementError, placement};
 use numalab_workload::Workload;
 
+use crate::common_settings::settings;
 use environment::Environment;
 
-pub(super) const CPUS: SettingSpec = SettingSpec {
-    name: placement::CPUS,
-    kind: SettingKind::Text("CPUs such as 0-3,8, all, or !0"),
-    default: "",
-    about: "CPUs on which commands run",
-};
-pub(super) const NODES: SettingSpec = SettingSpec {
-    name: placement::NODES,
-    kind: SettingKind::Text("nodes such as 0,1, all, or !0"),
-    default: "",
-    about: "nodes on whose CPUs commands run",
-};
-pub(super) const POLICY: SettingSpec = SettingSpec {
-    name: placement::POLICY,
-    kind: SettingKind::Text("local, bind:0, preferred:0, interleave:0,1 or weighted:all"),
-    default: "",
-    about: "nodes from which commands get memory",
-};
-pub(super) const RANKS: SettingSpec = SettingSpec {
-    name: "ranks",
-    kind: SettingKind::Count(4096),
-    default: "",
-    about: "concurrent copies of a command, each on its share of the CPUs",
-};
-pub(super) const THREADS: SettingSpec = SettingSpec {
-    name: "threads",
-    kind: SettingKind::Count(4096),
-    default: "",
-    about: "threads of each copy (OMP_NUM_THREADS, {threads}), and with ranks its CPUs",
-};
+settings! {
+    pub(super) CPUS = placement::CPUS, Text("CPUs such as 0-3,8, all, or !0"), "",
+        "CPUs on which commands run";
+    pub(super) NODES = placement::NODES, Text("nodes such as 0,1, all, or !0"), "",
+        "nodes on whose CPUs commands run";
+    pub(super) POLICY = placement::POLICY,
+        Text("local, bind:0, preferred:0, interleave:0,1 or weighted:all"), "",
+        "nodes from which commands get memory";
+    pub(super) RANKS = "ranks", Count(4096), "",
+        "concurrent copies of a command, each on its share of the CPUs";
+    pub(super) THREADS = "threads", Count(4096), "",
+        "threads of each copy (OMP_NUM_THREADS, {threads}), and with ranks its CPUs";
+    pub(super) ENVIRONMENT = "environment",
+        Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"), "",
+        "environment variables of commands, separated by spaces";
+}
 
-pub(super) const ENVIRONMENT: SettingSpec = SettingSpec {
-    name: "environment",
-    kind: SettingKind::Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"),
-    default: "",
-    about: "environment variables of commands, separated by spaces",
-};
-
-/// The placement settings of levels.
 pub(super) const LEVELS: [SettingSpec; 6] = [CPUS, NODES, POLICY, RANKS, THREADS, ENVIRONMENT];
 
 /// Rejects placements that are impossible on this machine, and reports those that cannot have an
@@ -137,11 +116,7 @@ pub(super) fn refused(PlacementError { setting, found, expected }: PlacementErro
 }
 
 pub(super) fn bad(name: &str, found: &str, expected: &str) -> BackendError {
-    BackendError::BadInput {
-        place: StudyPlace::Setting(name.to_owned()),
-        found: found.to_owned(),
-        expected: expected.to_owned(),
-    }
+    BackendError::bad_input(StudyPlace::Setting(name.to_owned()), found, expected)
 }
 
 #[cfg(test)]

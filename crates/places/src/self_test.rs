@@ -54,7 +54,6 @@ pub struct RealNodes<'a> {
     pub time: Duration,
     /// Parent of the directory that keeps the matrix, if any.
     pub results: Option<&'a Path>,
-    /// Version of numalab.
     pub version: &'a str,
 }
 

@@ -15,7 +15,6 @@ pub type Failures = Rc<RefCell<BTreeMap<usize, String>>>;
 
 /// A backend with the failures of its treatments.
 pub struct Tolerant {
-    /// The wrapped backend.
     pub inner: Box<dyn Backend>,
     pub failures: Failures,
 }

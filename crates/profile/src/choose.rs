@@ -9,7 +9,6 @@ use numalab_topology::Machine;
 /// Sources that may work, the best one first, and those that cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Sources that may work.
     pub sources: Vec<SourceName>,
     /// Sources that cannot work, with the reasons.
     pub passed_over: Vec<PassedOver>,

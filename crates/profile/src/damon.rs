@@ -30,7 +30,6 @@ impl Damon {
     /// The kernel's sampling interval, in microseconds.
     pub(crate) const SAMPLE_US: u64 = WATCH_SAMPLE_US;
 
-    /// Makes DAMON watch a process.
     pub(crate) fn begin(root: &Root, process: u32) -> Result<Self, Hindrance> {
         if let Some(why) = watch_hindrance(root) {
             return Err(why);

@@ -21,7 +21,6 @@ pub struct EmulatedRun {
     pub main: MemoryReport,
     /// Each of them.
     pub processes: Vec<ProgramMemory>,
-    /// The nodes of the machine.
     pub nodes: Vec<ProfiledNode>,
     /// Better sources, and why they could not be used.
     pub passed_over: Vec<PassedOver>,
@@ -56,13 +55,13 @@ fn file_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// Returns a process that is a program of the command, or became another one.
+/// Returns the figures of one program that a process executed; `name` is the command's.
 fn process(program: &ProgramMemory, name: &str) -> OtherProcess {
     let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
     let touches = program.regions.iter().flat_map(|region| &region.first_touches);
     OtherProcess {
         process: program.process,
-        name: program.became.as_deref().map_or_else(|| name.to_owned(), file_name),
+        name: program.program.as_deref().map_or_else(|| name.to_owned(), file_name),
         busy_ns: program.threads.iter().map(|thread| thread.busy_ns).sum(),
         accesses: accesses().map(RegionAccesses::all).sum(),
         remote: accesses().filter(|by| by.is_remote()).map(RegionAccesses::all).sum(),

@@ -12,10 +12,8 @@ pub enum ProfileError {
     /// The machine cannot be read.
     #[error(transparent)]
     Machine(#[from] SysfsError),
-    /// The process does not exist.
     #[error("--pid {process}: no such process")]
     NoProcess { process: u32 },
-    /// The process belongs to another user.
     #[error("process {process} belongs to another user: run numalab as root or as that user")]
     Foreign { process: u32 },
     /// The requested source cannot be used.
@@ -24,10 +22,8 @@ pub enum ProfileError {
     /// The command exists, but what it needs to start does not.
     #[error(transparent)]
     NotStartable(#[from] StartError),
-    /// The command cannot be started.
     #[error("cannot run `{program}`: {source}")]
     NotStarted { program: String, source: io::Error },
-    /// The command cannot be followed.
     #[error("the command cannot be followed: {0}")]
     NotFollowed(io::Error),
 }

@@ -10,11 +10,9 @@ use numalab_record::profile::{CannotSee, FaultsSeen};
 use crate::nodes::Nodes;
 use crate::program::{Counted, Program};
 
-/// The programs that are followed.
 #[derive(Debug)]
 pub(crate) struct Follower {
     pub nodes: Nodes,
-    /// Programs by the processes that run them.
     pub living: BTreeMap<u32, Program>,
     /// Programs that ended, or called exec.
     pub past: Vec<Program>,
@@ -23,7 +21,6 @@ pub(crate) struct Follower {
     pub samples: u64,
     /// Facts that turned out to be invisible.
     pub cannot_see: Vec<CannotSee>,
-    /// The meaning of a fault.
     faults_count: Counted,
     page_bytes: u64,
     /// Each process's cpu time when it was last read, and the time of that read.
@@ -58,7 +55,6 @@ impl Follower {
         self.living.insert(process, program);
     }
 
-    /// Processes recorded events.
     pub(crate) fn take(&mut self, records: &[PerfRecord]) {
         for record in records {
             match record {

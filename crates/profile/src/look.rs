@@ -16,7 +16,6 @@ const FIRST: Duration = Duration::from_millis(4);
 /// Interval of later polls.
 const LATER: Duration = Duration::from_millis(100);
 
-/// The schedule of polls.
 #[derive(Debug)]
 pub(crate) struct Looks {
     next: Instant,
@@ -44,7 +43,6 @@ impl Looks {
         (Instant::now() >= self.next).then(|| Maps::read(follower))
     }
 
-    /// Polls every process.
     pub(crate) fn look(&mut self, follower: &mut Follower, maps: &Maps) {
         let begun = Instant::now();
         let processes: Vec<u32> = follower.living.keys().copied().collect();
@@ -109,7 +107,6 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Reads the current mappings.
     pub(crate) fn read(follower: &Follower) -> Self {
         let read = |process: &u32| {
             let text = memory_text(*process, "maps")?;

@@ -11,7 +11,6 @@ pub(crate) struct Nodes {
     of_cpu: HashMap<u32, u32>,
     only: Option<u32>,
     cpus: CpuSet,
-    /// All nodes, with their cpus.
     pub all: Vec<ProfiledNode>,
 }
 
@@ -45,7 +44,6 @@ impl Nodes {
         self.only
     }
 
-    /// Returns the online cpus.
     pub(crate) fn cpus(&self) -> &CpuSet {
         &self.cpus
     }

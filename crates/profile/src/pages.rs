@@ -10,10 +10,8 @@ pub(crate) const MOST_PAGES: usize = 4 << 20;
 /// A page is read-mostly if at most one in this number of its accesses is a store.
 const READ_MOSTLY: u64 = 100;
 
-/// A page that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Index of its region.
     pub region: usize,
     /// Node of the page when it was last queried.
     pub node: Option<u32>,
@@ -32,7 +30,6 @@ pub(crate) struct Page {
     by_node: Vec<(u32, u64)>,
 }
 
-/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Load,
@@ -42,7 +39,6 @@ pub(crate) enum Use {
 }
 
 impl Page {
-    /// Records an access.
     pub(crate) fn used(&mut self, how: Use, thread: u32, cpu_node: u32) {
         self.accesses += 1;
         match how {
@@ -66,7 +62,6 @@ impl Page {
         self.by_node.iter().max_by_key(|(_, count)| *count).map(|(node, _)| *node)
     }
 
-    /// Classifies its users.
     pub(crate) fn sharing(&self) -> Sharing {
         match self.by_node.len() {
             _ if !self.has_several_users => Sharing::Private,

@@ -99,6 +99,8 @@ pub(crate) struct Program {
     pub touches: HashMap<Touch, u64>,
     /// Used ranges by region, first address and end.
     pub ranges: HashMap<(usize, u64, u64), RangeUse>,
+    /// True if uses of several regions are known only together.
+    pub is_divided: bool,
     /// Pages by region and node at the last poll.
     pub resident: BTreeMap<usize, BTreeMap<u32, u64>>,
     /// Accesses to pages with an unknown node.
@@ -125,6 +127,7 @@ impl Program {
             accessed_at: HashMap::new(),
             touches: HashMap::new(),
             ranges: HashMap::new(),
+            is_divided: false,
             resident: BTreeMap::new(),
             unplaced: 0,
             faults_again: 0,
@@ -186,6 +189,7 @@ impl Program {
         let parts = self.resident_parts(range.0, range.1);
         let weight = |(from, to, share): &(u64, u64, f64)| (to - from) as f64 * share.max(1e-9);
         let all: f64 = parts.iter().map(weight).sum();
+        self.is_divided |= parts.len() > 1;
         for part in &parts {
             let share = |count: u64| scaled(count, weight(part) / all);
             let written = of.written.map(share);

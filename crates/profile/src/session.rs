@@ -31,25 +31,20 @@ const GRACE: Duration = Duration::from_secs(3);
 pub enum Watched<'a> {
     /// A program and its arguments, to be started.
     Command(&'a [String]),
-    /// A running process.
     Process(u32),
 }
 
-/// The source of the figures.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// Memory samples of this unit.
     Samples(MemoryUnit),
     /// Page faults, with or without NUMA balancing.
     Faults {
         balancing: bool,
     },
     Damon(Damon),
-    /// Referenced bits.
     Referenced(Referenced),
 }
 
-/// The observations.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub follower: Follower,

@@ -22,7 +22,6 @@ pub(crate) struct Region {
     pub name: String,
 }
 
-/// A current mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     end: u64,
@@ -39,12 +38,9 @@ pub(crate) struct Space {
     regions: Vec<Region>,
 }
 
-/// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Index of the region.
     pub region: usize,
-    /// Offset in its file.
     pub offset: u64,
 }
 
@@ -77,7 +73,6 @@ impl Space {
         self.overlapping(start, end).into_iter().map(part).collect()
     }
 
-    /// Records a new mapping.
     pub(crate) fn take(&mut self, record: &MapRecord) {
         let range = (record.start, record.end);
         self.map(range, record.offset, &record.name, record.time_ns);
@@ -159,7 +154,6 @@ impl Space {
         before.into_iter().chain(within).map(|(at, area)| (*at, *area)).collect()
     }
 
-    /// Returns the unknown parts of a range.
     fn unknown(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let (mut gaps, mut from) = (Vec::new(), start);
         for (at, area) in self.overlapping(start, end) {

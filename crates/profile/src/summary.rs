@@ -44,6 +44,7 @@ pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -
     };
     ProgramMemory {
         process: program.process,
+        program: None,
         became: program.became.clone(),
         elapsed_ns: ended_ns.saturating_sub(program.begun_ns),
         threads: threads(&program),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// A thread that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub name: Option<String>,
@@ -21,7 +20,6 @@ impl Seen {
     }
 }
 
-/// The threads of a program by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Threads {
     by_number: BTreeMap<u32, Seen>,
@@ -33,7 +31,6 @@ impl Threads {
         *self.by_number.entry(thread).or_default().by_node.entry(node).or_default() += 1;
     }
 
-    /// Records a thread's name.
     pub(crate) fn named(&mut self, thread: u32, name: &str) {
         self.by_number.entry(thread).or_default().name = Some(name.to_owned());
     }
@@ -46,7 +43,6 @@ impl Threads {
         seen.busy_ns = all_ns.saturating_sub(first);
     }
 
-    /// Returns all threads.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Seen)> {
         self.by_number.iter().map(|(thread, seen)| (*thread, seen))
     }

@@ -162,12 +162,14 @@ fn cannot_see(seen: &Seen) -> Vec<CannotSee> {
     } else {
         CannotSee::FirstTouches
     };
-    let mut programs = seen.follower.past.iter().chain(seen.follower.living.values());
-    let is_cut = programs.any(|program| program.pages.is_cut);
+    let programs = || seen.follower.past.iter().chain(seen.follower.living.values());
+    let is_cut = programs().any(|program| program.pages.is_cut);
     let cut = is_cut.then_some(CannotSee::PagesBeyond { most: MOST_PAGES as u64 });
+    let is_divided = programs().any(|program| program.is_divided);
+    let divided = is_divided.then_some(CannotSee::SharesOfMappings);
     let always = [CannotSee::Waiting, CannotSee::HeapSites, touches];
     let found = seen.follower.cannot_see.iter().cloned();
-    by_source.into_iter().chain(always).chain(cut).chain(found).collect()
+    by_source.into_iter().chain(always).chain(divided).chain(cut).chain(found).collect()
 }
 
 #[cfg(test)]

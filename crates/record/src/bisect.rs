@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::Quantity;
 
 /// A bisection: the question, each commit judged with its samples, and the answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BisectDocument {
     /// The schema of this document.
     pub schema: String,
@@ -45,8 +44,7 @@ pub struct BisectDocument {
 }
 
 /// A commit, as git describes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Commit {
     /// The commit's full hash.
     pub hash: String,
@@ -64,8 +62,7 @@ impl Commit {
 }
 
 /// A commit with its measurements.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JudgedCommit {
     pub commit: Commit,
     /// The time its build took, in seconds.
@@ -73,16 +70,14 @@ pub struct JudgedCommit {
     /// The samples in the order in which they were taken, each after a fresh boot if the study
     /// boots.
     pub samples: Vec<f64>,
-    /// The cost beyond that of the good commit, in percent; negative if it is better, `None` until
-    /// both have samples.
-    pub worse_percent: Option<f64>,
+    /// The change of the metric from the good commit, in percent; `None` until both have samples.
+    pub change_percent: Option<f64>,
     /// The verdict on it.
     pub side: CommitSide,
 }
 
 /// The verdict on a commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitSide {
     /// Not judged yet.
@@ -101,8 +96,7 @@ pub enum CommitSide {
 }
 
 /// The result of a bisection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
     /// The first bad commit is this one.

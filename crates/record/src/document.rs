@@ -15,8 +15,7 @@ use crate::sample::Sample;
 use crate::shared::counted_values;
 
 /// A cell with everything found in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellResult {
     /// The planned cell.
     #[serde(flatten)]
@@ -39,8 +38,7 @@ impl CellResult {
 }
 
 /// A run with its results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Document {
     /// Everything known before the first sample.
     #[serde(flatten)]

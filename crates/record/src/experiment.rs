@@ -12,6 +12,7 @@ mod loaded;
 mod stream;
 mod worker;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
@@ -31,8 +32,7 @@ pub use worker::WorkerPlan;
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($cell:ident),)*) => {
         /// The experiment of a cell.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum Experiment {
             $($(#[$doc])* $kind($cell),)*
@@ -133,8 +133,9 @@ pub struct Axes {
 }
 
 /// The part of a machine that a figure describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The core: its clock and L1.

@@ -23,8 +23,7 @@ pub use room::{FULL, HugeRoom, NodeRoom, RoomByNode};
 pub use spread::BytesByNode;
 
 /// The current placement of memory: `{"explore": "nodes", ...}` in JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "explore", rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "one view exists at a time")]
 pub enum View {
@@ -54,8 +53,7 @@ impl View {
 }
 
 /// Something that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unseen {
     /// The number of pageblocks that the kernel can move as a whole, since only root can read

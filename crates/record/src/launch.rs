@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The parallel launch that measured a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Launch {
     /// The launcher that started the ranks.
     pub launcher: String,
@@ -23,8 +22,7 @@ pub struct Launch {
 }
 
 /// The host and memory policy of a rank, in addition to its placement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankSeat {
     /// The rank's host.
     pub host: String,

@@ -3,13 +3,13 @@
 use core::fmt;
 
 use numalab_stats::Direction;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::study::Quantity;
 
 /// The unit of a metric's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(into = "&'static str")]
 pub enum Unit {
     /// Nanoseconds.
@@ -53,8 +53,9 @@ impl fmt::Display for Unit {
 }
 
 /// The meaning of a sample's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// The time of one dependent load, in nanoseconds.

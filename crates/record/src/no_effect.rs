@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason why a change of a knob cannot have an effect on a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEffect {
     /// The machine lacks the feature that the knob sets.

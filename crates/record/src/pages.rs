@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The largest base page of any kernel, in bytes: 64 KiB on arm64 and POWER.
@@ -13,9 +14,10 @@ const LEAST_BYTES: u64 = 4 << 10;
 const UNITS: [(char, u32); 3] = [('g', 30), ('m', 20), ('k', 10)];
 
 /// The pages that back a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(with = "String"))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(with = "String")]
 #[serde(try_from = "String", into = "String")]
 pub enum Pages {
     /// Pages of this size in bytes: the kernel's base pages with transparent huge pages off, or

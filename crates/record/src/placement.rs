@@ -6,8 +6,7 @@ use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// The method by which the node of the memory was determined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofMethod {
     /// `move_pages(2)` without target nodes: the kernel's answer for each page.
@@ -21,8 +20,7 @@ pub enum ProofMethod {
 }
 
 /// The location of a worker and of its memory, as read back from the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Placement {
     /// The cpu that the worker was pinned to.
     pub cpu: CpuId,

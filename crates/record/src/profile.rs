@@ -14,8 +14,7 @@ pub use source::{
 use crate::program::ProgramMemory;
 
 /// A program's memory profile, with the source of its figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Profile {
     /// The command or process that was profiled.
     pub target: Target,
@@ -56,8 +55,7 @@ pub struct Profile {
 }
 
 /// The subject of a profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// A command started for the profile.
@@ -81,8 +79,7 @@ impl Target {
 }
 
 /// The way profiling ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The command exited with this code.
@@ -98,8 +95,9 @@ pub enum Ended {
 }
 
 /// The page faults traced for a profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct FaultsSeen {
     /// The number of faults seen.
     pub seen: u64,
@@ -110,8 +108,7 @@ pub struct FaultsSeen {
 }
 
 /// A node of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProfiledNode {
     pub node: NodeId,
     /// The node's cpus.
@@ -119,8 +116,7 @@ pub struct ProfiledNode {
 }
 
 /// A process, summarised in one row.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OtherProcess {
     /// The process id.
     pub process: u32,

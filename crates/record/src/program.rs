@@ -5,14 +5,17 @@ mod timeline;
 
 pub use timeline::{Stretch, StretchAccesses};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One process, as seen by the memory emulator or the source of a profile.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramMemory {
     /// The process id.
     pub process: u32,
+    /// The path of the program that it executed, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The program that it went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<String>,
@@ -33,8 +36,7 @@ pub struct ProgramMemory {
 }
 
 /// A program's thread, with its node and busy time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramThread {
     /// The thread id.
     pub thread: u32,
@@ -49,8 +51,7 @@ pub struct ProgramThread {
 
 /// A possible placement of pages for which the program does not set a policy. Nodes are given by
 /// position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placed {
     /// All pages and threads are bound to this node.
@@ -67,8 +68,7 @@ pub enum Placed {
 }
 
 /// The wait of a thread under another placement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Elsewhere {
     /// The placement.
     pub placed: Placed,
@@ -77,8 +77,7 @@ pub struct Elsewhere {
 }
 
 /// A mapping, a part of the heap, or a stack.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
     /// The first address.
     pub start: u64,
@@ -111,8 +110,7 @@ pub struct Region {
 }
 
 /// Pages of one size on one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePages {
     pub memory_node: u32,
     /// The number of pages, each of 4 KiB or the kernel's base size.
@@ -120,8 +118,7 @@ pub struct NodePages {
 }
 
 /// One of the equal parts of a region, with its accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionPart {
     /// The first address after it.
     pub end: u64,
@@ -139,8 +136,7 @@ pub struct RegionPart {
 }
 
 /// Accesses from one place of the code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessedAt {
     /// The instruction and its call stack.
     pub at: Vec<CodePlace>,
@@ -151,8 +147,7 @@ pub struct AccessedAt {
 }
 
 /// A place in a program's code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodePlace {
     /// The object file.
     pub object: String,
@@ -167,8 +162,7 @@ pub struct CodePlace {
 }
 
 /// Pages that one thread touched first at one place in the code.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstTouches {
     pub thread: u32,
     pub cpu_node: u32,
@@ -179,8 +173,9 @@ pub struct FirstTouches {
 }
 
 /// The threads that use a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// One thread.
@@ -196,8 +191,7 @@ pub enum Sharing {
 }
 
 /// A group of similar pages of a region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PagesAlike {
     /// The node that holds them.
     pub memory_node: u32,
@@ -217,8 +211,7 @@ pub struct PagesAlike {
 }
 
 /// The time that the cpus of a node wait for memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeWaits {
     /// The cpus' node.
     pub cpu_node: u32,
@@ -227,8 +220,7 @@ pub struct NodeWaits {
 }
 
 /// A thread's accesses to a region's pages on one node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionAccesses {
     pub thread: u32,
     pub cpu_node: u32,
@@ -269,8 +261,7 @@ pub struct RegionAccesses {
 }
 
 /// A cache line that threads contend for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContendedLine {
     /// The line's first address.
     pub address: u64,
@@ -283,8 +274,7 @@ pub struct ContendedLine {
 }
 
 /// A thread's use of a contended cache line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineUser {
     pub thread: u32,
     pub cpu_node: u32,

@@ -10,8 +10,7 @@ use crate::launch::Launch;
 use crate::survey::SurveyChoice;
 
 /// Facts about the system that can affect a measurement, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Environment {
     /// Values by name: `kernel`, `cpu_model`, `thp_enabled`.
@@ -68,8 +67,7 @@ impl Environment {
 }
 
 /// A run: everything that is known before its first sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Run {
     /// The schema of [`Kind::Run`](crate::Kind::Run).
     pub schema: String,

@@ -6,8 +6,7 @@ use crate::cell::CellId;
 use crate::metric::Metric;
 
 /// The value of one window, as measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// The cell it belongs to.
     pub cell: CellId,

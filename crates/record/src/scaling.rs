@@ -8,14 +8,14 @@ mod placement;
 mod read;
 
 use numalab_topology::{CpuId, Machine, NodeId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use error::ScalingError;
 pub use read::{ScalingFile, read};
 
 /// The results in a directory, or in several below one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
     /// The system and partition, or else the directory.
     pub name: String,
@@ -28,8 +28,9 @@ pub struct Scaling {
 }
 
 /// The order in which ranks are bound to cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One core after the other.
@@ -52,8 +53,9 @@ impl Mode {
 }
 
 /// The metric of a scaling run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalingMetric {
     /// ns per load; lower is better.
@@ -81,8 +83,7 @@ impl ScalingMetric {
 }
 
 /// A step with one number of ranks: one file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingStep {
     /// The file, with its directory if there are several.
     pub file: String,
@@ -112,8 +113,7 @@ pub struct ScalingStep {
 }
 
 /// The location of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankPlace {
     /// The rank's cpu.
     pub cpu: CpuId,

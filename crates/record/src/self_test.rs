@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::Environment;
 
 /// A self-test of numalab on a machine with several nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SelfTest {
     /// Facts about the system.
     pub environment: Environment,
@@ -17,8 +16,7 @@ pub struct SelfTest {
 }
 
 /// A check with its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Checked {
     pub check: Check,
     /// The outcome of the check.
@@ -32,8 +30,7 @@ pub struct Checked {
 }
 
 /// A check of the self-test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
     /// A thread runs on the cpu that it is pinned to, and that cpu is on its node.
@@ -59,8 +56,7 @@ pub enum Check {
 }
 
 /// The judgement of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
     /// The check passed.
@@ -72,8 +68,7 @@ pub enum CheckOutcome {
 }
 
 /// The finding of a check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum CheckFound {
     /// Threads, by the cpu that they were pinned to.
@@ -134,8 +129,7 @@ pub enum CheckFound {
 }
 
 /// Pages that should be on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodePages {
     pub node: NodeId,
     /// The page size in bytes.
@@ -147,8 +141,7 @@ pub struct NodePages {
 }
 
 /// The latency from a node's cpus to a node's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodeLatency {
     /// The node of the cpu.
     pub from: NodeId,
@@ -161,8 +154,7 @@ pub struct NodeLatency {
 }
 
 /// A guest node, with its intended and actual location.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestNode {
     /// The host node it is bound to.
     pub host: NodeId,
@@ -175,8 +167,7 @@ pub struct GuestNode {
 }
 
 /// A setting that was changed and restored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PutBack {
     /// The setting.
     pub name: String,

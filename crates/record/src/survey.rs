@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::pages::Pages;
 
 /// The time that a measurement may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// About 10 s: a health check.
@@ -20,8 +21,7 @@ pub enum Effort {
 }
 
 /// The part of a machine that is measured, and the effort.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SurveyChoice {
     /// The effort: the time that the measurement may take.
     pub effort: Effort,

@@ -7,16 +7,14 @@ use crate::no_effect::NoEffect;
 use crate::study::Reading;
 
 /// The current values of the kernel's knobs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KnobList {
     /// The knobs, in the order requested.
     pub knobs: Vec<KnobNow>,
 }
 
 /// A knob with its current value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KnobNow {
     /// The knob's name.
     pub name: String,
@@ -35,8 +33,7 @@ pub struct KnobNow {
 }
 
 /// Access to the value of a knob, and whether there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobState {
     /// The knob has a value.
@@ -50,8 +47,7 @@ pub enum KnobState {
 }
 
 /// The result of a probe of whether memory follows its thread to another node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BalancingProbed {
     /// The initial place of thread and memory.
     pub from: ProbedPlace,
@@ -66,8 +62,7 @@ pub struct BalancingProbed {
 }
 
 /// A cpu and its node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProbedPlace {
     pub cpu: CpuId,
     /// The cpu's node.
@@ -83,8 +78,7 @@ impl BalancingProbed {
 }
 
 /// ACPI tables and their findings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AcpiShown {
     /// The tables that could be read.
     pub tables: Vec<AcpiTable>,
@@ -95,8 +89,7 @@ pub struct AcpiShown {
 }
 
 /// An ACPI table, decoded line by line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AcpiTable {
     /// The file, and the table's position if it holds several.
     pub place: String,
@@ -114,8 +107,7 @@ pub struct AcpiTable {
 }
 
 /// A machine, and findings about its description.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Described {
     pub machine: Machine,
     pub findings: Vec<Finding>,

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::Reading;
 
 /// The result of a probe of whether hot memory reaches the fast tier.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TieringProbed {
     /// The nodes of the tier next to the cpu.
     pub fast: NodeSet,
@@ -28,8 +27,7 @@ pub struct TieringProbed {
 }
 
 /// The number of pages on each tier at one time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TierLook {
     /// Nanoseconds since the first access.
     pub at_ns: u64,

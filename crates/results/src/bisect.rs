@@ -20,12 +20,8 @@ impl Report for BisectDocument {
         let unit = &self.quantity.unit;
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
         let table = Table::new(format!("commits in build order; {unit}"))
-            .words("commit")
-            .words("subject")
-            .figures("samples")
-            .figures("median")
-            .figures("worse by")
-            .figures("build")
+            .words(["commit", "subject"])
+            .figures(["samples", "median", "change", "build"])
             .words("verdict")
             .rows(all.map(row));
         let parts = [
@@ -86,7 +82,7 @@ fn row(judged: &JudgedCommit) -> Vec<String> {
         judged.commit.subject.clone(),
         judged.samples.len().to_string(),
         median(&judged.samples).map_or_else(|| "–".to_owned(), figure),
-        judged.worse_percent.map_or_else(|| "–".to_owned(), percent),
+        judged.change_percent.map_or_else(|| "–".to_owned(), percent),
         format!("{} s", figure(judged.build_s)),
         side(&judged.side),
     ]
@@ -114,7 +110,7 @@ fn named(commit: &Commit) -> String {
 fn answer(found: &BisectDocument) -> Lead {
     let metric = &found.quantity.metric;
     let (good, bad) = (found.good.commit.short(), found.bad.commit.short());
-    let worse = found.bad.worse_percent.map_or_else(String::new, |change| {
+    let worse = found.bad.change_percent.map_or_else(String::new, |change| {
         format!("; {bad} is {} compared with {good}", percent(change))
     });
     let margin = figure(found.margin_percent);
@@ -151,7 +147,7 @@ pub fn mail(found: &BisectDocument) -> Option<String> {
     let metric = &found.quantity.metric;
     let judged = found.judged.iter().chain([&found.bad]);
     let first = judged.clone().find(|judged| judged.commit == *commit)?;
-    let change = percent(first.worse_percent?);
+    let change = percent(first.change_percent?);
     let line = |name: &str, judged: &JudgedCommit| {
         let median = median(&judged.samples).map(figure).unwrap_or_default();
         let unit = &found.quantity.unit;
@@ -165,7 +161,7 @@ pub fn mail(found: &BisectDocument) -> Option<String> {
         commit.subject
     );
     text += &format!(
-        "Commit {}\n(\"{}\")\nmakes {metric} of {} worse by {change}:\n\n",
+        "Commit {}\n(\"{}\")\nmakes {metric} of {} worse, by {change}:\n\n",
         commit.hash, commit.subject, found.workload
     );
     text += &line("good", &found.good);
@@ -197,12 +193,17 @@ mod tests {
         Commit { hash: hash.repeat(40), subject, author }
     }
 
-    fn judged(hash: &str, samples: [f64; 3], worse_percent: f64, side: CommitSide) -> JudgedCommit {
+    fn judged(
+        hash: &str,
+        samples: [f64; 3],
+        change_percent: f64,
+        side: CommitSide,
+    ) -> JudgedCommit {
         JudgedCommit {
             commit: commit(hash),
             build_s: 2.5,
             samples: samples.to_vec(),
-            worse_percent: Some(worse_percent),
+            change_percent: Some(change_percent),
             side,
         }
     }

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 /// A finding of a rule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Finding<What, Evidence> {
     /// The finding itself, with its figures.
     #[serde(flatten)]

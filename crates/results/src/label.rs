@@ -57,7 +57,6 @@ pub(crate) fn with_tail(verdict: &str, tail: Option<&Tail>) -> String {
     )
 }
 
-/// Returns a lead about tails.
 pub(crate) fn tail_lead(of: &Tail, sentence: String) -> Lead {
     let mood = if of.is_shown_worse() { Mood::Bad } else { Mood::Odd };
     Lead::new(capital(tail(of)), sentence, mood)
@@ -166,7 +165,6 @@ pub(crate) fn delay(delay: Option<u32>) -> String {
     }
 }
 
-/// Returns the mood of a verdict.
 pub(crate) fn mood(verdict: Verdict) -> Mood {
     match verdict {
         Verdict::Better => Mood::Good,
@@ -186,7 +184,6 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Returns the mood of an answer.
 pub(crate) fn answer_mood(answer: AnswerWord) -> Mood {
     match answer {
         AnswerWord::Better => Mood::Good,
@@ -197,7 +194,6 @@ pub(crate) fn answer_mood(answer: AnswerWord) -> Mood {
     }
 }
 
-/// Describes the subject of a compared row.
 pub(crate) fn compared(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => experiment(&cell.experiment),

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 const FAR_PERCENT: f64 = 100.0;
 
 /// A percentile at which two samples differ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tail {
     /// The percentile, counted from the better end.
     pub percentile: f64,
@@ -52,8 +51,7 @@ impl Tail {
 }
 
 /// Two groups of values that a median does not describe.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TwoModes {
     /// The medians of the lower and of the upper group.
     pub centres: [f64; 2],

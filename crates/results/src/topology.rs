@@ -103,8 +103,7 @@ fn shared(machine: &Machine) -> Table {
     let rows = cpus::rows(machine).into_iter().chain([side_caches]).chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
     Table::new("what cpus share, and what this process may use")
-        .words("part")
-        .words("layout")
+        .words(["part", "layout"])
         .rows(rows.map(|(name, text)| vec![name.to_owned(), text]))
 }
 
@@ -132,7 +131,6 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     Some(("Allowed", text + &notes::forbidden_local(machine) + &isolated))
 }
 
-/// Tabulates findings.
 pub(super) fn odd(findings: &[Finding]) -> Table {
     let row = |finding: &Finding| {
         let Finding { severity, code, place, message } = finding;
@@ -144,8 +142,7 @@ pub(super) fn odd(findings: &[Finding]) -> Table {
         Severity::Error => Mood::Bad,
     };
     Table::new("impossible or unusual parts of the description")
-        .words("severity")
-        .words("finding")
+        .words(["severity", "finding"])
         .rows(findings.iter().map(row))
         .moods(findings.iter().map(mood))
 }

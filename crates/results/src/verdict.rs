@@ -4,8 +4,7 @@ use numalab_stats::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// A verdict without its details.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictWord {
     /// A difference is shown, and the candidate is better.

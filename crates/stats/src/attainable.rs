@@ -2,14 +2,12 @@
 
 /// Returns the smallest two-sided p that `pairs` pairs can give in the signed-rank and the
 /// permutation test, `2 / 2^pairs`: with five pairs or fewer it is above 0.05 whatever is measured.
-#[must_use]
 pub fn least_p_paired(pairs: usize) -> f64 {
     i32::try_from(pairs).map_or(0.0, |pairs| (2.0 * 0.5_f64.powi(pairs)).min(1.0))
 }
 
 /// Returns the smallest two-sided p that two samples of these sizes can give in the rank-sum test,
 /// `2 / C(first + second, first)`.
-#[must_use]
 pub fn least_p_unpaired(first: usize, second: usize) -> f64 {
     let smaller = first.min(second);
     let larger = first.max(second) as f64;
@@ -18,7 +16,6 @@ pub fn least_p_unpaired(first: usize, second: usize) -> f64 {
 }
 
 /// Returns the fewest pairs with which a paired test can reach `alpha`: 6 for 0.05.
-#[must_use]
 pub fn least_pairs(alpha: f64) -> usize {
     fewest(|pairs| least_p_paired(pairs) <= alpha)
 }

@@ -20,20 +20,17 @@ impl Bisection {
     /// Creates a search among `states` states that could be the first bad one. It names a wrong
     /// state with a probability of at most `1 - confidence`, and takes at most `most_samples`
     /// samples of each state.
-    #[must_use]
     pub fn new(confidence: Confidence, states: usize, most_samples: usize) -> Self {
         let halvings = states.max(2).next_power_of_two().trailing_zeros() as usize;
         Self { error: confidence, halvings, most_samples }
     }
 
     /// Returns the largest number of states that halving needs if every state can be judged.
-    #[must_use]
     pub fn halvings(&self) -> usize {
         self.halvings
     }
 
     /// Returns the largest number of states that may be judged.
-    #[must_use]
     pub fn most_judged(&self) -> usize {
         2 * self.halvings
     }
@@ -66,7 +63,6 @@ impl Bisection {
 
 /// Returns how far a state's sample is beyond the midpoint between the samples of the good and the
 /// bad state, as a log ratio; it is above 0 on the side with the larger values.
-#[must_use]
 pub fn score(good: f64, state: f64, bad: f64) -> f64 {
     state.ln() - f64::midpoint(good.ln(), bad.ln())
 }

@@ -23,14 +23,12 @@ pub struct Resampling {
 
 impl Resampling {
     /// Creates the default of 4,999 resamples at 95 % confidence, with a seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { resamples: 4_999, seed, confidence: Confidence::P95 }
     }
 }
 
 /// Returns the bias-corrected and accelerated interval of a statistic of one sample.
-#[must_use]
 pub fn bootstrap_bca(
     sample: &Sample,
     statistic: impl Fn(&[f64]) -> f64,

@@ -13,7 +13,6 @@ use crate::{
 /// Assumes that only the treatment differs between them. This is false if one was taken after the
 /// other on a machine that drifts, and no test can detect it: interleave them and use
 /// [`compare_paired`].
-#[must_use]
 pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Comparison {
     unpaired(baseline, candidate, criteria).judged(baseline.median(), criteria)
 }
@@ -23,7 +22,6 @@ pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Co
 /// Works like [`compare`], but values that resemble their neighbours count as fewer values, in
 /// proportion to the information they carry, consecutive parts of the samples must agree, and
 /// nothing is decided where a sample drifts or has fewer than ten values: see [`Order`].
-#[must_use]
 pub fn compare_in_order(
     baseline: &Sample,
     candidate: &Sample,

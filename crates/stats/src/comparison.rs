@@ -25,7 +25,6 @@ pub struct Criteria {
 
 impl Criteria {
     /// Returns criteria with 95 % confidence and a margin of 2 % for a metric of this direction.
-    #[must_use]
     pub fn new(direction: Direction) -> Self {
         Self { confidence: Confidence::P95, margin: Margin::TWO_PERCENT, direction }
     }
@@ -106,27 +105,25 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     }
 }
 
-/// Recomputes verdicts where one metric answers the question and the rest explain it.
+/// Withholds verdicts of comparisons that explain others, where those do not permit them.
 ///
-/// The primary comparisons are tested first, at the full level among themselves (Holm). The rest
-/// get their verdicts, also adjusted among themselves at the full level, only if a primary one was
-/// decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001; Maurer,
-/// Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and looking at
-/// further metrics does not reduce the power of the primary ones. If no primary comparison was
-/// decided, the rest are inconclusive on [`Ground::Gated`]; so are differences among the rest if the
-/// primary ones are only equivalent, because equivalence says nothing against chance differences.
-pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
-    adjust_verdicts(primary);
-    adjust_verdicts(rest);
+/// Both sides are adjusted before, each among itself at the full level. Without a difference among
+/// `answers`, differences among the rest do not count, because equivalence says nothing against
+/// chance differences; without any decision, nothing does (serial gatekeeping: Westfall & Krishen, J.
+/// Stat. Plan. Inference 99, 2001; Maurer, Hothorn & Lehmacher 1995). The chance of any false
+/// difference where nothing differs stays below alpha, and explaining comparisons do not reduce the
+/// power of the answers. Verdicts that do not count are inconclusive on [`Ground::Gated`]. Without
+/// `answers` nothing changes.
+pub fn gate(answers: &[Comparison], rest: &mut [Comparison]) {
     let is_open =
         |comparison: &Comparison| matches!(comparison.verdict, Verdict::Inconclusive { .. });
-    if primary.is_empty() {
+    if answers.is_empty() {
         return;
     }
     let is_different =
         |comparison: &Comparison| matches!(comparison.verdict, Verdict::Better | Verdict::Worse);
-    let is_decided = !primary.iter().all(is_open);
-    let opens_differences = primary.iter().any(is_different);
+    let is_decided = !answers.iter().all(is_open);
+    let opens_differences = answers.iter().any(is_different);
     let is_gated = |comparison: &&mut Comparison| {
         !is_open(comparison) && !(is_decided && (opens_differences || !is_different(comparison)))
     };
@@ -162,20 +159,17 @@ impl Design {
 impl Comparison {
     /// Returns the effect in percent of the baseline; `None` if the baseline's median is zero, so
     /// that ratios do not exist.
-    #[must_use]
     pub fn percent(&self) -> Option<f64> {
         self.in_percent(self.effect)
     }
 
     /// Returns the interval in percent of the baseline.
-    #[must_use]
     pub fn percent_interval(&self) -> Option<Interval> {
         let (lo, hi) = self.interval.map(|interval| (interval.lo, interval.hi))?;
         Some(Interval { lo: self.in_percent(lo)?, hi: self.in_percent(hi)? })
     }
 
     /// Returns the noise floor in percent of the baseline.
-    #[must_use]
     pub fn least_detectable_percent(&self) -> Option<f64> {
         self.in_percent(self.least_detectable?)
     }
@@ -204,7 +198,6 @@ impl Comparison {
 
     /// Returns true if the whole interval is beyond the margin on either side or, where values do
     /// not vary, if the effect is.
-    #[must_use]
     pub fn is_beyond_margin(&self) -> bool {
         let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
         match (self.ground, self.interval) {

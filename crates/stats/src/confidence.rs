@@ -32,7 +32,6 @@ impl Confidence {
     }
 
     /// Returns the level as a fraction.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
@@ -45,7 +44,6 @@ impl Confidence {
     /// whatever their number and whatever decides that there is another (Bonferroni's inequality;
     /// the shares are a spending function: Lan & DeMets, Biometrika 70, 1983). With 64 %, six
     /// blocks can decide at 95 %: their smallest p-value is 1/32.
-    #[must_use]
     pub fn at_look(self, look: usize) -> Self {
         let rest = 1.0 - FIRST_LOOK;
         let share = match look {
@@ -57,7 +55,6 @@ impl Confidence {
     }
 
     /// Returns the chance of error, `1 - level`.
-    #[must_use]
     pub fn alpha(self) -> f64 {
         1.0 - self.0
     }

@@ -35,13 +35,11 @@ impl Layout {
     }
 
     /// Returns the number of treatments.
-    #[must_use]
     pub fn treatments(&self) -> usize {
         self.levels.iter().product()
     }
 
     /// Returns the level of each factor in a treatment.
-    #[must_use]
     pub fn levels_of(&self, treatment: usize) -> Vec<usize> {
         let mut rest = treatment;
         let mut levels: Vec<usize> = Vec::new();
@@ -55,7 +53,6 @@ impl Layout {
 
     /// Returns the contrast of a level with the factor's first level, averaged over the other
     /// factors.
-    #[must_use]
     pub fn main_effect(&self, factor: usize, level: usize) -> Contrast {
         let share = self.levels[factor] as f64 / self.treatments() as f64;
         self.contrast(|levels| match levels[factor] {
@@ -67,7 +64,6 @@ impl Layout {
 
     /// Returns the contrast for how much larger the effect of `level` is at `other_level` of
     /// another factor than at its first level, averaged over the remaining factors.
-    #[must_use]
     pub fn interaction(
         &self,
         (factor, level): (usize, usize),
@@ -86,7 +82,6 @@ impl Layout {
     }
 
     /// Returns the contrast of one treatment with another.
-    #[must_use]
     pub fn pair(&self, baseline: usize, candidate: usize) -> Contrast {
         let mut weights = vec![0.0; self.treatments()];
         weights[baseline] -= 1.0;
@@ -148,7 +143,6 @@ impl Layout {
 
 impl Contrast {
     /// Returns the weights, one for each treatment.
-    #[must_use]
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }

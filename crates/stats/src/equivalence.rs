@@ -33,13 +33,11 @@ impl Margin {
     }
 
     /// Returns the margin as a bound on log ratios.
-    #[must_use]
     pub fn as_log(self) -> f64 {
         (self.0 / 100.0).ln_1p()
     }
 
     /// Returns the margin in percent.
-    #[must_use]
     pub fn as_percent(self) -> f64 {
         self.0
     }
@@ -56,14 +54,12 @@ pub struct Equivalence {
 
 impl Equivalence {
     /// Returns the p-value against "not equivalent": the larger of the two.
-    #[must_use]
     pub fn p(&self) -> f64 {
         self.p_not_below.max(self.p_not_above)
     }
 }
 
 /// Tests whether the log ratios of pairs are within `bound` of zero, by signed ranks.
-#[must_use]
 pub fn equivalence_paired(log_ratios: &Sample, bound: f64) -> Equivalence {
     let above_lower = log_ratios.map_rising(|value| value + bound);
     let below_upper = log_ratios.map_rising(|value| value - bound);
@@ -75,7 +71,6 @@ pub fn equivalence_paired(log_ratios: &Sample, bound: f64) -> Equivalence {
 
 /// Tests whether two independent samples of logarithms are within `bound` of each other, by rank
 /// sums.
-#[must_use]
 pub fn equivalence_unpaired(
     baseline_logs: &Sample,
     candidate_logs: &Sample,

@@ -36,7 +36,6 @@ pub struct Extreme {
 
 impl Extreme {
     /// Returns the candidate's change in percent.
-    #[must_use]
     pub fn percent(&self) -> f64 {
         let [baseline, candidate] = self.values;
         100.0 * (candidate / baseline - 1.0)
@@ -44,7 +43,6 @@ impl Extreme {
 
     /// Returns the larger of two changes in percent: that of the percentile, and that of the bad ends
     /// of the intervals if both have one.
-    #[must_use]
     pub fn reach_percent(&self, direction: Direction) -> f64 {
         let end = |interval: Interval| match direction {
             Direction::LowerIsBetter => interval.hi,
@@ -59,7 +57,6 @@ impl Extreme {
 
     /// Returns true if chance alone would produce this difference in less than one comparison in
     /// twenty.
-    #[must_use]
     pub fn is_shown(&self) -> bool {
         self.p < Confidence::P95.alpha()
     }
@@ -70,7 +67,6 @@ impl Extreme {
 ///
 /// `worth` is the share of the values that are independent, 0 to 1: values that resemble their
 /// neighbours carry less information.
-#[must_use]
 pub fn extremes(
     baseline: &Sample,
     candidate: &Sample,

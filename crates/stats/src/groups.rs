@@ -27,7 +27,6 @@ const MOST_VALUES: usize = 400;
 
 /// Returns the values between groups, ascending; none unless there are two groups of a sixth of the
 /// values or more. Values between two such groups that belong to neither are divided at the middle.
-#[must_use]
 pub fn groups(values: &[f64]) -> Vec<f64> {
     let Ok(sample) = Sample::new(values) else { return Vec::new() };
     let count = sample.len();

@@ -11,7 +11,6 @@ use crate::{attainable, both, rank_sum, signed_rank, whole};
 
 /// Returns the median of all Walsh averages `(x_i + x_j) / 2`, `i <= j`: for log ratios of pairs,
 /// it is the effect of a treatment.
-#[must_use]
 pub fn hodges_lehmann(sample: &Sample) -> f64 {
     middle_walsh_average(sample.sorted())
 }
@@ -45,7 +44,6 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
 
 /// Returns the median of all differences `candidate - baseline`: the amount by which the candidate
 /// is higher.
-#[must_use]
 pub fn shift(baseline: &Sample, candidate: &Sample) -> f64 {
     middle_difference(baseline.sorted(), candidate.sorted())
 }
@@ -93,7 +91,6 @@ pub fn paired_differences(baseline: &Sample, candidate: &Sample) -> Result<Sampl
 }
 
 /// Converts a log ratio to a change in percent: 0.0953 is 10 %.
-#[must_use]
 pub fn percent_change(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }

@@ -9,39 +9,33 @@ pub struct Interval {
 
 impl Interval {
     /// Returns `hi - lo`.
-    #[must_use]
     pub fn width(&self) -> f64 {
         self.hi - self.lo
     }
 
     /// Returns half of [`width`](Self::width).
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         self.width() / 2.0
     }
 
     /// Returns the half width as a fraction of `|around|`: 0 for a point, otherwise infinite around
     /// 0.
-    #[must_use]
     pub fn relative_half_width(&self, around: f64) -> f64 {
         let half = self.half_width();
         if half == 0.0 { 0.0 } else { half / around.abs() }
     }
 
     /// Returns true if `value` is in the interval, ends included.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 
     /// Returns true if the whole interval is in `outer`, ends included.
-    #[must_use]
     pub fn within(&self, outer: &Self) -> bool {
         outer.lo <= self.lo && self.hi <= outer.hi
     }
 
     /// Maps the interval through a monotone function and puts its ends in order again.
-    #[must_use]
     pub fn map_monotone(&self, function: impl Fn(f64) -> f64) -> Self {
         let (first, second) = (function(self.lo), function(self.hi));
         Self { lo: first.min(second), hi: first.max(second) }
@@ -62,7 +56,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// Returns the half width of the interval as a fraction of `|value|`.
-    #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         self.interval.relative_half_width(self.value)
     }

@@ -50,9 +50,7 @@ pub use bisection::{Bisection, score};
 pub use bootstrap::{Resampling, bootstrap_bca};
 pub use both::both;
 pub use compare::{compare, compare_in_order, compare_paired};
-pub use comparison::{
-    Comparison, Criteria, Design, Scale, adjust_verdicts, adjust_verdicts_in_order,
-};
+pub use comparison::{Comparison, Criteria, Design, Scale, adjust_verdicts, gate};
 pub use confidence::Confidence;
 pub use contrast::{Contrast, Layout};
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};

@@ -21,7 +21,6 @@ pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estima
 }
 
 /// Returns the middle of the values, or the mean of the two middle ones; `None` without values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -37,7 +37,6 @@ pub struct Modes {
 
 impl Modes {
     /// Returns the excess of the upper mode over the lower one, in percent.
-    #[must_use]
     pub fn percent_apart(&self) -> f64 {
         let [lower, upper] = self.centres;
         100.0 * (upper - lower) / lower.abs()
@@ -48,7 +47,6 @@ impl Modes {
 /// values.
 ///
 /// `worth` is the share of the values that are independent, as for [`extremes`](crate::extremes).
-#[must_use]
 pub fn two_modes(sample: &Sample, worth: f64) -> Option<Modes> {
     let count = sample.len() as f64 * worth.clamp(0.0, 1.0);
     if whole::floor(count) < FEWEST {

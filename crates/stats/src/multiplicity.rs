@@ -3,7 +3,6 @@
 /// Returns Holm's adjusted p-values in the order given. The chance of any false claim stays below
 /// the level (Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Stat. 6,
 /// 1979).
-#[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![0.0; p_values.len()];
     let mut running = 0.0_f64;
@@ -28,7 +27,6 @@ pub(crate) fn holm_steps(p_values: &[f64]) -> Vec<usize> {
 /// Returns Benjamini and Hochberg's adjusted p-values in the order given. The expected share of
 /// false claims among all claims stays below the level (J. R. Stat. Soc. B 57, 1995). Meant for
 /// fleets.
-#[must_use]
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len() as f64;
     let mut adjusted = vec![0.0; p_values.len()];

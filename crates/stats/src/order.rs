@@ -74,7 +74,6 @@ pub struct Trend {
 
 impl Trend {
     /// Returns true if the values drift: at 1 %, allowing for two samples (Bonferroni).
-    #[must_use]
     pub fn is_shown(&self) -> bool {
         2.0 * self.p <= DRIFT_LEVEL
     }
@@ -102,7 +101,6 @@ impl Trend {
 
 impl Order {
     /// Measures trend and autocorrelation of two samples.
-    #[must_use]
     pub fn of(baseline: &Sample, candidate: &Sample) -> Self {
         let seen = |sample: &Sample| {
             let ranks = centred_ranks(sample);
@@ -128,7 +126,6 @@ impl Order {
     }
 
     /// Returns true if either sample drifts, or both together do in one direction.
-    #[must_use]
     pub fn drifts(&self) -> bool {
         let both = || {
             let sum: f64 = self.trends.iter().map(|trend| trend.correlation).sum();

@@ -90,19 +90,16 @@ impl Population {
     }
 
     /// Returns the distance of a value from the centre in standard deviations of the core.
-    #[must_use]
     pub fn score(&self, value: f64) -> f64 {
         (value - self.centre) / self.scale
     }
 
     /// Returns the centre, which is the mean of the core.
-    #[must_use]
     pub fn centre(&self) -> f64 {
         self.centre
     }
 
     /// Returns the standard deviation of the core.
-    #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -140,7 +137,6 @@ impl Default for Tails {
 
 impl Tails {
     /// Learns the mixture of tails from all populations.
-    #[must_use]
     pub fn learned<'a>(populations: impl IntoIterator<Item = &'a Population>) -> Self {
         let likelihoods: Vec<[f64; FREEDOMS.len()]> =
             populations.into_iter().map(Population::likelihoods).collect();
@@ -163,7 +159,6 @@ impl Tails {
 
     /// Returns the probability of a value this far from the centre or farther, if it belonged to
     /// its peers.
-    #[must_use]
     pub fn chance(&self, population: &Population, value: f64) -> f64 {
         let distance = population.score(value);
         if !distance.is_finite() {

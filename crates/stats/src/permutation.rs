@@ -20,7 +20,6 @@ pub struct Draws {
 /// Exact for up to 30 non-zero differences, by counting pairs of half sums (Horowitz & Sahni, JACM
 /// 21, 1974); by random patterns beyond, with p = (1 + hits) / (1 + draws) so that it is valid
 /// (Phipson & Smyth, SAGMB 9, 2010). The statistic is the mean difference.
-#[must_use]
 pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws: &Draws) -> Test {
     let sizes: Vec<f64> =
         differences.values().iter().map(|d| d.abs()).filter(|size| *size > 0.0).collect();

@@ -25,7 +25,12 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
     let alpha = confidence.alpha();
     let difference = blocks(evidence.values, error, effect, 1.0 - evidence.level / 2.0);
     let equivalence = blocks(evidence.values, error, evidence.bound - effect, 1.0 - alpha);
-    let needed = difference.min(equivalence);
+    let needed = match difference.min(equivalence) {
+        // The tests do not show what the interval does, as with two modes: the interval of the shift
+        // describes the width of one, the tests count ranks.
+        needed if needed <= evidence.values as f64 => by_tests(evidence, alpha),
+        needed => needed,
+    };
     (needed <= MOST_BLOCKS).then(|| whole::ceil(needed).saturating_sub(evidence.values).max(1))
 }
 
@@ -41,7 +46,6 @@ pub(crate) fn least_detectable(interval: &Interval, confidence: Confidence) -> f
 ///
 /// Uses Student's quantiles and the efficiency of signed ranks relative to t, which is 3/pi (Hodges
 /// & Lehmann, Ann. Math. Stat. 27, 1956).
-#[must_use]
 pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64> {
     if least_p_paired(blocks) > level.alpha() {
         return None;
@@ -50,6 +54,21 @@ pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64
     let quantile = |p| student_quantile(p, freedom);
     let reach = quantile(1.0 - level.alpha() / 2.0) + quantile(POWER);
     Some(reach * spread * (std::f64::consts::FRAC_PI_3 / blocks as f64).sqrt())
+}
+
+/// Returns the total number of blocks by the p-values: the quantile of a test grows with the root of
+/// the number of blocks.
+fn by_tests(evidence: &Evidence, alpha: f64) -> f64 {
+    let needed = |p: f64, level: f64| {
+        let reached = normal_quantile((1.0 - p).max(f64::EPSILON));
+        let reach = normal_quantile(level) + normal_quantile(POWER);
+        match reached > 0.0 {
+            true => evidence.values as f64 * (reach / reached).powi(2),
+            false => f64::INFINITY,
+        }
+    };
+    let difference = needed(evidence.p_difference / 2.0, 1.0 - evidence.level / 2.0);
+    difference.min(needed(evidence.p_equivalence, 1.0 - alpha))
 }
 
 /// Returns the total number of blocks with which a distance is `z(level) + z(power)` standard
@@ -126,8 +145,19 @@ mod tests {
 
     #[test]
     fn the_plan_is_at_least_one_more_block() {
-        let close = Evidence { interval: Some(Interval { lo: 0.049, hi: 0.051 }), ..UNSURE };
+        let narrow = Interval { lo: 0.049, hi: 0.051 };
+        let close = Evidence { interval: Some(narrow), p_difference: 0.001, ..UNSURE };
         assert_eq!(further_blocks(&close, Confidence::P95), Some(1));
+    }
+
+    /// Regression: with two modes, "about 1 more value" never sufficed.
+    #[test]
+    fn where_the_tests_do_not_show_what_the_interval_does_the_plan_follows_the_tests() {
+        let narrow = Interval { lo: 0.049, hi: 0.051 };
+        let modes = Evidence { interval: Some(narrow), values: 400, ..UNSURE };
+        // 400 * ((1.96 + 0.842) / 0.842)^2 = 4433.
+        let further = further_blocks(&modes, Confidence::P95).unwrap();
+        assert!((4_000..4_070).contains(&further), "{further}");
     }
 
     #[test]

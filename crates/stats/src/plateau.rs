@@ -121,7 +121,6 @@ impl LatencyCurve {
     }
 
     /// Finds the plateaus, smallest sizes first, as [`plateaus`] does.
-    #[must_use]
     pub fn plateaus(&self) -> Vec<Level> {
         if self.octaves.len() == 1 {
             return vec![self.level((0, 0), None)];
@@ -136,7 +135,6 @@ impl LatencyCurve {
 
     /// Returns the size at which the curve passes a limit for good, seen from a level that begins at
     /// `from_bytes`; `None` if it does not, or has passed it there already.
-    #[must_use]
     pub fn passes_at(&self, from_bytes: u64, level_ns: f64, limit_ns: f64) -> Option<f64> {
         let from = self.sizes_bytes.iter().position(|size| *size >= from_bytes)?;
         self.passes(from, level_ns.ln(), limit_ns.ln())
@@ -147,7 +145,6 @@ impl LatencyCurve {
     ///
     /// A cache between two others may show no plateau, because most of it is taken by others: the
     /// curve is then least steep over the part that is left.
-    #[must_use]
     pub fn flattest_octave(
         &self,
         between: [u64; 2],

@@ -61,13 +61,11 @@ impl Precision {
     }
 
     /// Returns the requested relative half width.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         self.half_width
     }
 
     /// Returns the number of values at the first look.
-    #[must_use]
     pub fn first_look(&self) -> usize {
         FIRST_LOOK
     }
@@ -77,7 +75,6 @@ impl Precision {
     ///
     /// Call it when the sample has the last requested size ([`first_look`](Self::first_look), then
     /// `look_at`): looking more often reduces the coverage.
-    #[must_use]
     pub fn look(&self, windows: &Sample) -> Progress {
         let n = windows.len();
         let so_far = stopped_interval(windows, Confidence::P95).ok();

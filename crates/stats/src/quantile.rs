@@ -6,20 +6,17 @@ use crate::{Sample, whole};
 
 impl Sample {
     /// Returns the quantile of type 7 at a probability, which is clamped to 0..=1.
-    #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         let last = (self.len() - 1) as f64;
         at(self.sorted(), probability.clamp(0.0, 1.0) * last)
     }
 
     /// Returns the [`quantile`](Self::quantile) at `percent` / 100.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
         self.quantile(percent / 100.0)
     }
 
     /// Returns the middle value, or the mean of the two middle ones.
-    #[must_use]
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }

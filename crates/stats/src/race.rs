@@ -49,7 +49,6 @@ impl Race {
     /// Returns the candidates that are out after the blocks so far, by column. The first column is
     /// the baseline; a column that ends before it belongs to a candidate that is already out. Call
     /// it after every block. Values at or below zero have no ratios and put no candidate out.
-    #[must_use]
     pub fn out(&self, columns: &[Vec<f64>]) -> Vec<(usize, Out)> {
         let Some((baseline, _)) = columns.split_first() else { return Vec::new() };
         let is_in = |column: &Vec<f64>| column.len() == baseline.len();

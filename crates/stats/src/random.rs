@@ -13,7 +13,6 @@ pub struct Rng {
 
 impl Rng {
     /// Creates the generator of a seed; every seed is good, including 0.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut counter = seed;
         let mut split_mix = || {

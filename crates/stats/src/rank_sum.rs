@@ -14,7 +14,6 @@ pub(crate) const EXACT_VALUES: usize = 60;
 /// Exact, ties included, for up to 60 values in total; by the normal approximation beyond, with tie
 /// and continuity corrections. The statistic is U of the candidate: the number of pairs in which
 /// the candidate is higher, ties counted half.
-#[must_use]
 pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative) -> Test {
     let size = candidate.len();
     if baseline.len() + size <= EXACT_VALUES {

@@ -37,7 +37,6 @@ pub struct RunShift {
 impl RunShift {
     /// Returns the shift between two groups of values, one value per run; `None` if a group is
     /// empty or a value is not finite.
-    #[must_use]
     pub fn of(baseline: &[f64], candidate: &[f64]) -> Option<Self> {
         let finite = baseline.iter().chain(candidate).all(|value| value.is_finite());
         if baseline.is_empty() || candidate.is_empty() || !finite {
@@ -60,7 +59,6 @@ impl RunShift {
 
     /// Returns the shift of a sum of two independent parts, with Satterthwaite's degrees of freedom
     /// (Biometrics Bulletin 2, 1946).
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let errors = [self, other].map(|part| part.variance * part.weight);
         let error: f64 = errors.iter().sum();
@@ -73,19 +71,16 @@ impl RunShift {
     }
 
     /// Returns the shift with its variance multiplied by `factor`.
-    #[must_use]
     pub fn widened(&self, factor: f64) -> Self {
         Self { variance: factor * self.variance, ..*self }
     }
 
     /// Returns the standard deviation of one run.
-    #[must_use]
     pub fn spread(&self) -> f64 {
         self.variance.sqrt()
     }
 
     /// Returns the interval of the effect; `None` if no group has two runs.
-    #[must_use]
     pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
         if self.freedom <= 0.0 {
             return None;
@@ -96,7 +91,6 @@ impl RunShift {
 
     /// Returns the probability of such an effect if the true one were at most `bound` either way:
     /// both tails at the bound, which at 0 is the usual test. 1 if no group has two runs.
-    #[must_use]
     pub fn p_beyond(&self, bound: f64) -> f64 {
         let effect = self.effect.abs();
         (self.tail(effect - bound) + self.tail(effect + bound)).min(1.0)
@@ -104,14 +98,12 @@ impl RunShift {
 
     /// Returns the probability of such an effect if the true one were `bound` or more to either
     /// side: two one-sided tests. 1 if no group has two runs.
-    #[must_use]
     pub fn p_within(&self, bound: f64) -> f64 {
         self.tail(bound - self.effect.abs())
     }
 
     /// Returns the smallest effect with a probability of at most `p` beyond `bound`; `None` if no
     /// group has two values.
-    #[must_use]
     pub fn least_shown(&self, bound: f64, p: f64) -> Option<f64> {
         if self.freedom <= 0.0 {
             return None;

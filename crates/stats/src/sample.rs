@@ -28,19 +28,16 @@ impl Sample {
     }
 
     /// Returns the values in the order taken.
-    #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// Returns the values from smallest to largest.
-    #[must_use]
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
     /// Returns the number of values, which is never 0.
-    #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
     pub fn len(&self) -> usize {
         self.values.len()
@@ -68,19 +65,16 @@ impl Sample {
     }
 
     /// Returns the smallest value.
-    #[must_use]
     pub fn min(&self) -> f64 {
         self.sorted[0]
     }
 
     /// Returns the largest value.
-    #[must_use]
     pub fn max(&self) -> f64 {
         self.sorted[self.sorted.len() - 1]
     }
 
     /// Returns true if all values are equal, as in virtual time.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         self.min() == self.max()
     }

@@ -16,7 +16,6 @@ pub(crate) const EXACT_PAIRS: usize = 50;
 /// differences, by convolution over midranks, so also with ties; by the normal approximation
 /// beyond, with tie and continuity corrections. The statistic is the sum of the ranks of positive
 /// differences.
-#[must_use]
 pub fn signed_rank(differences: &Sample, alternative: Alternative) -> Test {
     let nonzero: Vec<f64> =
         differences.values().iter().copied().filter(|difference| *difference != 0.0).collect();

@@ -8,13 +8,11 @@ pub(crate) const MAD_TO_SD: f64 = 1.482_602_218_505_602;
 
 impl Sample {
     /// Returns the arithmetic mean.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.sorted().iter().sum::<f64>() / self.len() as f64
     }
 
     /// Returns the unbiased variance (divisor n - 1), 0 for one value.
-    #[must_use]
     pub fn variance(&self) -> f64 {
         if self.is_constant() {
             return 0.0;
@@ -25,13 +23,11 @@ impl Sample {
     }
 
     /// Returns the square root of [`variance`](Self::variance).
-    #[must_use]
     pub fn standard_deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 
     /// Returns the median absolute deviation from the median, unscaled.
-    #[must_use]
     pub fn mad(&self) -> f64 {
         let median = self.median();
         quantile::median_of(self.values().iter().map(|value| (value - median).abs()).collect())
@@ -39,7 +35,6 @@ impl Sample {
 
     /// Returns the [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of
     /// normal values (Rousseeuw & Croux, JASA 88, 1993).
-    #[must_use]
     pub fn mad_scaled(&self) -> f64 {
         MAD_TO_SD * self.mad()
     }

@@ -60,20 +60,17 @@ impl ThresholdTest {
     }
 
     /// Returns the number of values at the first look.
-    #[must_use]
     pub fn first_look(&self) -> usize {
         LOOKS[0]
     }
 
     /// Returns true if there is a look at this number of values.
-    #[must_use]
     pub fn is_look(&self, count: usize) -> bool {
         self.sizes().any(|size| size == count)
     }
 
     /// Decides from the values so far. Call it with the number of values it last requested: looking
     /// more often errs more often.
-    #[must_use]
     pub fn look(&self, values: &[f64]) -> Look {
         let count = values.len();
         let error = self.level.alpha() / self.sizes().count() as f64;

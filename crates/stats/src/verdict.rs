@@ -20,7 +20,6 @@ pub enum Direction {
 
 impl Direction {
     /// Returns the direction as a word: `lower` or `higher`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::LowerIsBetter => "lower",
@@ -56,7 +55,8 @@ pub enum Verdict {
 
 /// Judges in this order: values without variance by the effect alone; values that drift are not
 /// judged; equivalence, so that a difference that is real but within the margin counts as none; a
-/// difference, for which the test and the interval must agree; otherwise inconclusive.
+/// difference, for which the test and the interval must agree, and the interval must reach beyond the
+/// margin; otherwise inconclusive.
 pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confidence) -> Verdict {
     if evidence.ground == Ground::NoVariance {
         return if evidence.effect.abs() <= evidence.bound {
@@ -76,8 +76,12 @@ pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confi
     if evidence.p_equivalence <= alpha {
         return Verdict::Equivalent;
     }
-    let apart = evidence.interval.is_some_and(|interval| !interval.contains(0.0));
-    if apart && evidence.p_difference <= alpha {
+    // With two modes, the interval can be within the bound although the test of equivalence, by ranks,
+    // does not show it.
+    let shown = |interval: crate::Interval| {
+        !interval.contains(0.0) && (interval.lo < -evidence.bound || interval.hi > evidence.bound)
+    };
+    if evidence.interval.is_some_and(shown) && evidence.p_difference <= alpha {
         return side(evidence.effect, direction);
     }
     Verdict::Inconclusive { further_blocks: planning::further_blocks(evidence, confidence) }
@@ -129,6 +133,8 @@ mod tests {
             ..SHOWN
         };
         assert_eq!(judged(&tiny), Verdict::Equivalent);
+        let modes = Evidence { p_equivalence: 0.5, ..tiny };
+        assert!(matches!(judged(&modes), Verdict::Inconclusive { .. }), "not a change either");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use numalab_stats::{
     Comparison, Criteria, Design, Direction, Error, Ground, Margin, Sample, Scale, Verdict,
-    adjust_verdicts, adjust_verdicts_in_order, compare, compare_paired,
+    adjust_verdicts, compare, compare_paired, gate,
 };
 
 fn sample(values: &[f64]) -> Sample {
@@ -186,13 +186,20 @@ fn six_blocks(effect: f64) -> Comparison {
     compare_paired(&baseline, &Sample::new(values).unwrap(), &criteria).unwrap()
 }
 
+/// Adjusts both, and withholds what the primary metrics do not permit.
+fn in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
+    adjust_verdicts(primary);
+    adjust_verdicts(rest);
+    gate(primary, rest);
+}
+
 #[test]
 fn six_blocks_decide_the_primary_metric_however_many_others_there_are() {
     let mut all: Vec<_> = (0..8).map(|_| six_blocks(-0.5)).collect();
     adjust_verdicts(&mut all);
     assert!(all.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
     let (mut primary, mut rest) = (vec![six_blocks(-0.5)], vec![six_blocks(-0.5); 7]);
-    adjust_verdicts_in_order(&mut primary, &mut rest);
+    in_order(&mut primary, &mut rest);
     assert_eq!(primary[0].verdict, Verdict::Better);
     assert!(rest.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
 }
@@ -205,7 +212,7 @@ fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
         compare_paired(&Sample::new(low).unwrap(), &Sample::new(high).unwrap(), &criteria).unwrap()
     };
     let (mut primary, mut rest) = (vec![undecided], vec![six_blocks(-0.5)]);
-    adjust_verdicts_in_order(&mut primary, &mut rest);
+    in_order(&mut primary, &mut rest);
     assert_eq!(rest[0].ground, Ground::Gated);
     assert!(matches!(rest[0].verdict, Verdict::Inconclusive { .. }));
 }
@@ -214,11 +221,11 @@ fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
 #[test]
 fn an_equivalent_primary_metric_does_not_open_differences_of_the_rest() {
     let (mut primary, mut rest) = (vec![six_blocks(0.0)], vec![six_blocks(-0.5)]);
-    adjust_verdicts_in_order(&mut primary, &mut rest);
+    in_order(&mut primary, &mut rest);
     assert_eq!((primary[0].verdict, rest[0].ground), (Verdict::Equivalent, Ground::Gated));
     assert!(matches!(rest[0].verdict, Verdict::Inconclusive { .. }));
     let mut equal = vec![six_blocks(0.0)];
-    adjust_verdicts_in_order(&mut primary, &mut equal);
+    in_order(&mut primary, &mut equal);
     assert_eq!(equal[0].verdict, Verdict::Equivalent);
 }
 

@@ -65,7 +65,6 @@ pub struct BackendSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Factor {
     pub name: String,
-    /// The kind of its levels.
     #[serde(default)]
     pub kind: FactorKind,
     /// Levels, the baseline first.

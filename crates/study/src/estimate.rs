@@ -56,8 +56,8 @@ pub fn decisions(plan: &Plan, own_metrics: usize) -> Decisions {
 /// Returns the smallest number of blocks with which a difference can be shown at the first look: in
 /// the primary metric if the study names one, else in any answer, corrected for all answers. These
 /// are every metric of every workload except facts, and the backend's own
-/// ([`own_metrics`](crate::Backend::own_metrics)), for every level except the first of each
-/// factor. Values that do not vary need fewer blocks.
+/// ([`own_metrics`](crate::Backend::own_metrics)), for every main effect
+/// and interaction. Values that do not vary need fewer blocks.
 pub fn fewest_blocks(plan: &Plan, own_metrics: usize) -> usize {
     numalab_stats::least_pairs(first_level(plan, own_metrics).alpha())
 }
@@ -80,13 +80,28 @@ fn first_level(plan: &Plan, own_metrics: usize) -> Confidence {
         // Without a primary metric all answers form one family.
         None => metrics.saturating_sub(rules.facts.len()).max(1),
     };
-    let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
-    let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
-    let answers = metrics * changes.max(1);
+    let answers = metrics * answers_of_one_metric(plan);
     // A study that is resumed is looked at again, so its first look gets only a part of the
     // permitted error.
     let first = Confidence::P95.at_look(1);
     Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
+}
+
+/// Returns the number of main effects and of interactions of two factors; without main effects the
+/// number of trends.
+fn answers_of_one_metric(plan: &Plan) -> usize {
+    let (mut main, mut interactions, mut scales) = (0, 0, 0);
+    for factor in &plan.study().factors {
+        match factor.kind {
+            FactorKind::Scale => scales += 1,
+            FactorKind::Choice => {
+                let changes = factor.levels.len() - 1;
+                interactions += main * changes;
+                main += changes;
+            }
+        }
+    }
+    if main == 0 { scales } else { main + interactions }
 }
 
 #[cfg(test)]
@@ -142,6 +157,13 @@ mod tests {
         assert_eq!(fewest("blocks = 9\nprimary = \"w.t\"", 40), one);
         assert_eq!(fewest("blocks = 99", 0), one, "whatever is planned");
         assert_eq!(fewest("blocks = 9\nfacts = [\"w.t\"]", 1), one, "a fact is no answer");
+    }
+
+    #[test]
+    fn an_interaction_is_an_answer_too() {
+        let two = "blocks = 9\n[[factor]]\nname = \"u\"\nlevels = [1, 2]";
+        let of = |rules: &str| first_level(&with_rules(rules), 0).alpha();
+        assert!((of("blocks = 9") / of(two) - 3.0).abs() < 1e-9);
     }
 
     #[test]

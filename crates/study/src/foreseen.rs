@@ -52,7 +52,6 @@ pub fn foreseen(
     })
 }
 
-/// Returns the levels that have their own names.
 fn named_levels(study: &Study) -> Vec<PlannedLevel> {
     let named = study.factors.iter().flat_map(|factor| {
         factor.levels.iter().filter_map(|level| match level {

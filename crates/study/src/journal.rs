@@ -170,7 +170,6 @@ pub fn is_study(directory: &Path) -> bool {
     Kind::of_directory(|name| directory.join(name).is_file()) == Some(Kind::Study)
 }
 
-/// Opens the journal for appending.
 fn open(directory: &Path) -> Result<File, JournalError> {
     let path = directory.join(file::JOURNAL);
     let file = OpenOptions::new().create(true).append(true).open(&path);

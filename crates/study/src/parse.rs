@@ -38,20 +38,16 @@ pub enum ParseError {
         /// The parser's message, with line and column.
         message: String,
     },
-    /// One of its workloads is invalid.
     #[error("{origin}: {fault}")]
     Workload {
         /// The file, or the name of the bundled study, with line and column.
         origin: String,
-        /// The fault of the workload.
         fault: SpecError,
     },
-    /// A value is invalid.
     #[error("{origin}: {place}: {found}: expected {expected}")]
     Invalid {
         /// The file, or the name of the bundled study, with line and column.
         origin: String,
-        /// The place in the study.
         place: StudyPlace,
         found: String,
         expected: String,

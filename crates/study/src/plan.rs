@@ -140,7 +140,6 @@ impl Plan {
 pub struct Started {
     /// The version and build of the program.
     pub version: String,
-    /// The command line as given.
     pub command: Vec<String>,
     /// Milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,

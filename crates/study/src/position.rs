@@ -50,7 +50,6 @@ impl Position {
     }
 }
 
-/// Returns the tables of an array of tables.
 fn tables<'a>(table: &'a DeTable<'a>, name: &str) -> Vec<&'a DeTable<'a>> {
     let array = table.get(name).and_then(|value| value.get_ref().as_array());
     let values = array.into_iter().flat_map(|array| array.iter());
@@ -78,7 +77,6 @@ fn setting(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
     in_levels().or_else(|| named(table, "factor", name))
 }
 
-/// Returns the deepest of the keys that exists.
 fn deepest(table: &DeTable<'_>, keys: &[String]) -> Option<Range<usize>> {
     let (first, rest) = keys.split_first()?;
     let (key, value) = table.get_key_value(first.as_str())?;

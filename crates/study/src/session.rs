@@ -331,7 +331,6 @@ impl Running<'_> {
         }
     }
 
-    /// Takes one sample and stores it.
     fn sample(&mut self, cell: Cell, attempt: usize) -> Result<SampleEntry, SessionError> {
         let (block, treatment, arm, workload) = cell;
         let order = SampleRequest {

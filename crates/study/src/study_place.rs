@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 pub enum StudyPlace {
     /// The value below these keys, the outermost first.
     Keys(Vec<String>),
-    /// The factor of this name.
     Factor(String),
     /// The level that sets this setting.
     Setting(String),
-    /// The workload of this name.
     Workload(String),
-    /// The workload under a treatment.
-    Sample { workload: String, treatment: String },
-    /// The treatment of this name.
+    Sample {
+        workload: String,
+        treatment: String,
+    },
     Treatment(String),
     /// An option of the command line: `--set KEY`.
     CommandLine(String),

@@ -51,7 +51,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns three nodes of two cpus each.
     fn machine() -> Machine {
         let base = UniformMachine::of_packages(3, 6, 3 << 30);
         let spec = EmulationSpec { nodes: EmulatedNodes::Equal(3), distances: None };

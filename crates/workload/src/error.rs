@@ -8,7 +8,6 @@ const QUOTED: usize = 80;
 /// Reasons why no value can be read from an output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// The command failed.
     #[error("`{command}`: {ending}: {last_words}")]
     Failed {
         /// The beginning of the command line.
@@ -30,11 +29,7 @@ pub enum OutputError {
     Several { what: String, count: usize },
     /// There is another text in the place of a number.
     #[error("{what} is {text:?}, expected a finite number")]
-    NoNumber {
-        what: String,
-        /// The text in its place.
-        text: String,
-    },
+    NoNumber { what: String, text: String },
     /// The text goes on where a pattern and its number end.
     #[error(
         "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
@@ -45,7 +40,8 @@ pub enum OutputError {
         /// The number with everything up to the next blank.
         word: String,
     },
-    /// The output does not have such a metric.
+    #[error("{what} is in `{unit}`, expected `{expected}`")]
+    OtherUnit { what: String, unit: String, expected: String },
     #[error("no metric {wanted:?} in the output, which has {available}")]
     NoMetric {
         wanted: String,
@@ -58,7 +54,6 @@ pub enum OutputError {
         /// The message of the tool.
         reason: String,
     },
-    /// The output should be JSON.
     #[error("the output is not JSON: {reason}")]
     NoJson { reason: String },
 }
@@ -85,22 +80,18 @@ pub enum SpecError {
     /// The description has neither or both of `tool` and `command`.
     #[error("workload {name:?}: expected either `tool` or `command`, found {found}")]
     ToolOrCommand { name: String, found: &'static str },
-    /// The tool is unknown.
     #[error("workload {name:?}: no tool {tool:?}, expected one of {known}")]
     NoTool { name: String, tool: String, known: String },
-    /// A command has no metric.
     #[error(
         "workload {name:?}: a command needs at least one [[workload.metric]] with \
          `pattern`, `regex`, `json` or `exit-time`"
     )]
     NoMetric { name: String },
-    /// Two metrics have the same name.
     #[error("workload {name:?}: metric {metric:?} is given twice")]
     MetricTwice { name: String, metric: String },
     /// The tool never prints such a metric.
     #[error("workload {name:?}: its output has no metric {metric:?}")]
     NoSuchMetric { name: String, metric: String },
-    /// A metric has no source, or more than one.
     #[error(
         "workload {name:?}, metric {metric:?}: expected one of `pattern`, `regex`, `json` and \
          `exit-time`"
@@ -114,7 +105,6 @@ pub enum SpecError {
         /// The key that it requires.
         with: &'static str,
     },
-    /// A pattern is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
     Pattern { name: String, metric: String, error: PatternError },
     /// A regular expression is invalid.
@@ -148,7 +138,6 @@ pub enum PatternError {
 /// Reasons why a regular expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// The expression is malformed.
     #[error("regular expression {expression:?}: {reason}")]
     Malformed { expression: String, reason: String },
     /// The expression does not have exactly one group, for the number.

@@ -16,6 +16,7 @@ mod pattern;
 mod perf_stat;
 mod reader;
 mod sample;
+mod scale;
 mod spec;
 mod workload;
 

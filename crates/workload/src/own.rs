@@ -55,9 +55,7 @@ pub enum Source {
 /// A user-defined metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMetric {
-    /// The quantity that is measured.
     pub quantity: Quantity,
-    /// The source of its value.
     pub source: Source,
     /// The output stream that is read.
     pub stream: Stream,
@@ -72,7 +70,6 @@ pub struct MetricSpec {
     /// The unit of its values; always seconds for an exit time.
     #[serde(default)]
     pub unit: String,
-    /// The direction that is an improvement.
     pub better: Direction,
     /// Text with a placeholder for the number: `Rate: {steps} steps/s`. The last match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

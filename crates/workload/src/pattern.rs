@@ -2,6 +2,7 @@
 
 use crate::error::{OutputError, PatternError};
 use crate::number;
+use crate::scale::converted;
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
 ///
@@ -55,17 +56,23 @@ impl Pattern {
     }
 
     /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`
-    /// and `/` behind it; empty if the pattern itself continues.
+    /// and `/` behind it; empty if the pattern itself continues. Values are in the unit of the
+    /// label, as in `{us}`, if both units are known.
     ///
     /// # Errors
-    /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`.
+    /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`;
+    /// [`OutputError::OtherUnit`] if its unit cannot be converted.
     pub fn values_with_units<'a>(
         &self,
         metric: &str,
         text: &'a str,
     ) -> Result<Vec<(f64, &'a str)>, OutputError> {
-        let unit = |rest| if self.after.is_empty() { unit_at(rest) } else { "" };
-        let value = |found: Match<'a>| Ok((self.value(metric, &found)?, unit(found.rest)));
+        let value = |found: Match<'a>| {
+            let value = self.value(metric, &found)?;
+            // A converted value is in the label's unit.
+            let unit = if value == found.value { self.unit(&found) } else { "" };
+            Ok((value, unit))
+        };
         self.matches(text).map(value).collect()
     }
 
@@ -76,22 +83,30 @@ impl Pattern {
     /// Returns the number, or the last one of several.
     ///
     /// # Errors
-    /// [`OutputError::Missing`] if nothing matches, [`OutputError::PartOfNumber`] if the match ends
-    /// within a longer number, such as `0m1.5s`.
+    /// [`OutputError::Missing`] if nothing matches; see also [`Self::values_with_units`].
     pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
         let missing = || OutputError::missing(metric, "a line that matches its pattern", text);
         self.value(metric, &self.matches(text).last().ok_or_else(missing)?)
     }
 
-    /// Returns the number of a match, unless the pattern ends and the number does not.
+    /// Returns the number of a match in the label's unit, unless the pattern ends and the number does
+    /// not.
     fn value(&self, metric: &str, found: &Match<'_>) -> Result<f64, OutputError> {
-        match self.after.is_empty() && number::goes_on(found.rest) {
-            true => Err(OutputError::PartOfNumber {
+        if self.after.is_empty() && number::goes_on(found.rest) {
+            return Err(OutputError::PartOfNumber {
                 what: metric.to_owned(),
                 word: found.number.split([' ', '\t']).next().unwrap_or_default().to_owned(),
-            }),
-            false => Ok(found.value),
+            });
         }
+        converted(found.value, self.unit(found), &self.label).map_err(|unit| {
+            let (unit, expected) = (unit.to_owned(), self.label.clone());
+            OutputError::OtherUnit { what: metric.to_owned(), unit, expected }
+        })
+    }
+
+    /// Returns the unit behind the number of a match; empty if the pattern continues there.
+    fn unit<'a>(&self, found: &Match<'a>) -> &'a str {
+        if self.after.is_empty() { unit_at(found.rest) } else { "" }
     }
 
     fn matches_in_line<'a>(&self, line: &'a str) -> Vec<Match<'a>> {
@@ -104,7 +119,6 @@ impl Pattern {
         found
     }
 
-    /// Returns the leftmost match.
     fn first_match<'a>(&self, line: &'a str) -> Option<Match<'a>> {
         line.char_indices().find_map(|(start, _)| {
             // A number does not begin in the middle of another one.
@@ -131,7 +145,6 @@ impl Pattern {
 /// A match of a pattern in a line.
 struct Match<'a> {
     value: f64,
-    /// The line from the number on.
     number: &'a str,
     /// The line after the match.
     rest: &'a str,
@@ -219,6 +232,17 @@ mod tests {
         assert_eq!(units("bw = {x}", log), ["GB/s", "us", "", "", "%"]);
         assert_eq!(units("x={}", "x=1 y=2 x=3 x"), ["", "x"]);
         assert_eq!(units("t: {} s", "t: 12 s wall"), [""]);
+    }
+
+    /// Regression: 1.5 us and 1600 ns differed by a factor of 1000.
+    #[test]
+    fn values_are_in_the_unit_of_the_label() {
+        let pattern = Pattern::parse("took {us}").unwrap();
+        let found =
+            pattern.values_with_units("x", "took 1.5 us\ntook 1600 ns\ntook 2 ms\ntook 3\n");
+        assert_eq!(found.unwrap(), [(1.5, "us"), (1.6, ""), (2000.0, ""), (3.0, "")]);
+        let error = pattern.last("x", "took 5 MB/s").unwrap_err();
+        assert_eq!(error.to_string(), "x is in `MB/s`, expected `us`");
     }
 
     /// Regression: `real 0m1.004s` was 0 seconds, and `1,997 MB/s` was 1.

@@ -16,7 +16,6 @@ use crate::pattern::Pattern;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// The reader of a tool of the catalogue.
     Tool(ToolReader),
     /// User-defined metrics.
     Own(Vec<OwnMetric>),

@@ -35,7 +35,6 @@ pub struct WorkloadSpec {
     /// Name within the study; by default that of the tool or the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A tool of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The tool's arguments in place of the default ones.

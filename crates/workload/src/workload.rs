@@ -32,7 +32,6 @@ pub struct Workload {
     pub kernel_needs: Vec<KernelNeed>,
     /// The relevant metrics; all in the output if empty.
     pub wanted: Vec<String>,
-    /// The reader of the output.
     pub reader: Reader,
 }
 

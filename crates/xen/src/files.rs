@@ -39,14 +39,12 @@ const LOADED_LATER: &str = "libgcc_s.so.1";
 pub struct XenFiles {
     /// The hypervisor, an ELF file that a multiboot loader accepts.
     pub hypervisor: PathBuf,
-    /// Version of the package.
     pub version: String,
     /// The kernel of every domain, uncompressed.
     pub kernel: PathBuf,
     pub release: String,
     /// The first domain's image, which contains the other domains' image.
     pub dom0: PathBuf,
-    /// The other domains' image.
     pub domain: PathBuf,
     /// Size of that image in bytes; it is not compressed.
     pub domain_bytes: u64,

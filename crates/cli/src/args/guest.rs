@@ -9,7 +9,6 @@ use numalab_image::Architecture;
 use numalab_topology::CpuSet;
 
 use super::guest_value::{BootKernel, NodeSets};
-use super::raw::RawArgs;
 use super::{Format, MachineArgs, MemoryEmulatorArgs, guest_value, value};
 
 #[derive(Debug, Args)]
@@ -122,7 +121,7 @@ pub(crate) struct BootArgs {
     ]))]
     pub pages: HostPages,
     /// Host nodes of each guest node's memory, such as 0;1 or !0;all (bound, not preferred)
-    #[arg(long, value_name = "NODES;...")]
+    #[arg(long, value_name = "NODES;...", value_parser = guest_value::node_sets)]
     pub host_nodes: Option<NodeSets>,
     /// Touch all guest memory before the guest starts
     #[arg(long)]
@@ -219,4 +218,25 @@ pub(crate) struct PinArgs {
     /// Show where vCPUs would be pinned; change nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A kernel, firmware or disk known only by its console output.
+#[derive(Debug, Args)]
+pub(crate) struct RawArgs {
+    /// Boot the file of --kernel unchanged: bzImage, multiboot or PVH kernel, firmware, ISO or disk
+    /// image; its first serial port is the output
+    #[arg(long)]
+    pub raw: bool,
+    /// Exit 0 at the first console line that matches; exit 4 if the guest ends without one
+    #[arg(long, value_name = "REGEX", requires = "raw")]
+    pub expect: Option<regex::Regex>,
+    /// Exit 4 at the first console line that matches
+    #[arg(long, value_name = "REGEX", requires = "raw")]
+    pub fail: Option<regex::Regex>,
+    /// Initramfs of a Linux image, or modules of a multiboot kernel
+    #[arg(long, value_name = "FILE", requires = "raw")]
+    pub initrd: Option<PathBuf>,
+    /// Disk or ISO image in an AHCI drive; what the guest writes to it is lost (repeatable)
+    #[arg(long, value_name = "FILE", requires = "raw")]
+    pub disk: Vec<PathBuf>,
 }

@@ -1,7 +1,6 @@
 //! Values of guest commands on the command line.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use numalab_guest::PinPlan;
 use numalab_image::{Architecture, KernelChoice};
@@ -9,17 +8,13 @@ use numalab_topology::{CpuSet, NodeSet};
 
 use super::value;
 
-/// Node sets separated by `;`, one for each guest node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeSets(pub Vec<NodeSet>);
+/// A set for each guest node; clap would take a `Vec` for several values.
+pub(crate) type NodeSets = Vec<NodeSet>;
 
-impl FromStr for NodeSets {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sets = text.split(';').map(value::host_nodes).collect::<Result<_, _>>();
-        sets.map(Self).map_err(|error| format!("`{text}`: {error}"))
-    }
+/// Reads node sets separated by `;`.
+pub(crate) fn node_sets(text: &str) -> Result<NodeSets, String> {
+    let sets = text.split(';').map(value::host_nodes).collect::<Result<_, _>>();
+    sets.map_err(|error| format!("`{text}`: {error}"))
 }
 
 /// Reads `x86_64` or `aarch64`, or Debian's names for them.
@@ -94,14 +89,14 @@ mod tests {
             assert!(error.contains("expected"), "{text}: {error}");
         }
         assert!(kernel("/no/such").expect_err("no such").contains("/no/such"));
-        assert!("0;".parse::<NodeSets>().expect_err("empty").contains("expected"));
-        assert!("x".parse::<NodeSets>().expect_err("no set").contains("expected"));
+        assert!(node_sets("0;").expect_err("empty").contains("expected"));
+        assert!(node_sets("x").expect_err("no set").contains("expected"));
     }
 
     #[test]
     fn host_nodes_are_given_for_each_guest_node() {
-        let sets: NodeSets = "0;1,3".parse().expect("two sets");
+        let sets = node_sets("0;1,3").expect("two sets");
         let expected = ["0", "1,3"].map(|text| text.parse().expect(text));
-        assert_eq!(sets.0, expected);
+        assert_eq!(sets, expected);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct MemoryCostArgs {
     /// per hit, default 0), the third shared by an L3 group; or none: every access reaches memory
     /// [default: 32K, 1M and 16M for one program (emulate, profile, advise); none for a guest, and
     /// with --emulate-tiers two levels, 32K and 256K]
-    #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
+    #[arg(long, value_name = "SIZES", value_parser = parse_caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
     /// Further stages of the memory model, with typical figures: load (latency rises with
     /// bandwidth, up to three times at the limit of --emulate-bandwidth), core (misses overlap, up
@@ -35,7 +35,7 @@ pub(crate) struct MemoryCostArgs {
     /// line from the caches that hold it), tlb (a page missing from the TLBs costs a page walk),
     /// nested (as tlb, with a walk that also goes through a host's tables); or none [default:
     /// core,owners,tlb for one program; none for a guest]
-    #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
+    #[arg(long, value_name = "STAGES", value_parser = parse_stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
 }
 
@@ -57,13 +57,9 @@ pub(crate) struct MemoryEmulatorArgs {
     pub emulate_report: Option<PathBuf>,
 }
 
-/// Caches on the way to memory, nearest first.
-#[derive(Clone, Debug)]
-pub(crate) struct Caches(pub Vec<CacheLevel>);
-
-/// Stages of the memory model.
-#[derive(Clone, Debug)]
-pub(crate) struct Stages(pub Vec<Stage>);
+/// Caches on the way to memory, nearest first: clap would take a `Vec` for several values.
+type Caches = Vec<CacheLevel>;
+type Stages = Vec<Stage>;
 
 impl MemoryEmulatorArgs {
     /// Returns true if any option asks for emulated memory.
@@ -83,16 +79,8 @@ impl MemoryCostArgs {
         GivenCosts {
             latency: self.emulate_latency,
             bandwidth: self.emulate_bandwidth.clone(),
-            caches: self.emulate_cache.clone().map(|caches| caches.0),
-            stages: self.emulate_stages.clone().map(|stages| stages.0),
+            caches: self.emulate_cache.clone(),
+            stages: self.emulate_stages.clone(),
         }
     }
-}
-
-fn caches(text: &str) -> Result<Caches, String> {
-    parse_caches(text).map(Caches).map_err(|error| error.to_string())
-}
-
-fn stages(text: &str) -> Result<Stages, String> {
-    parse_stages(text).map(Stages).map_err(|error| error.to_string())
 }

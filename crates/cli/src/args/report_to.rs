@@ -13,7 +13,7 @@ use crate::output::{render, save};
 #[derive(Debug, Args)]
 pub(crate) struct ReportTo {
     /// Format of the report [default: text; json with --output]
-    #[arg(long, value_parser = value::format())]
+    #[arg(long, value_parser = value::format_of_memory())]
     pub format: Option<Format>,
     /// Write the report to FILE
     #[arg(short, long, value_name = "FILE")]

@@ -1,6 +1,5 @@
 //! Values on the command line: sizes, patterns, percentages, times.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -16,22 +15,17 @@ const LEAST_BYTES: u64 = 1 << 10;
 /// Maximum number of blocks of a study.
 const MOST_BLOCKS: usize = 100_000;
 
-/// Sizes in bytes as given by `--size`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SizeList(pub Vec<u64>);
+/// Sizes in bytes; clap would take a `Vec` for several values.
+pub(crate) type SizeList = Vec<u64>;
 
-impl FromStr for SizeList {
-    type Err = String;
-
-    /// Reads `256M`, `32K,1M`, or `16K-1G` by powers of two; a bare number is megabytes.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sizes = size::parse_list(text).map_err(|error| error.to_string())?;
-        match sizes.iter().find(|&&size| size < LEAST_BYTES || !size.is_multiple_of(64)) {
-            Some(small) => Err(format!(
-                "{small} bytes in `{text}`: expected at least {LEAST_BYTES}, and whole cache lines"
-            )),
-            None => Ok(Self(sizes)),
-        }
+/// Reads `256M`, `32K,1M`, or `16K-1G` by powers of two; a bare number is megabytes.
+pub(crate) fn sizes(text: &str) -> Result<SizeList, String> {
+    let sizes = size::parse_list(text).map_err(|error| error.to_string())?;
+    match sizes.iter().find(|&&size| size < LEAST_BYTES || !size.is_multiple_of(64)) {
+        Some(small) => Err(format!(
+            "{small} bytes in `{text}`: expected at least {LEAST_BYTES}, and whole cache lines"
+        )),
+        None => Ok(sizes),
     }
 }
 
@@ -85,8 +79,7 @@ fn chosen<I: Id>(
 
 /// Reads a single size in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let list: SizeList = text.parse()?;
-    match list.0[..] {
+    match sizes(text)?[..] {
         [size] => Ok(size),
         _ => Err(format!("`{text}` is a list: expected one size, such as 256M")),
     }
@@ -131,17 +124,24 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Returns a parser of a choice between values, each with its name and its help.
-pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    choices: [(T, &'static str, &'static str); N],
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = (T, &'static str, &'static str)>,
 ) -> impl TypedValueParser<Value = T> {
-    let values = choices.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    let choices: Vec<_> = choices.into_iter().collect();
+    let values = choices.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help));
+    let values: Vec<PossibleValue> = values.collect();
     PossibleValuesParser::new(values).try_map(move |text| {
         choices.iter().find(|(_, name, _)| *name == text).map(|(value, ..)| *value).ok_or(text)
     })
 }
 
-/// Reads the name of a format.
+/// Reads the name of a format of figures.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
+    one_of(Format::ALL.into_iter().filter(|(format, ..)| *format != Format::Callgrind))
+}
+
+/// Reads the name of a format of figures, or of a program's memory.
+pub(crate) fn format_of_memory() -> impl TypedValueParser<Value = Format> {
     one_of(Format::ALL)
 }
 
@@ -158,20 +158,17 @@ pub(crate) fn direction() -> impl TypedValueParser<Value = Direction> {
 mod tests {
     use super::*;
 
-    fn sizes(text: &str) -> Vec<u64> {
-        text.parse::<SizeList>().expect(text).0
-    }
-
     #[test]
     fn bare_numbers_are_megabytes_by_powers_of_two_as_in_seed_1() {
-        assert_eq!(sizes("1-8"), [1 << 20, 2 << 20, 4 << 20, 8 << 20]);
-        assert_eq!(sizes("16K-64K,2048"), [16 << 10, 32 << 10, 64 << 10, 2 << 30]);
+        assert_eq!(sizes("1-8"), Ok(vec![1 << 20, 2 << 20, 4 << 20, 8 << 20]));
+        let mixed = vec![16 << 10, 32 << 10, 64 << 10, 2 << 30];
+        assert_eq!(sizes("16K-64K,2048"), Ok(mixed));
     }
 
     #[test]
     fn nonsense_is_quoted_with_the_expected_form() {
         for text in ["", "M", "12X", "1.7G", "0", "64B", "1000B", "1G-", "2G-1G"] {
-            let error = text.parse::<SizeList>().expect_err(text);
+            let error = sizes(text).expect_err(text);
             assert!(error.contains("expected"), "{text}: {error}");
         }
     }

@@ -1,7 +1,6 @@
 //! `numalab machine acpi`: tables shown, checked and built.
 
 mod build;
-mod show;
 
 use std::path::Path;
 
@@ -13,21 +12,31 @@ use crate::args::{AcpiCommand, Format, TableArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Runs the subcommand.
 pub(crate) fn run(command: &AcpiCommand) -> Result<(), Failure> {
     match command {
-        AcpiCommand::Show { tables, format } => show::run(tables, *format),
+        AcpiCommand::Show { tables, format } => show(tables, *format),
         AcpiCommand::Check { tables, strict, format } => run_check(tables, *strict, *format),
         AcpiCommand::Build { machine, output, dry_run } => build::run(machine, output, *dry_run),
     }
 }
 
-/// Reads the tables that the arguments name.
 fn load(args: &TableArgs) -> Result<Vec<Loaded>, Failure> {
     if args.system {
         return Ok(tables::of_directory(Path::new(tables::SYSTEM_TABLES))?);
     }
     Ok(tables::of_files(&args.files)?)
+}
+
+/// Prints the tables' entries, then the anomalies found in them.
+fn show(args: &TableArgs, format: Format) -> Result<(), Failure> {
+    let (shown, _) = tables::shown(&load(args)?);
+    if !shown.tables.is_empty() {
+        output::show(&shown, format)?;
+    }
+    match shown.refused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(Code::CheckFailed, shown.refused.join("\n"))),
+    }
 }
 
 /// Shows every finding; fails if one is an error, or a warning under `strict`.

@@ -19,14 +19,13 @@ pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
     ranks::run(&args.ranks, &args.given.output, || run_here(args), || task(args))
 }
 
-/// Returns the work of each rank.
 fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
     let kernel = ranks::one(&args.kernel, StreamKernel::Read)?;
     let rules = StreamRules { kernel, pattern: args.pattern, isa: isa(args) };
     Ok(Task {
         name: "bandwidth",
         work: Work::Bandwidth(rules),
-        sizes_bytes: args.size.as_ref().map_or(vec![BUFFER_BYTES], |sizes| sizes.0.clone()),
+        sizes_bytes: args.size.clone().unwrap_or(vec![BUFFER_BYTES]),
         serial: args.serial,
         given: &args.given,
         ranks: &args.ranks,
@@ -42,7 +41,7 @@ fn isa(args: &BandwidthArgs) -> IsaName {
 
 /// Measures bandwidth with this process's threads.
 fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
-    let size_bytes = match args.size.as_ref().map(|sizes| sizes.0.as_slice()) {
+    let size_bytes = match args.size.as_deref() {
         None => BUFFER_BYTES,
         Some(&[size]) => size,
         Some(_) => {

@@ -1,20 +1,88 @@
 //! `numalab explore`.
 
-use std::cell::RefCell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use numalab_explore::{ExploreError, Looker, Subject};
 use numalab_host::{Interrupt, Root, note};
 use numalab_page::Page;
 use numalab_results::Report;
 use numalab_results::explore::page::unmet_words;
-use numalab_results::explore::{Explored, unmet};
+use numalab_results::explore::{Expectation, Explored, unmet};
 use serde_json::Value;
 
-use crate::args::{ExploreArgs, Format};
+use crate::args::{Format, value};
 use crate::failure::{Code, Failure};
 use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab explore                          the nodes: use and fragmentation of memory
+  numalab explore --pid 4242               where a process has its memory and threads
+  numalab explore --pid 4242 --watch       the same, refreshed on the terminal; q quits
+  numalab explore --guests                 vCPUs and memory of guests, QEMU and Xen
+  numalab explore --pid 4242 --expect 'node1>=95%' --expect 'threads local>=90%'
+                                           exit 4, with the reason, unless this holds
+  numalab explore --guests --expect pinned --for 10m
+                                           exit 4 as soon as a guest is not pinned
+  numalab explore --ranks --job 4242       ranks and threads: their CPUs, and nodes of their memory
+  numalab explore --heap console.log       a dump of numalab's kernel, or of Xen's keys u and H
+  numalab explore --nodes --watch --format json | jq .nodes[0].rates
+                                           a line of JSON every two seconds
+
+Read-only. The report gives for each problem the command that fixes it.")]
+pub(crate) struct ExploreArgs {
+    #[command(flatten)]
+    pub subject: SubjectArgs,
+    /// Only the ranks of this job, such as 4242, or step, such as 4242.0
+    #[arg(long, value_name = "JOB", requires = "ranks")]
+    pub job: Option<String>,
+    /// Refresh the display until q is pressed
+    #[arg(long, conflicts_with = "heap")]
+    pub watch: bool,
+    /// Sampling interval; rates are averages over it, per second [default: 1s, with --watch 2s]
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub interval: Option<Duration>,
+    /// Exit 4 unless this holds: node1>=95% or node0,1>=95% (of the memory is on these nodes),
+    /// threads local>=90% (of what threads or vCPUs touch), or pinned (each vCPU on one node with
+    /// its memory)
+    #[arg(long, value_name = "WHAT", conflicts_with = "heap")]
+    pub expect: Vec<Expectation>,
+    /// Check once per interval for this long; stop at the first check that fails
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]
+    pub for_: Option<Duration>,
+    /// Read this directory (with sys/ and proc/) instead of this machine
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
+    pub root: Option<PathBuf>,
+    /// Output format; with --watch, text or json (one line per refresh)
+    #[arg(long, default_value = "text", value_parser = value::format())]
+    pub format: Format,
+}
+
+/// The subject to explore.
+#[derive(Clone, Debug, Args)]
+#[group(required = false, multiple = false)]
+pub(crate) struct SubjectArgs {
+    /// A process
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// The nodes (the default)
+    #[arg(long)]
+    pub nodes: bool,
+    /// The guests on this host
+    #[arg(long)]
+    pub guests: bool,
+    /// The ranks of parallel programs on this host, with their threads
+    #[arg(long)]
+    pub ranks: bool,
+    /// A heap dump: heap.bin of `guest run --kernel numalab -o DIR -- dump=heap`, that kernel's
+    /// console, or Xen's (`xl debug-keys uH; xl dmesg`)
+    #[arg(long, value_name = "FILE")]
+    pub heap: Option<PathBuf>,
+}
 
 /// Interval over which counters are compared for a single look.
 const ONCE: Duration = Duration::from_secs(1);
@@ -27,52 +95,56 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     if !args.expect.is_empty() && !matches!(subject, Subject::Process(_) | Subject::Guests) {
         return Err(Failure::bad_input("--expect: expected --pid PID, or --guests"));
     }
-    let mut looker = Looker::new(subject, root, &which_rank);
-    if let Some(time) = args.for_ {
-        return keeps(args, &mut looker, time);
+    if args.expect.contains(&Expectation::Pinned) && !matches!(subject, Subject::Guests) {
+        return Err(Failure::bad_input("--expect pinned: expected --guests"));
     }
-    if !args.watch {
+    let mut looker = Looker::new(subject, root, &which_rank);
+    if !args.watch && args.for_.is_none() {
         let explored = Explored::of(looker.once(args.interval.unwrap_or(ONCE))?);
         output::show(&explored, args.format)?;
         return as_expected(args, &explored);
     }
+    let on_terminal = args.watch && is_for_terminal(args.format)?;
     let interval = args.interval.unwrap_or(WATCHED);
     let interrupt = Interrupt::install()?;
-    let on_terminal = match args.format {
-        Format::Json => false,
-        Format::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => true,
+    // A missing subject is an error at first; if it disappears while watched, watching ends.
+    let first = Explored::of(looker.again()?);
+    let mut next = || match looker.again() {
+        Err(ExploreError::NoProcess { .. }) => Ok(None),
+        view => Ok(Some(Explored::of(view?))),
+    };
+    let is_there = match args.for_ {
+        Some(time) => keeps(args, first, &mut next, time, &interrupt)?,
+        None if on_terminal => {
+            let style = output::style();
+            numalab_explore::watch(
+                interval,
+                || interrupt.requested(),
+                || {
+                    let Some(explored) = next()? else { return Ok(None) };
+                    as_expected(args, &explored)?;
+                    Ok::<_, Failure>(Some(Page { whole: true, ..explored.page() }.terminal(style)))
+                },
+            )?
+        }
+        None => lines(args, &mut next, interval, &interrupt)?,
+    };
+    if let (false, Some(process)) = (is_there, args.subject.pid) {
+        note(format_args!("process {process} has ended"));
+    }
+    Ok(())
+}
+
+/// Returns true for a view that refreshes itself, false for lines of JSON.
+fn is_for_terminal(format: Format) -> Result<bool, Failure> {
+    match format {
+        Format::Json => Ok(false),
+        Format::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => Ok(true),
         Format::Text => {
             let message = "--watch needs a terminal; for a pipe: --watch --format json";
-            return Err(Failure::bad_input(message));
+            Err(Failure::bad_input(message))
         }
-        _ => return Err(Failure::bad_input("--watch: expected --format text or json")),
-    };
-    // A missing subject is an error at first; if it disappears while watched, watching ends.
-    looker.again()?;
-    let watched = if on_terminal {
-        let style = output::style();
-        let unexpected = RefCell::new(Ok(()));
-        let text = || {
-            let explored = Explored::of(looker.again()?);
-            *unexpected.borrow_mut() = as_expected(args, &explored);
-            let page = Page { whole: true, ..explored.page() };
-            Ok(page.terminal(style))
-        };
-        let ends = || interrupt.requested() || unexpected.borrow().is_err();
-        numalab_explore::watch(interval, ends, text)
-            .map_err(Watch::Look)
-            .and_then(|()| unexpected.into_inner().map_err(Watch::End))
-    } else {
-        lines(args, &mut looker, interval, &interrupt)
-    };
-    match watched {
-        Err(Watch::Look(ExploreError::NoProcess { process })) => {
-            note(format_args!("process {process} has ended"));
-            Ok(())
-        }
-        Err(Watch::Look(error)) => Err(error.into()),
-        Err(Watch::End(failure)) => Err(failure),
-        Ok(()) => Ok(()),
+        _ => Err(Failure::bad_input("--watch: expected --format text or json")),
     }
 }
 
@@ -87,13 +159,8 @@ fn subject(args: &ExploreArgs) -> Subject {
     }
 }
 
-/// The reason why watching ended early.
-enum Watch {
-    /// The subject can no longer be read.
-    Look(ExploreError),
-    /// Output failed, or an expectation does not hold.
-    End(Failure),
-}
+/// Looks again; `None` if the process has ended.
+type Next<'a> = &'a mut dyn FnMut() -> Result<Option<Explored>, Failure>;
 
 /// Returns the rank and the number of ranks in a process's environment, if both make sense.
 fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
@@ -101,56 +168,56 @@ fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> 
     Some((identity.rank, identity.size))
 }
 
-/// Prints a line for each look, until a signal arrives or the reader closes the pipe.
+/// Prints a line for each look, until a signal arrives or the reader closes the pipe; returns false if
+/// the process has ended.
 fn lines(
     args: &ExploreArgs,
-    looker: &mut Looker<'_>,
+    next: Next<'_>,
     interval: Duration,
     interrupt: &Interrupt,
-) -> Result<(), Watch> {
+) -> Result<bool, Failure> {
     while !interrupt.requested() {
-        let explored = Explored::of(looker.again().map_err(Watch::Look)?);
-        let json = explored.json();
-        let value: Value = json
-            .and_then(|json| serde_json::from_str(&json))
-            .map_err(|error| Watch::End(Failure::new(Code::Failed, error)))?;
+        let Some(explored) = next()? else { return Ok(false) };
+        let value: serde_json::Result<Value> =
+            explored.json().and_then(|json| serde_json::from_str(&json));
+        let value = value.map_err(|error| Failure::new(Code::Failed, error))?;
         let mut out = io::stdout().lock();
         match writeln!(out, "{value}").and_then(|()| out.flush()) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
             Err(error) => {
-                let failure = Failure::new(Code::Failed, format!("standard output: {error}"));
-                return Err(Watch::End(failure));
+                return Err(Failure::new(Code::Failed, format!("standard output: {error}")));
             }
             Ok(()) => {}
         }
         drop(out);
-        as_expected(args, &explored).map_err(Watch::End)?;
+        as_expected(args, &explored)?;
         interrupt.wait(interval);
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Looks repeatedly for a time, and prints the last look, or the first that is not as expected.
-fn keeps(args: &ExploreArgs, looker: &mut Looker<'_>, time: Duration) -> Result<(), Failure> {
-    let interrupt = Interrupt::install()?;
+/// Looks repeatedly for a time, and prints the last look, or the first that is not as expected;
+/// returns false if the process has ended.
+fn keeps(
+    args: &ExploreArgs,
+    mut last: Explored,
+    next: Next<'_>,
+    time: Duration,
+    interrupt: &Interrupt,
+) -> Result<bool, Failure> {
     let until = Instant::now() + time;
-    let mut last = Explored::of(looker.again()?);
     loop {
         let found = as_expected(args, &last);
-        let is_over = Instant::now() >= until || interrupt.requested();
-        if found.is_err() || is_over {
+        if found.is_err() || Instant::now() >= until || interrupt.requested() {
             output::show(&last, args.format)?;
-            return found;
+            return found.map(|()| true);
         }
         let left = until.saturating_duration_since(Instant::now());
         interrupt.wait(args.interval.unwrap_or(WATCHED).min(left));
-        last = match looker.again() {
-            Err(ExploreError::NoProcess { process }) => {
-                note(format_args!("process {process} has ended"));
-                return Ok(());
-            }
-            view => Explored::of(view?),
-        };
+        match next()? {
+            Some(explored) => last = explored,
+            None => return Ok(false),
+        }
     }
 }
 

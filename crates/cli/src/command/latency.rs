@@ -26,14 +26,13 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     ranks::run(&args.ranks, &args.given.output, || run_here(args), || Ok(task(args)))
 }
 
-/// Returns the work of each rank.
 fn task(args: &LatencyArgs) -> Task<'_> {
     let pattern = pattern(args, ranks::pages(&args.given.selection));
     let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
     Task {
         name: "latency",
         work: Work::Latency(ChaseRules { pattern, iterations, warmup }),
-        sizes_bytes: args.size.as_ref().map_or(vec![RANK_BYTES], |sizes| sizes.0.clone()),
+        sizes_bytes: args.size.clone().unwrap_or(vec![RANK_BYTES]),
         serial: args.serial,
         given: &args.given,
         ranks: &args.ranks,
@@ -44,7 +43,7 @@ fn task(args: &LatencyArgs) -> Task<'_> {
 fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     let target = survey(&args.given.selection)?;
     let first = match &args.size {
-        Some(sizes) => matrix(args, &target, &sizes.0),
+        Some(sizes) => matrix(args, &target, sizes),
         None => {
             let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
             latency_curve(&target, &sizes, pattern(args, target.pages))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use numalab_host::{check_startable, current_place, pin, users_program};
+use numalab_host::{current_place, pin};
 use numalab_membench::mark;
 use numalab_record::shell::command_line;
 
@@ -21,14 +21,14 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     wait();
-    let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
-    check_startable(program)?;
-    mark::begin();
-    args.phase.as_ref().inspect(|phase| enter(phase));
-    let ended = users_program(program, words).status();
-    args.phase.as_ref().inspect(|_| mark::phase(0));
-    mark::end();
-    let ended = ended.map_err(|error| Failure::not_started(program, &error))?;
+    let ended = wrapper::start(&args.command, |mut command| {
+        mark::begin();
+        args.phase.as_ref().inspect(|phase| enter(phase));
+        let ended = command.status();
+        args.phase.as_ref().inspect(|_| mark::phase(0));
+        mark::end();
+        ended
+    })?;
     Ok(wrapper::exit_code(ended))
 }
 

@@ -126,7 +126,6 @@ fn budget(effort: Effort) -> Duration {
     })
 }
 
-/// Reports where the page is.
 fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {
     match directory {
         Some(directory) if args.given.output.format == Format::Text && !output::quiet() => {

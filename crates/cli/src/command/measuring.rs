@@ -112,7 +112,6 @@ pub(crate) fn run_cells(
     deliver(&document, directory.as_deref(), &given.output)
 }
 
-/// Returns the failure of a run that was interrupted.
 fn interrupted(error: MeasureError, live: &LiveRun) -> Failure {
     let (MeasureError::Interrupted, Some(directory)) = (&error, live.directory()) else {
         return error.into();

@@ -8,7 +8,6 @@ use numalab_launch::local;
 
 use crate::failure::{Code, Failure};
 
-/// Returns the path of this program.
 pub(crate) fn own_program() -> Result<PathBuf, Failure> {
     let own = env::current_exe();
     own.map_err(|error| Failure::new(Code::Failed, format!("this program's path: {error}")))

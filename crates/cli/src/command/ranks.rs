@@ -56,7 +56,6 @@ pub(crate) fn run<'a>(
     }
 }
 
-/// Measures as one of the ranks.
 fn run_rank(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let target = survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
     let plan = plan(&task, &target)?;
@@ -152,7 +151,6 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     output::show(&report, output.format)
 }
 
-/// Returns the pages behind the buffers.
 pub(crate) fn pages(selection: &Selection) -> Pages {
     selection.pages.unwrap_or_else(usual_pages)
 }

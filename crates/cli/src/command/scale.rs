@@ -1,18 +1,99 @@
 //! `numalab scale`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{ArgGroup, Args};
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, dry_run,
+    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, Workload,
+    dry_run,
 };
 use numalab_places::machine::architecture_text;
 use numalab_record::Kind;
+use numalab_topology::{Chosen, NodeId};
 
 use super::own::own_word;
-use crate::args::ScaleArgs;
+use crate::args::value;
 use crate::failure::Failure;
 use crate::output;
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("placement").args(["sequential", "interleaved", "resume"]).required(true))]
+#[command(after_help = "\
+Examples:
+  numalab scale --arch lumi_partc --sequential 0,1 --dry-run
+  numalab scale --arch lumi_partc --interleaved 0,1,2 --label test_run --submit \\
+      --sbatch=--partition=standard --sbatch=--account=project_1
+  sbatch --exclusive --nodes=1 --wrap 'numalab scale --arch lumi_partc --sequential 0'
+  numalab scale --resume results_scaling/job_123456_test_run     run the missing steps
+  numalab scale --arch laptop --sequential 0 --launcher local --memory-sizes 8
+  numalab scale --arch laptop --sequential 0 --workload 'stress-ng --vm 1 -t 5'
+
+Replaces run_numa_benchmarks.sh and writes the same files: results_scaling/job_<id>[_label]/ has
+<mode>_domain0_7ranks_8MB.csv for each step, mapping_check.log and
+slurm_run_numa_benchmarks_<id>.log. Steps go from one rank per domain to one on every core.")]
+pub(crate) struct ScaleArgs {
+    /// The architecture file (SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu), or the
+    /// name of a bundled one: lumi_partc, lumi_partg
+    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    pub arch: Option<PathBuf>,
+    /// NUMA domains to fill core by core in numerical order, such as 0,1, all or !0
+    #[arg(long, value_name = "DOMAINS")]
+    pub sequential: Option<Chosen<NodeId>>,
+    /// NUMA domains to fill by taking one core from each CCD in turn
+    #[arg(long, value_name = "DOMAINS")]
+    pub interleaved: Option<Chosen<NodeId>>,
+    /// Continue an earlier run in its directory: run the steps that have no result
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
+    pub resume: Option<PathBuf>,
+    /// Sizes in MB, in the forms of --size: 8, 1-512, 1,4,16 (default: 1-512)
+    #[arg(long, value_name = "SIZES")]
+    pub memory_sizes: Option<String>,
+    /// Label added to the name of the result directory
+    #[arg(long, value_name = "WORD")]
+    pub label: Option<String>,
+    /// Launcher of the ranks (default: srun if present, else numalab itself)
+    #[arg(long, value_name = "WHO", value_parser = value::one_of([
+        (LauncherChoice::Auto, "auto", "srun where there is one, else numalab"),
+        (LauncherChoice::Local, "local", "numalab, on this machine"),
+        (LauncherChoice::Mpirun, "mpirun", "mpirun of Open MPI or MPICH"),
+        (LauncherChoice::Srun, "srun", "srun"),
+    ]))]
+    pub launcher: Option<LauncherChoice>,
+    /// Work of each rank: latency, bandwidth, or a shell command
+    #[arg(long, value_name = "WORKLOAD", default_value = "latency")]
+    pub workload: Workload,
+    /// After all cores, add their SMT siblings
+    #[arg(long)]
+    pub smt: bool,
+    /// An option for every rank's latency or bandwidth, such as --rank-option=--serial
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub rank_option: Vec<String>,
+    /// Submit the run as a SLURM job with a node to itself
+    #[arg(long)]
+    pub submit: bool,
+    /// A line for the batch script, such as --sbatch=--partition=standard
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub sbatch: Vec<String>,
+    /// Parent of the result directory
+    #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
+    pub output: PathBuf,
+    /// Print every launch line, the estimated time and the batch script; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl ScaleArgs {
+    /// Returns the sizes as typed.
+    pub fn sizes(&self) -> &str {
+        self.memory_sizes.as_deref().unwrap_or("1-512")
+    }
+
+    /// Returns the sizes in bytes.
+    pub fn sizes_bytes(&self) -> Result<Vec<u64>, String> {
+        value::sizes(self.sizes())
+    }
+}
 
 /// Runs, resumes, submits or shows a scaling run.
 pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
@@ -41,7 +122,6 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
     execute(&manifest, launcher, &directory)
 }
 
-/// Plans the run from the arguments.
 fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     let path = args.arch.as_deref().unwrap_or(Path::new(""));
     let sizes_bytes = args

@@ -15,7 +15,6 @@ use crate::args::{TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
 
-/// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = args.machine.request().describe()?;
     if !matches!(args.format, TopologyFormat::Result(_)) {

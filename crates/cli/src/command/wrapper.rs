@@ -1,18 +1,25 @@
 //! Commands that run another one and end with its exit code.
 
-use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 
-/// Returns true if a command line names such a command. Only for lines that could not be parsed: a
-/// parsed command knows.
-pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
-    let words: Vec<OsString> = words.skip(1).collect();
-    let has_command = words.iter().any(|word| word == "--");
-    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
-    let is_wrapper =
-        matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"));
-    is_wrapper || (word(0) == "profile" && has_command)
+use numalab_host::{ErrorClass, check_startable, users_program};
+
+use crate::failure::Failure;
+
+/// Starts the user's command with `start`.
+pub(crate) fn start<T>(
+    words: &[String],
+    start: impl FnOnce(Command) -> io::Result<T>,
+) -> Result<T, Failure> {
+    let (program, arguments) = words.split_first().ok_or_else(|| {
+        Failure::bad_input("expected a command after `--`, such as `-- sysbench memory run`")
+    })?;
+    check_startable(program)?;
+    start(users_program(program, arguments)).map_err(|error| {
+        Failure::new(ErrorClass::of_start(&error), format!("cannot run `{program}`: {error}"))
+    })
 }
 
 /// Returns the exit code of a command: its own, or 128 plus the signal's number, like a shell.
@@ -29,14 +36,5 @@ mod tests {
     fn a_signal_gives_the_code_of_a_shell() {
         assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), ExitCode::from(3));
         assert_eq!(exit_code(ExitStatus::from_raw(9)), ExitCode::from(137));
-    }
-
-    #[test]
-    fn commands_that_run_another_are_known_by_their_first_words() {
-        let named = |line: &str| is_named(line.split(' ').map(OsString::from));
-        assert!(named("numalab bind --nosuch") && named("numalab knobs run"));
-        assert!(named("numalab guest run x") && named("numalab mark"));
-        assert!(named("numalab profile --nosuch -- true") && !named("numalab profile --pid x"));
-        assert!(!named("numalab guest list") && !named("numalab knobs") && !named("numalab"));
     }
 }

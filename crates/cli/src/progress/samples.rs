@@ -12,7 +12,6 @@ use numalab_study::Observer;
 
 use super::bar::Bar;
 
-/// Shows the progress of samples.
 pub(crate) struct SampleProgress {
     bar: Bar,
     /// Width of intervals with which a study ends early, in percent.

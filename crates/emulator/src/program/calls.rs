@@ -1,5 +1,6 @@
 //! Follows a program's system calls: their effect on its pages, threads and time.
 
+mod affinity;
 mod processes;
 mod waits;
 
@@ -13,9 +14,11 @@ use super::clocks::{self, Busy, NS_PER_S};
 use super::futexes::Futex;
 use super::regions::{ANONYMOUS, HEAP};
 use super::syscalls::Call;
-use super::turns::{Leave, Order, Patience, own_tid};
+use super::turns::{Leave, Order, Patience};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
+pub use affinity::is_own;
+use affinity::{lends_cpus, takes_cpus_back};
 use guest_memory::mask;
 use processes::{is_fork, keeps_turn};
 
@@ -76,6 +79,7 @@ impl Program {
         let [first, second, ..] = arguments;
         match call {
             Some(Call::Execute) => world.becomes = Some(guest_memory::path(first)),
+            Some(Call::SetAffinity) => lends_cpus(&order, &arguments),
             Some(Call::Clone) if first & THREAD != 0 => {
                 let tells_at = self.numbers.tells_end_at(&arguments);
                 order.makes(now_ps, if first & TELLS_END != 0 { tells_at } else { 0 });
@@ -122,6 +126,7 @@ impl Program {
 
     /// Follows the return of the calling thread from its system call.
     pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
+        takes_cpus_back();
         let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
         let mut order = self.turns.order();
         self.turns.see_ends(&mut order);
@@ -147,8 +152,9 @@ impl Program {
         }
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
-            // The host may refuse for lack of cpus, but the emulated machine would not.
-            Some((Call::SetAffinity, arguments)) => self.set_affinity(seat, arguments),
+            Some((Call::SetAffinity, arguments)) if value == 0 => {
+                self.set_affinity(seat, arguments)
+            }
             Some((Call::Asks, arguments)) => self.answers(seat, arguments),
             _ => {}
         }
@@ -240,26 +246,6 @@ impl Program {
         if let Some(ns) = self.clocks.shows_ns(clock, passed_ns, busy).filter(|_| address != 0) {
             guest_memory::write_words(address, clocks::seconds(ns, per_second));
         }
-    }
-
-    /// Overwrites the affinity mask that a thread got with the cpus of the emulated machine.
-    fn tells_cpus(&self, seat: usize, address: u64, bytes: u64) {
-        let order = self.turns.order();
-        let bytes = usize::try_from(bytes).unwrap_or(0);
-        guest_memory::write_mask(address, bytes, order.schedule.allowed(seat));
-    }
-
-    /// Restricts the seat's thread, which holds the turn, to these cpus.
-    pub fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
-        let [thread, bytes, address, ..] = arguments;
-        let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
-        let now_ps = self.leaves(world, seat);
-        let mut order = self.turns.order();
-        order.schedule.allows(seat, &mask(address, bytes.saturating_mul(8)), now_ps);
-        // Other threads may run before it on its new cpu.
-        self.turns.give(&mut order);
-        drop(order);
-        self.takes_turn(seat, Patience::Endless);
     }
 }
 
@@ -357,11 +343,6 @@ impl World {
             self.regions.remove(end, old_end);
         }
     }
-}
-
-/// Returns true if a thread id in a call's arguments means the calling thread.
-pub fn is_own(thread: u64) -> bool {
-    thread == 0 || i32::try_from(thread) == Ok(own_tid())
 }
 
 /// Writes the cpu and node that a thread runs on, as getcpu(2) does.

@@ -52,7 +52,6 @@ impl Clocks {
     }
 }
 
-/// Returns the value of a host clock.
 fn host_ns(clock: usize) -> Option<i64> {
     let mut shows = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `shows` lives during the call.

@@ -142,6 +142,22 @@ fn is_program(head: &[u8], target: &str) -> bool {
     machine == Some(&[number, 0])
 }
 
+/// Returns the path of the program that this QEMU runs.
+pub fn running() -> Option<String> {
+    program_of(&fs::read("/proc/self/cmdline").ok()?)
+}
+
+/// Returns the program's path on QEMU's command line, where each option has a value.
+fn program_of(command_line: &[u8]) -> Option<String> {
+    let mut words = command_line.split(|byte| *byte == 0).skip(1);
+    loop {
+        match words.next()? {
+            option if option.starts_with(b"-") => drop(words.next()?),
+            program => return Some(String::from_utf8_lossy(program).into_owned()),
+        }
+    }
+}
+
 /// Returns QEMU's own words of this process's command line: its path and the options for the plugin
 /// and the root, without the program's name and variables.
 fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
@@ -193,6 +209,7 @@ mod tests {
         let expected = words("/bin/qemu-x86_64 -plugin p.so,report=r -L /root");
         let none = Keeps::default();
         assert_eq!(own_options(line, &none), Some(expected));
+        assert_eq!(program_of(line).as_deref(), Some("/bin/sh"));
         let bare = own_options(b"/bin/qemu-x86_64\0prog\0-x\0", &none);
         assert_eq!(bare, Some(words("/bin/qemu-x86_64")));
     }

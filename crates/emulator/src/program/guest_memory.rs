@@ -76,10 +76,14 @@ pub fn write_mask(address: u64, bytes: usize, bits: impl Iterator<Item = usize>)
     write(address, &mask);
 }
 
+/// Reads a mask of `length` bytes, as far as the kernel reads it.
+pub fn mask_bytes(address: u64, length: u64) -> Vec<u8> {
+    bytes(address, usize::try_from(length).unwrap_or(0).min(MOST_MASK_BYTES))
+}
+
 /// Returns the numbers of the bits set in a mask of `bits` bits.
 pub fn mask(address: u64, bits: u64) -> Vec<usize> {
-    let most = usize::try_from(bits.div_ceil(8)).unwrap_or(0).min(MOST_MASK_BYTES);
-    let words = bytes(address, most);
+    let words = mask_bytes(address, bits.div_ceil(8));
     let set = |at: &usize| words[at / 8] >> (at % 8) & 1 == 1;
     (0..words.len() * 8).filter(set).collect()
 }

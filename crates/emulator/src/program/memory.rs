@@ -198,7 +198,6 @@ impl Lines {
     }
 }
 
-/// Counts accesses to a cached line.
 fn count(recent: &mut [Option<Recent>], (line, accesses): Uncounted) {
     let recent = recent[usize::try_from(line % LINES as u64).unwrap_or(0)].as_mut();
     recent.filter(|recent| recent.line == line).into_iter().for_each(|of| of.add(accesses));

@@ -26,7 +26,6 @@ const LONG: u16 = 16;
 /// Heat at which a line is contended: it moved this number of times, each soon after the last.
 const CONTENDED_HEAT: u8 = 16;
 
-/// State of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LineState {
     /// The last writer's seat plus 1; 0 for none.

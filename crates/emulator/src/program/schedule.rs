@@ -230,17 +230,27 @@ impl Schedule {
     /// Restricts the thread to these cpus; it leaves a cpu outside of them at once. A set without
     /// any of the machine's cpus is ignored.
     pub fn allows(&mut self, seat: usize, cpus: &[usize], now_ps: u64) {
-        if !cpus.iter().any(|cpu| self.order.contains(cpu)) {
+        if !self.has_any(cpus) {
             return;
         }
         self.seats[seat].allowed = Some(cpus.to_vec());
         if !cpus.contains(&self.seats[seat].cpu) {
-            self.leaves(seat, now_ps, State::Waits);
+            let is_ready = self.is_ready(seat);
+            if is_ready {
+                self.leaves(seat, now_ps, State::Waits);
+            }
             let in_order = self.order.iter().filter(|cpu| cpus.contains(cpu));
             let idlest = in_order.min_by_key(|cpu| self.cpus[**cpu].queue.len());
             self.seats[seat].cpu = idlest.copied().unwrap_or(self.seats[seat].cpu);
-            self.goes_on(seat, now_ps);
+            if is_ready {
+                self.goes_on(seat, now_ps);
+            }
         }
+    }
+
+    /// Returns true if the machine has any of these cpus.
+    pub fn has_any(&self, cpus: &[usize]) -> bool {
+        cpus.iter().any(|cpu| self.order.contains(cpu))
     }
 
     /// Returns the cpus that the thread is restricted to, if any.

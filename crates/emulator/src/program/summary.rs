@@ -16,6 +16,7 @@ use super::Program;
 use super::account::Done;
 use super::code::Objects;
 use super::contention::{Contended, Party};
+use super::exec;
 use super::page_use::LINE_BYTES;
 use super::pages::{Alike, Sum};
 use super::regions::{FirstTouches, Region};
@@ -43,6 +44,7 @@ fn of_world(world: &World) -> ProgramMemory {
     let regions = regions(world, &objects);
     ProgramMemory {
         process: std::process::id(),
+        program: exec::running(),
         became: world.becomes.clone(),
         elapsed_ns: world.elapsed_ps() / 1000,
         threads: threads.collect(),

@@ -190,7 +190,6 @@ impl Thread {
         }
     }
 
-    /// Begins the next stretch.
     #[cold]
     fn next_stretch(&mut self) {
         let Some(active) = &mut self.active else { return };
@@ -201,7 +200,6 @@ impl Thread {
         self.lines.ends_round();
     }
 
-    /// Begins a block.
     #[inline]
     fn begins(&mut self, block: &'static Block) {
         if self.is_passing {

@@ -356,6 +356,12 @@ impl Order {
         self.births.pop_back();
     }
 
+    /// Returns the seat of the thread with this id (gettid(2)).
+    pub fn seat_of(&self, thread: u64) -> Option<usize> {
+        let is_it = |host: &Host| u64::try_from(host.tid) == Ok(thread);
+        self.hosts.iter().position(|host| host.as_ref().is_some_and(is_it))
+    }
+
     /// Returns the new thread of a seat at its first turn, `None` later.
     pub fn born(&mut self, seat: usize) -> Option<Born> {
         self.hosts[seat].as_mut()?.born.take()

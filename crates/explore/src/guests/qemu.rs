@@ -139,7 +139,6 @@ fn named_vcpus(looked: &ProcessView) -> Vec<VcpuView> {
     vcpus
 }
 
-/// Returns the mappings large enough to be guest memory.
 fn large_mappings(looked: &ProcessView) -> Vec<GuestMemory> {
     let is_guests = |mapping: &&MappingView| {
         !matches!(mapping.kind, MappingKind::Heap | MappingKind::Stack | MappingKind::File)

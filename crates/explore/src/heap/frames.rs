@@ -8,7 +8,6 @@ use numalab_topology::NodeId;
 
 const BLOCK_BYTES: u64 = 2 << 20;
 
-/// Returns the heap in these bytes.
 pub(super) fn view(bytes: &[u8]) -> Result<HeapView, DumpError> {
     let dump = Dump::parse(bytes)?;
     let pools: Vec<DumpPool> = dump.pools().collect();

@@ -13,7 +13,6 @@ use crate::store::Digest;
 /// The largest number of figures of a run, which bounds it to about 50 KB.
 const MOST_FIGURES: usize = 1_200;
 
-/// Reduces a run to its digest.
 pub(super) fn digest(document: &Document) -> Digest {
     let run = &document.run;
     let largest = run.machine.caches.iter().filter_map(|cache| cache.size_bytes).max().unwrap_or(0);
@@ -60,7 +59,6 @@ fn figure(
     Some((key, median))
 }
 
-/// Returns the value that all share.
 fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)

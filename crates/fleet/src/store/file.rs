@@ -16,7 +16,6 @@ use super::copies::CopyOfRun;
 use super::{Digest, KeptRun, Key, Store};
 use crate::error::FleetError;
 
-/// The schema of the files written here.
 const SCHEMA: &str = "numalab/fleet-store-2";
 /// First bytes of stores of version 1.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -75,7 +74,6 @@ impl Store {
     }
 }
 
-/// Parses the keys of the first line.
 fn keys(path: &Path, line: &[u8]) -> Result<Vec<Key>, FleetError> {
     match serde_json::from_slice::<Header<Vec<Key>>>(line) {
         Ok(header) if header.schema == SCHEMA => Ok(header.keys),
@@ -152,7 +150,6 @@ impl Writing {
         copies
     }
 
-    /// Commits the collection.
     pub(crate) fn finish(self) -> Result<(), FleetError> {
         let text = self.store.text().map_err(io::Error::from);
         text.and_then(|text| write_atomically(&self.path, &text))

@@ -17,10 +17,8 @@ const USUAL_LONGEST_ARRAY: usize = 1001;
 /// # Errors
 /// [`SubmitError`].
 pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>, SubmitError> {
-    if let Some(named) = named.filter(|named| !named.contains('[')) {
-        return Ok(named.split(',').map(str::to_owned).collect());
-    }
     let text = match named {
+        Some(named) if !named.contains('[') => named.replace(',', "\n"),
         Some(named) => run("scontrol", &["show", "hostnames", named], "")?,
         None => {
             // A task bound to a host that is down or drained would wait forever.
@@ -32,7 +30,7 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
     };
     let mut hosts: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
     hosts.retain(|host| !host.is_empty());
-    // A host in several partitions is listed once for each.
+    // A host in several partitions, or in several ranges, is listed once for each.
     hosts.sort_by_key(|host| numbered(host));
     hosts.dedup();
     match hosts.is_empty() {
@@ -109,7 +107,7 @@ mod tests {
 
     #[test]
     fn hosts_named_one_by_one_need_no_slurm() {
-        assert_eq!(hosts(None, Some("a,b7")).unwrap(), ["a", "b7"]);
+        assert_eq!(hosts(None, Some("b7,a,b7")).unwrap(), ["a", "b7"]);
     }
 
     #[test]

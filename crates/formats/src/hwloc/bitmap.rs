@@ -21,7 +21,6 @@ pub(super) fn read<I: Id>(text: &str) -> Option<IdSet<I>> {
     Some(set)
 }
 
-/// Writes a set.
 pub(super) fn write<I: Id>(set: &IdSet<I>) -> String {
     let words = set.mask_words();
     let lowest_first = words.iter().enumerate().map(|(index, word)| match (index, word) {

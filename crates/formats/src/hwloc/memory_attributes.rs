@@ -199,7 +199,6 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// Returns the nodes that a set of cpus represents.
     fn initiators(&self, cpus: &CpuSet) -> Vec<NodeId> {
         let mut held: BTreeMap<NodeId, usize> = BTreeMap::new();
         let node_of = |cpu: CpuId| self.machine.cpu(cpu).and_then(|cpu| cpu.node);

@@ -97,7 +97,6 @@ impl Levels {
         Ok(Self { levels })
     }
 
-    /// Returns the cpus in the order of the tree.
     fn order(&self) -> Vec<CpuId> {
         let innermost = self.levels.last().map(|level| level.sets.iter());
         innermost.into_iter().flatten().flat_map(CpuSet::iter).collect()

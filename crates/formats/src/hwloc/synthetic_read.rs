@@ -14,7 +14,6 @@ const MOST_CPUS: usize = MAX_ID as usize + 1;
 
 /// Returns true if a text looks like a synthetic description: it is not XML, and has levels such as
 /// `core:8`, or nothing but their counts.
-#[must_use]
 pub fn is_synthetic(text: &str) -> bool {
     let is_level = |word: &str| {
         let count = word.split_once(':').filter(|(name, _)| synthetic_items::kind(name).is_some());

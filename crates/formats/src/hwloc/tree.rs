@@ -35,7 +35,6 @@ impl Kind {
     }
 }
 
-/// A cache in the order of nesting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CacheOrder {
     nearness: u8,

@@ -6,7 +6,6 @@ use crate::error::ReadError;
 
 pub(super) const FORMAT: &str = "lscpu table";
 
-/// The place of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// The line, from 1.

@@ -11,7 +11,6 @@ const LEAST_BYTES: u64 = 128 * MIB;
 /// Returns the machine with at most `cpus_per_node` cpus on each node, spread over its L3 groups
 /// and cores, and with the nodes' memory in proportion, `memory_bytes` in total. Cpus are
 /// renumbered by node; ranges, free memory, huge pages and devices are left out.
-#[must_use]
 pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
     let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
     let with_own = nodes.iter().filter(|node| machine.first_with_cpus_of(node).is_none());

@@ -44,7 +44,6 @@ pub struct GivenCosts {
 
 impl GivenCosts {
     /// Returns the costs, with the usual ones where none are given.
-    #[must_use]
     pub fn or(self, usual: MemoryCosts) -> MemoryCosts {
         MemoryCosts {
             latency: self.latency.unwrap_or(usual.latency),
@@ -58,14 +57,12 @@ impl GivenCosts {
 impl MemoryCosts {
     /// Returns the usual costs of a machine on which a program is followed, with the latencies and
     /// bandwidths of its tiers if it has any.
-    #[must_use]
     pub fn usual(tiers: Option<&TierSpec>) -> Self {
         let caches = parse_caches(USUAL_CACHES).unwrap_or_default();
         Self { caches, stages: USUAL_STAGES.to_vec(), ..Self::of_guest(tiers) }
     }
 
     /// Returns the usual costs of a guest: those of its tiers if it has any.
-    #[must_use]
     pub fn of_guest(tiers: Option<&TierSpec>) -> Self {
         tiers.map(Self::of_tiers).unwrap_or_default()
     }
@@ -73,7 +70,6 @@ impl MemoryCosts {
     /// Returns the costs of emulated tiers: the latencies reported to the guest, and the bandwidth
     /// limits of those that have one. Small caches keep the kernel's own work from costing as much
     /// as the memory that it moves.
-    #[must_use]
     pub fn of_tiers(tiers: &TierSpec) -> Self {
         let limits = tiers.limits_mb_per_s();
         let bandwidth = limits.map_or(BandwidthModel::Unlimited, BandwidthModel::Nodes);

@@ -46,20 +46,23 @@ impl MachineFile {
     }
 
     /// Returns its data caches by level, each level like its first cache.
-    #[must_use]
     pub fn caches(&self) -> Vec<CacheLevel> {
         let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
         let levels: BTreeSet<u8> =
             self.machine.caches.iter().filter(data).map(|cache| cache.level).collect();
+        let last = levels.last().copied();
         let level = |(at, level): (usize, u8)| {
             let cache = self.machine.caches.iter().filter(data).find(|c| c.level == level)?;
+            let of_one = self.is_of_one_core(cache);
+            let life_ns = self.memory.life_ns.filter(|_| !of_one && Some(level) == last);
             Some(CacheLevel {
                 level,
                 size_bytes: cache.size_bytes?,
                 ways: cache.ways.unwrap_or(USUAL_WAYS[at.min(2)]),
                 line_bytes: cache.line_bytes.unwrap_or(LINE_BYTES),
-                scope: if self.is_of_one_core(cache) { Scope::Cpu } else { Scope::Group },
+                scope: if of_one { Scope::Cpu } else { Scope::Group },
                 latency_ns: self.memory.cache_latency_ns.get(at).copied().unwrap_or_default(),
+                life_ns: life_ns.unwrap_or_default(),
             })
         };
         levels.into_iter().enumerate().filter_map(level).collect()

@@ -36,7 +36,6 @@ pub fn parse_latency(text: &str) -> Result<LatencyModel, CostTextError> {
 }
 
 /// Returns the text that [`parse_latency`] parses to this value.
-#[must_use]
 pub fn format_latency(latency: &LatencyModel) -> String {
     match latency {
         LatencyModel::Distance { local_ns } => local_ns.to_string(),
@@ -47,7 +46,6 @@ pub fn format_latency(latency: &LatencyModel) -> String {
 
 /// Returns the text that [`parse_bandwidth`] parses to this value; `None` for memory without
 /// limits.
-#[must_use]
 pub fn format_bandwidth(bandwidth: &BandwidthModel) -> Option<String> {
     let item = |mb_s: &u64| if *mb_s == 0 { "0".to_owned() } else { format!("{mb_s}M") };
     let row = |row: &Vec<u64>| row.iter().map(item).collect::<Vec<_>>().join(",");
@@ -60,7 +58,6 @@ pub fn format_bandwidth(bandwidth: &BandwidthModel) -> Option<String> {
 }
 
 /// Returns the text that [`parse_caches`] parses to these caches.
-#[must_use]
 pub fn format_caches(caches: &[CacheLevel]) -> String {
     let item =
         |of: &CacheLevel| format!("{}/{}@{}", format_bytes(of.size_bytes), of.ways, of.latency_ns);
@@ -71,7 +68,6 @@ pub fn format_caches(caches: &[CacheLevel]) -> String {
 }
 
 /// Returns the text that [`parse_stages`] parses to these stages.
-#[must_use]
 pub fn format_stages(stages: &[Stage]) -> String {
     let name = |stage: &Stage| Stage::ALL.iter().find(|(_, of)| of == stage).map(|(name, _)| *name);
     match stages {
@@ -152,7 +148,15 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
         return Err(wrong());
     }
     let scope = if level < 3 { CacheScope::Cpu } else { CacheScope::Group };
-    Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
+    Ok(CacheLevel {
+        level,
+        size_bytes,
+        ways,
+        line_bytes: LINE_BYTES,
+        scope,
+        latency_ns,
+        life_ns: 0.0,
+    })
 }
 
 /// Parses names of stages: `load,core,owners,tlb`, or `none`.

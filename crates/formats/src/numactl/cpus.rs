@@ -11,11 +11,9 @@ use crate::error::ReadError;
 /// The fewest columns at which mails, terminals and pagers cut lines.
 const NARROWEST: usize = 60;
 
-/// The lists of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Lists(BTreeMap<NodeId, List>);
 
-/// A list as it is written.
 #[derive(Debug, Default)]
 struct List {
     /// The number of the first line, and its text.

@@ -7,7 +7,6 @@ use numalab_topology::{Machine, NodeSet};
 use super::words::MIB;
 
 /// Writes a machine as `numactl --hardware` prints it.
-#[must_use]
 pub fn write(machine: &Machine) -> String {
     let online = machine.online_cpus();
     let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();

@@ -53,14 +53,12 @@ impl QemuMachine {
     }
 
     /// Returns only cpus and memory, for a machine with nodes that are described in another way.
-    #[must_use]
     pub fn size_words(&self) -> Vec<String> {
         let memory = format!("{}M", self.memory_mib);
         vec!["-smp".to_owned(), self.smp.to_string(), "-m".to_owned(), memory]
     }
 
     /// Returns all words of the command line.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = self.size_words();
         for (index, node) in self.nodes.iter().enumerate() {

@@ -90,7 +90,6 @@ fn host_list(option: &str, nodes: &NodeSet) -> String {
     list.split(',').map(|range| format!(",{option}={range}")).collect()
 }
 
-/// Appends an option and its value.
 pub(super) fn add(words: &mut Vec<String>, option: &str, value: String) {
     words.extend([option.to_owned(), value]);
 }

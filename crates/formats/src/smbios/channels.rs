@@ -38,7 +38,6 @@ impl Channel {
 
 impl Channels {
     /// Groups these slots into channels.
-    #[must_use]
     pub fn of(slots: &[MemoryDevice]) -> Self {
         let named: Option<Vec<String>> = slots.iter().map(channel_name).collect();
         let are_named = named.is_some();
@@ -56,7 +55,6 @@ impl Channels {
 
     /// Returns the peak bandwidth of all channels with modules in 10^6 bytes a second; `None` if
     /// the firmware does not give speed and width of each module, as in most guests.
-    #[must_use]
     pub fn peak_mb_s(&self) -> Option<u64> {
         let sum = self.filled().try_fold(0_u64, |sum, one| sum.checked_add(one.peak_mb_s()?))?;
         (sum > 0).then_some(sum)
@@ -64,7 +62,6 @@ impl Channels {
 
     /// Returns the channels without a module, if the channels are named: they are missing
     /// bandwidth.
-    #[must_use]
     pub fn empty(&self) -> Vec<&str> {
         let empty = self.channels.iter().filter(|channel| channel.modules.is_empty());
         if self.are_named { empty.map(|channel| channel.name.as_str()).collect() } else { vec![] }
@@ -72,7 +69,6 @@ impl Channels {
 
     /// Returns modules that run slower than their rated speed or than the fastest module, with
     /// their speed and the possible speed.
-    #[must_use]
     pub fn slow(&self) -> Vec<(&str, u32, u32)> {
         let modules = || self.filled().flat_map(|channel| &channel.modules);
         let fastest = modules().filter_map(|module| module.rated_mt_s.max(module.configured_mt_s));

@@ -128,7 +128,6 @@ impl NodeBox {
         }
     }
 
-    /// Returns the size of every group of the node.
     fn group(&self) -> Size {
         let sizes = || self.groups.iter().map(|group| group.size(self.detail));
         Size {

@@ -96,7 +96,6 @@ impl DumpBlock {
     }
 }
 
-/// The remaining bytes.
 struct Reader<'b> {
     bytes: &'b [u8],
     offset: usize,

@@ -5,7 +5,6 @@ use core::fmt::{self, Display, Formatter, Write};
 use super::read::{BlockState, Dump, DumpBlock, DumpPool};
 use crate::ids::{FRAME_BYTES, Frame};
 
-/// Number of blocks on a line.
 const LINE: usize = 64;
 
 impl Display for Dump<'_> {

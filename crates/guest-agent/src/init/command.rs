@@ -11,7 +11,6 @@ use numalab_membench::mark;
 use super::{In, InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};
 
-/// The search path for commands.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 /// A shell's exit codes for a command that does not exist and one that cannot be run.
 const NOT_FOUND: u8 = 127;
@@ -107,7 +106,6 @@ fn stream(mut pipe: impl Read + Send + 'static, which: Stream, out: &Out) -> Joi
     })
 }
 
-/// Converts the exit status of a process.
 pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     let small = |number: i32| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {

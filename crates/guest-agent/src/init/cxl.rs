@@ -61,7 +61,6 @@ fn make_region(window: &Path, endpoint: &Path) -> Result<(), InitError> {
     write(Path::new(BIND), &region)
 }
 
-/// Returns the decoders of a type.
 fn of_type(kind: &str) -> Vec<PathBuf> {
     let is_kind = |path: &PathBuf| read(&path.join("devtype")).is_ok_and(|found| found == kind);
     names(DEVICES, "decoder").into_iter().filter(is_kind).collect()

@@ -23,14 +23,12 @@ pub enum FrameError {
         /// Number of complete frames read before.
         frames: u64,
     },
-    /// The bytes are not a frame.
     #[error(
         "result channel: frame {frames} begins with {found:02x?}, expected \"NL\" and a length of at most {MAX_PAYLOAD_BYTES}"
     )]
     Malformed {
         /// Number of complete frames read before.
         frames: u64,
-        /// The header that was found.
         found: [u8; HEADER_BYTES],
     },
 }

@@ -29,9 +29,7 @@ pub struct Hello {
 pub struct FileHeader {
     /// The path: in the guest, or relative to the directory for results.
     pub path: String,
-    /// Permission bits.
     pub permissions: u32,
-    /// Length in bytes.
     pub size_bytes: u64,
 }
 

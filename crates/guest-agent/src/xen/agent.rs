@@ -44,7 +44,6 @@ pub enum AgentError {
     /// A tool is missing or failed.
     #[error(transparent)]
     Tool(#[from] CommandError),
-    /// xenstore failed.
     #[error(transparent)]
     Xenstore(#[from] XenstoreError),
     /// The hypervisor does not allow the tools to create domains.
@@ -76,13 +75,11 @@ pub type Emit<'a> = &'a mut dyn FnMut(XenEvent) -> io::Result<()>;
 /// A domain that has been created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
-    /// Index in the plan.
     pub index: usize,
     pub name: String,
     pub id: u32,
 }
 
-/// The state of the agent.
 pub(crate) struct Agent<'a> {
     plan: &'a XenPlan,
     emit: Emit<'a>,

@@ -33,12 +33,7 @@ pub enum XenEvent {
         seconds: f64,
     },
     /// A domain is excluded from the following steps.
-    Lost {
-        domain: String,
-        /// The phase of the failure.
-        phase: LostPhase,
-        reason: String,
-    },
+    Lost { domain: String, phase: LostPhase, reason: String },
     /// The placement of a domain.
     Placed(Place),
     /// A domain has finished a job.
@@ -58,7 +53,6 @@ pub enum LostPhase {
     Create,
     /// Before its first response.
     Boot,
-    /// During a job.
     Job,
 }
 

@@ -41,7 +41,6 @@ pub struct XenPlan {
     pub kernel: String,
     /// The image of the domains; see `kernel`.
     pub image: String,
-    /// Time limits.
     pub limits: XenLimits,
 }
 
@@ -51,7 +50,6 @@ pub struct XenPlan {
 pub struct DomainPlan {
     /// Name of the domain: letters, digits and `-`.
     pub name: String,
-    /// Kind of virtualisation.
     pub kind: DomainKind,
     /// Memory in MiB.
     pub memory_mib: u64,
@@ -95,7 +93,6 @@ pub enum Pinning {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainJob {
-    /// Name in reports.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,

@@ -39,11 +39,7 @@ pub enum XenstoreError {
     Io(#[from] io::Error),
     /// xenstore refused the request; `ENOENT` for a value that does not exist.
     #[error("xenstore: {path}: {code}")]
-    Refused {
-        /// The path of the request.
-        path: String,
-        code: String,
-    },
+    Refused { path: String, code: String },
     /// An answer is longer than the limit.
     #[error("xenstore: a reply of {0} bytes, expected at most {MAX_PAYLOAD_BYTES}")]
     TooLong(usize),
@@ -59,7 +55,6 @@ impl XenstoreError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub path: String,
-    /// The token of the watch.
     pub token: String,
 }
 

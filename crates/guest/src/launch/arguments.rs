@@ -16,7 +16,6 @@ pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
 /// The connections between the guest and this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wiring {
-    /// The directory with the sockets.
     pub directory: PathBuf,
     /// The software that runs in the guest.
     pub system: System,
@@ -114,7 +113,6 @@ fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
     }
 }
 
-/// Returns all of QEMU's arguments.
 fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));

@@ -21,7 +21,6 @@ const HOME: &str = "/root";
 /// The reason why a file of a guest was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// The file was not asked for.
     #[error("result channel: the guest sent file {path:?}, expected only those of --collect")]
     NotAsked { path: String },
     /// The files are too many, or too large together.
@@ -33,7 +32,6 @@ pub enum CollectError {
     /// The file could not be created.
     #[error("{path}: {source}")]
     Create { path: PathBuf, source: io::Error },
-    /// It was not received.
     #[error(transparent)]
     Transfer(#[from] TransferError),
 }

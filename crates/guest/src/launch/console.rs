@@ -19,7 +19,6 @@ use super::serial::SerialWriter;
 /// kernel's limit without privileges (`/proc/sys/fs/pipe-max-size`, pipe(7)).
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Lines that are kept.
 const KEPT_LINES: usize = 40;
 const PANIC: &str = "Kernel panic - not syncing";
 /// The kernel's message when its memory is too small for the image; it goes on without one.

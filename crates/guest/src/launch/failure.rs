@@ -44,13 +44,11 @@ pub enum GuestError {
     /// The requested accelerator is not available.
     #[error(transparent)]
     Accelerator(#[from] AcceleratorError),
-    /// The memory emulator is a plugin of TCG.
     #[error("emulated memory costs: expected the accelerator tcg, not {found}")]
     EmulatorNeedsTcg { found: &'static str },
     /// The memory emulator's plugin is missing.
     #[error(transparent)]
     Plugin(#[from] numalab_image::CompanionError),
-    /// There is no kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The image could not be built.
@@ -83,64 +81,34 @@ pub enum GuestError {
     },
     /// The guest's kernel panicked.
     #[error("the guest panicked: {line}{console}")]
-    Panicked {
-        /// The line with the panic.
-        line: String,
-        /// The end of the console.
-        console: ConsoleTail,
-    },
-    /// The guest ran out of memory.
+    Panicked { line: String, console: ConsoleTail },
     #[error("the guest ran out of memory: {line}{console}")]
-    OutOfMemory {
-        line: String,
-        /// The end of the console.
-        console: ConsoleTail,
-    },
-    /// The image did not fit into the guest's memory.
+    OutOfMemory { line: String, console: ConsoleTail },
     #[error(
         "the guest's memory is too small for its image, which must fit into half of it: give it \
          more (--memory, --emulate), or fewer programs{console}"
     )]
-    NoRoom {
-        /// The end of the console.
-        console: ConsoleTail,
-    },
+    NoRoom { console: ConsoleTail },
     /// The guest exceeded its time limit.
     #[error("the guest {} within {limit:?}{console}", doing(.phase))]
-    Hung {
-        phase: Phase,
-        limit: Duration,
-        /// The end of the console.
-        console: ConsoleTail,
-    },
+    Hung { phase: Phase, limit: Duration, console: ConsoleTail },
     /// QEMU was killed, or ended with an error.
     #[error("QEMU exited while the guest ran ({status}){}{console}", said(.errors))]
     Died {
         status: ExitStatus,
         /// QEMU's standard error.
         errors: String,
-        /// The end of the console.
         console: ConsoleTail,
     },
     /// The guest powered off before its first process reported.
     #[error("the guest ended before it was ready{console}")]
-    NotReady {
-        /// The end of the console.
-        console: ConsoleTail,
-    },
+    NotReady { console: ConsoleTail },
     /// The guest powered off without a result.
     #[error("the guest ended without its end marker{console}")]
-    Silent {
-        /// The end of the console.
-        console: ConsoleTail,
-    },
+    Silent { console: ConsoleTail },
     /// A message on the channel was invalid.
     #[error("{error}{console}")]
-    Channel {
-        error: SessionError,
-        /// The end of the console.
-        console: ConsoleTail,
-    },
+    Channel { error: SessionError, console: ConsoleTail },
     /// The user requested the stop.
     #[error("the guest was stopped")]
     Stopped,

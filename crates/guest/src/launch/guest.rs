@@ -28,7 +28,6 @@ pub struct Guest {
     pub architecture: Architecture,
     /// Cpus, nodes, memory and distances.
     pub machine: Machine,
-    /// The host memory that backs its memory.
     pub memory: HostMemory,
     /// ACPI tables (`-acpitable`) that replace QEMU's own; if there are any, only cpus and the sum
     /// of memory are taken from the machine.
@@ -52,7 +51,6 @@ pub struct Guest {
 /// A disk of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// The file with its content.
     pub file: PathBuf,
     pub format: DiskFormat,
 }

@@ -55,10 +55,8 @@ pub enum HostMemoryError {
         /// Half of the host's free memory.
         half_bytes: u64,
     },
-    /// The host has no such node.
     #[error("host node {node}: this machine has no such node with memory")]
     NoNode { node: u32 },
-    /// The host has no huge pages of this size.
     #[error("huge pages of {page_bytes} bytes: this machine does not support that size")]
     NoSuchPages { page_bytes: u64 },
     /// The pool of huge pages is too small.

@@ -42,7 +42,6 @@ pub struct RawTask {
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawOutcome {
-    /// The way in which it ended.
     pub end: RawEnd,
     /// Time from the start of QEMU to that end.
     pub time: Duration,

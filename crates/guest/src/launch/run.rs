@@ -45,7 +45,6 @@ pub struct Times {
     pub boot: Duration,
     /// Until the command's first output, if it gave any.
     pub first_output: Option<Duration>,
-    /// Until the end.
     pub total: Duration,
 }
 
@@ -203,7 +202,6 @@ impl Conversation<'_> {
 }
 
 impl Trouble {
-    /// Diagnoses the failure.
     fn explained(self, running: &mut Running) -> GuestError {
         let (error, greeted) = match self {
             Self::Other(error) => return error,

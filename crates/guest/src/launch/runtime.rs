@@ -39,14 +39,12 @@ pub struct Runtime {
 /// The record of a running guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestRecord {
-    /// The process that owns it.
     pub owner: u32,
     /// Start time, in seconds since 1970.
     pub started_s: u64,
     pub cpus: usize,
     pub nodes: usize,
     pub memory_bytes: u64,
-    /// The command it runs.
     pub command: Vec<String>,
 }
 
@@ -81,15 +79,10 @@ pub enum RuntimeError {
         /// The user id of this process.
         user: u32,
     },
-    /// The paths of sockets would be too long.
     #[error(
         "{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR"
     )]
-    TooLong {
-        path: PathBuf,
-        /// Length in bytes.
-        length: usize,
-    },
+    TooLong { path: PathBuf, length: usize },
 }
 
 impl Classed for RuntimeError {}

@@ -59,11 +59,7 @@ pub enum SessionError {
     Version(u32),
     /// An unexpected message arrived.
     #[error("result channel: {found}, expected {expected}")]
-    Unexpected {
-        found: String,
-        /// The expected messages.
-        expected: &'static str,
-    },
+    Unexpected { found: String, expected: &'static str },
     /// The checksum in the end marker does not match the data received.
     #[error("result channel: the checksum of the end marker does not match what was received")]
     Checksum,
@@ -165,7 +161,6 @@ pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
     collected(task).map(drop)
 }
 
-/// Opens the directory for results.
 fn collected(task: &Task) -> Result<Option<Collected<'_>>, SessionError> {
     let Some(directory) = &task.results else { return Ok(None) };
     let opened = Collected::open(directory, &task.job.collect);

@@ -20,7 +20,6 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 pub enum Phase {
     /// From the start of QEMU to the first message of process 1.
     Boot,
-    /// The command runs.
     Run,
 }
 

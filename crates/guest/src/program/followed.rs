@@ -37,7 +37,6 @@ pub enum FollowedError {
     /// The figures do not describe the program.
     #[error("{0}")]
     Misleading(String),
-    /// A report is damaged.
     #[error(transparent)]
     Report(#[from] MemoryReportError),
 }
@@ -148,7 +147,7 @@ fn lost(processes: &[ProgramMemory], killed: &[u32]) -> Vec<String> {
     let last: BTreeMap<u32, &ProgramMemory> = processes.iter().map(|of| (of.process, of)).collect();
     let went = last.values().filter_map(|of| {
         let program = of.became.as_ref()?;
-        Some(format!("{program} ({}), which this QEMU cannot run", of.process))
+        Some(format!("{program} ({}), which this QEMU cannot run or a signal ended", of.process))
     });
     let killed = killed.iter().map(|process| format!("process {process}, which was killed"));
     went.chain(killed).collect()

@@ -23,7 +23,6 @@ pub(super) fn place(directory: &Path) -> PathBuf {
     directory.join("root")
 }
 
-/// Creates the tree.
 pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()> {
     let root = place(directory);
     for (path, text) in files(machine) {

@@ -37,7 +37,6 @@ pub enum AcceleratorChoice {
     /// KVM if a guest runs under it, else TCG.
     #[default]
     Auto,
-    /// KVM or nothing.
     Kvm,
     Tcg,
 }
@@ -61,7 +60,6 @@ pub struct Accelerator {
 /// Reason why the requested accelerator is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceleratorError {
-    /// KVM was requested and does not work.
     #[error("KVM was requested but does not work here: {0}")]
     NoKvm(KvmFault),
     /// QEMU cannot be run.

@@ -33,7 +33,6 @@ pub struct QmpAddressError {
 /// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
-    /// The connection was refused.
     #[error("{address}: {source}")]
     Connect { address: QmpAddress, source: io::Error },
     /// The connection failed, or no answer came in time.
@@ -43,7 +42,6 @@ pub enum QmpError {
         command: String,
         source: io::Error,
     },
-    /// The answer is not valid QMP.
     #[error("QMP {command}: answer {answer:?}, expected {expected}")]
     Answer {
         command: String,
@@ -51,7 +49,6 @@ pub enum QmpError {
         answer: String,
         expected: &'static str,
     },
-    /// QEMU refused the command.
     #[error("QMP {command}: {class}: {description}")]
     Refused { command: String, class: String, description: String },
 }

@@ -79,7 +79,6 @@ pub enum PinError {
         /// The thread that QEMU named.
         thread: u32,
     },
-    /// The kernel refused.
     #[error("thread {thread} on cpus {cpus}: {source}")]
     Refused { thread: u32, cpus: CpuSet, source: std::io::Error },
     /// The kernel kept another affinity.

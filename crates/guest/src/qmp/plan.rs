@@ -26,23 +26,15 @@ pub enum PinPlan {
 /// Reason why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The guest has no such virtual cpu.
     #[error("vcpu {vcpu}: the guest has {count} virtual cpus (0-{})", count.saturating_sub(1))]
     NoVcpu { vcpu: u32, count: usize },
-    /// A set of host cpus is empty.
     #[error("host cpus for {what}: an empty list, expected cpus such as 0-3,8")]
     NoCpus {
         /// The purpose of the set.
         what: String,
     },
-    /// The host has no such cpus.
     #[error("host cpus {cpus} are not online here: expected one of {online}")]
-    Offline {
-        /// The cpus that are not online.
-        cpus: CpuSet,
-        /// The cpus that are online.
-        online: CpuSet,
-    },
+    Offline { cpus: CpuSet, online: CpuSet },
     /// The host's nodes are unknown.
     #[error("automatic pinning: no node of this host has online cpus")]
     NoHostNodes,

@@ -9,7 +9,6 @@ use super::client::{QmpClient, QmpError, not_understood};
 pub struct Vcpu {
     /// Index, which is also the number in the guest's Linux.
     pub index: u32,
-    /// The host thread that runs it.
     pub thread: u32,
     /// The guest node that it belongs to.
     pub node: Option<u32>,
@@ -19,7 +18,6 @@ pub struct Vcpu {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoThread {
     pub name: String,
-    /// The host thread.
     pub thread: u32,
 }
 

@@ -43,7 +43,6 @@ pub enum CommandError {
         status: ExitStatus,
         stderr: String,
     },
-    /// The command printed more than the limit.
     #[error("`{command}` printed {dropped_bytes} bytes more than the limit of 8 MiB")]
     TooMuch {
         /// The program and its arguments.

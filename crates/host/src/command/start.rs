@@ -42,7 +42,6 @@ pub enum StartError {
          library that it was built for"
     )]
     NoLoader { program: String, loader: String },
-    /// The program is for another processor.
     #[error(
         "cannot run `{program}`: it is a program for another processor ({processor}), and this \
          one is {ARCH}"

@@ -22,9 +22,7 @@ enum Place {
     Memory(&'static str),
     /// A file below `/sys/devices/system/cpu`.
     Cpu(&'static str),
-    /// A file of every cpu.
     EachCpu(&'static str),
-    /// The cpus of every interrupt.
     Interrupts,
     /// The memory limit of the control group that numalab runs in.
     MemoryLimit,

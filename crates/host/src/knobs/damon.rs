@@ -49,7 +49,6 @@ const VALUES: [(&str, &[Action]); 4] = [
     ("hot,cold", &[Action::Hot, Action::Cold]),
 ];
 
-/// The action of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     /// Moves accessed memory to the fast tier.

@@ -1,6 +1,5 @@
 //! Directories of settings.
 
-/// Directory of the cpus.
 pub(super) const CPUS: &str = "sys/devices/system/cpu";
 
 /// Directory of the nodes' interleave weights (Linux 6.9,

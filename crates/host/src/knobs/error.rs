@@ -14,7 +14,6 @@ pub enum WriteFailure {
     /// Permission was denied, with the kernel's error.
     #[error("permission denied ({0})")]
     Denied(String),
-    /// The kernel rejects the value.
     #[error("the kernel refuses this value")]
     Refused,
     /// The setting exists, but this machine does not support it.
@@ -45,14 +44,12 @@ pub enum KnobError {
          or a file below /proc/sys or /sys"
     )]
     Unknown { name: String },
-    /// The kernel has no such setting.
     #[error("knob {name}: this kernel has no {}", file.display())]
     Absent {
         name: String,
         /// The file that does not exist.
         file: PathBuf,
     },
-    /// Permission was denied.
     #[error("knob {name}: {}: {reason}; run as root, outside a container", file.display())]
     Denied { name: String, file: PathBuf, reason: String },
     /// The prior value cannot be read, so it could not be restored.
@@ -78,7 +75,6 @@ pub enum KnobError {
         /// The kernel's error when that value was written.
         reason: String,
     },
-    /// The kernel rejects the value.
     #[error("knob {name}: the kernel refuses {value:?}{expected}")]
     Refused {
         name: String,
@@ -114,7 +110,6 @@ pub enum KnobError {
         count: usize,
         journal: PathBuf,
     },
-    /// Another process holds the settings.
     #[error(
         "another numalab holds the settings of this machine ({} is locked): wait until it ends",
         lock.display()

@@ -19,14 +19,12 @@ pub struct RestoredFile {
 /// The outcome of restoring the settings of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restored {
-    /// There was nothing to restore.
     Nothing,
     /// The machine has been restarted since, which undid the settings.
     Restarted {
         /// Number of files in the journal.
         count: usize,
     },
-    /// These files have been restored.
     Files(Vec<RestoredFile>),
 }
 
@@ -120,7 +118,6 @@ pub(super) fn settle(root: &Root, saved: &[(String, String)]) -> Vec<Settled> {
     files.into_iter().map(|file| (file.path.to_owned(), file.outcome(root))).collect()
 }
 
-/// A file to restore.
 struct File<'a> {
     path: &'a str,
     prior: &'a str,

@@ -54,7 +54,6 @@ fn is_of_mpi(name: &str) -> bool {
 }
 
 impl Loaded {
-    /// Returns the address of a constant.
     fn constant(&self, name: &str) -> Option<*mut c_void> {
         // SAFETY: as a `*mut c_void` the symbol is its own address, which is not dereferenced.
         unsafe { self.library.get::<*mut c_void>(name) }.ok().map(|symbol| *symbol)

@@ -115,7 +115,6 @@ pub(super) fn page_faults(
     attr
 }
 
-/// Returns a hardware memory event.
 pub(super) fn memory_samples(
     event: &MemoryEvent,
     begin: Begin,

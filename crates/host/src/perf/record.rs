@@ -15,7 +15,6 @@ const USER_CONTEXT: u64 = (-512_i64).cast_unsigned();
 /// A record of the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PerfRecord {
-    /// A sample of an event.
     Sample(SampleRecord),
     /// Memory was mapped, or its protection changed.
     Map(MapRecord),
@@ -24,7 +23,6 @@ pub enum PerfRecord {
         /// Time, by `CLOCK_MONOTONIC`.
         time_ns: u64,
         process: u32,
-        /// The new name.
         name: String,
     },
     /// A thread got a name.

@@ -39,7 +39,6 @@ pub enum PerfError {
     /// The process does not exist.
     #[error("process {process}: no such process")]
     NoProcess { process: u32 },
-    /// The process belongs to another user.
     #[error("process {process} belongs to another user: run as root or as that user")]
     Foreign { process: u32 },
     /// The kernel refused.

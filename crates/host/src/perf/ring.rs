@@ -16,7 +16,6 @@ pub(super) const LEAST_BYTES: usize = 64 << 10;
 /// Size of a record's header: kind, flags, and the record's size including the header.
 const HEADER_BYTES: usize = 8;
 
-/// The ring of one cpu.
 #[derive(Debug)]
 pub(super) struct Ring {
     start: NonNull<u8>,

@@ -13,7 +13,6 @@ pub enum NumaKind {
     Stack,
     /// Pages of a reserved pool.
     HugePool,
-    /// Any other mapping.
     #[default]
     Other,
 }
@@ -29,7 +28,6 @@ pub struct NumaMapping {
     /// The file that is mapped, if any.
     pub file: Option<String>,
     pub anonymous_pages: u64,
-    /// Pages in memory by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
     /// The size of these pages in bytes: the base size, or that of a reserved pool.
     pub page_bytes: u64,

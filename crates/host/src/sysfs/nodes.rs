@@ -204,7 +204,6 @@ fn by_fake(reader: &mut Reader<'_>) -> &'static str {
     }
 }
 
-/// Reports nodes that are parts of one.
 fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
     let by = by_fake(reader);
     let message = format!(

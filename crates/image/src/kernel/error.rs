@@ -31,7 +31,6 @@ pub enum KernelError {
         /// The package's entry in the cache.
         entry: PathBuf,
     },
-    /// There is no kernel in the package.
     #[error("package {package}: no file boot/vmlinuz-* in it")]
     NoImage { package: String },
     /// It is for a processor other than the guest's.

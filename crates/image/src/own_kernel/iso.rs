@@ -9,7 +9,6 @@ use numalab_host::{Classed, ErrorClass, Interrupt, run_command, tool};
 
 /// Time limit for making an image.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The program that makes the image.
 const PROGRAM: &str = "grub-mkrescue";
 /// The Debian packages that it needs: GRUB for both kinds of firmware, and the writers of images.
 const PACKAGES: &str = "grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools";
@@ -26,7 +25,6 @@ pub enum IsoError {
     /// The words cannot be written to GRUB's configuration.
     #[error("`{words}`: expected words of letters, digits and = : , . - _ separated by spaces")]
     Words { words: String },
-    /// An operation failed.
     #[error("{doing}: {reason}")]
     Failed { doing: String, reason: String },
 }

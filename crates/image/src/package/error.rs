@@ -21,17 +21,11 @@ pub enum PackageError {
     Tool(#[from] CommandError),
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// apt does not know the package.
     #[error("apt knows no package named {name:?}")]
     Unknown { name: String },
     /// The packages are Debian's, and the host's system is not Debian.
     #[error("{system}: {packages} are needed, which numalab can download only on Debian")]
-    OtherSystem {
-        system: String,
-        /// The packages to fetch.
-        packages: String,
-    },
-    /// A member of a package is rejected.
+    OtherSystem { system: String, packages: String },
     #[error("{package}: member {member:?}: {source}")]
     Member {
         package: PathBuf,
@@ -68,7 +62,6 @@ pub enum MemberError {
     /// The member is a hard link to a file outside of the package.
     #[error("a hard link to {0:?}, expected one to a member of the same package")]
     HardLink(String),
-    /// An earlier link leads out of the package's directory.
     #[error("an earlier member is a link at this path that leads out of the package's directory")]
     ThroughLink,
     /// The member has a name that is reserved for numalab.

@@ -11,16 +11,13 @@ use tar::{Entry, EntryType};
 
 use super::error::{MOST_MEMBER_BYTES, MemberError, OWN_PREFIX, PackageError};
 
-/// The program that unpacks packages.
 const PROGRAM: &str = "dpkg-deb";
 /// Limit of a package's uncompressed bytes: a few KB can claim to be terabytes.
 const MOST_PACKAGE_BYTES: u64 = 16 << 30;
 
-/// A member that has been checked.
 pub(crate) struct Member<'a> {
     /// The name without `./`.
     pub(crate) path: String,
-    /// The content.
     pub(crate) entry: Entry<'a, io::Take<ChildStdout>>,
 }
 

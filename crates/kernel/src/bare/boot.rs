@@ -111,7 +111,6 @@ fn serve_memory(info: &BootInfo, command: &Command, mapped_bytes: u64) -> &'stat
     plan
 }
 
-/// Reports the machine.
 fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
     let (plan, rate) = (lab.plan, lab.rate);
     let cpus = plan.machine.cpus.len();

@@ -10,7 +10,6 @@ use numalab_membench::Line;
 
 use super::address::{index, pointer};
 
-/// The allocator of the machine.
 static FRAMES: FramesCell = FramesCell::new();
 
 /// The machine's memory, as runs of frames. The allocator itself, which any caller may ask to free

@@ -28,10 +28,8 @@ use super::time::Rate;
 
 /// The environment of the workloads.
 pub struct Lab {
-    /// The machine.
     pub plan: &'static Plan,
     pub command: Command,
-    /// The cpus of the machine.
     pub cpus: Cpus,
     /// The rate of their time stamp counters.
     pub rate: Rate,

@@ -20,7 +20,6 @@ use crate::event::{Boot, Storm, Stream};
 pub struct Context {
     /// The user's label.
     pub label: Option<String>,
-    /// The command line as given.
     pub command: Vec<String>,
     /// Start in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,

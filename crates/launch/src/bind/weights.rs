@@ -15,7 +15,6 @@ pub enum Weights {
 /// Reason why weights cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WeightsError {
-    /// The bandwidths are unknown.
     #[error(
         "--weights auto: the firmware (HMAT) does not report the bandwidth of two nodes' memory; \
          measure it with numalab bandwidth, and give --weights such as 2,1"

@@ -10,12 +10,7 @@ use super::launchers::{Launcher, SIZE};
 pub enum IdentityError {
     /// A variable is not a number of ranks.
     #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
-    NotANumber {
-        name: String,
-        value: String,
-        /// The launcher that sets it.
-        launcher: Launcher,
-    },
+    NotANumber { name: String, value: String, launcher: Launcher },
     /// The launcher's variables are incomplete.
     #[error(
         "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
@@ -24,12 +19,9 @@ pub enum IdentityError {
     Incomplete {
         /// The variable that is set.
         present: &'static str,
-        /// The variable that is missing.
         missing: &'static str,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// The number of ranks is unknown.
     #[error(
         "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
     )]
@@ -37,7 +29,6 @@ pub enum IdentityError {
         /// The variable of the rank.
         name: &'static str,
         rank: usize,
-        /// The launcher that sets it.
         launcher: Launcher,
     },
     /// The rank is not below the number of ranks.
@@ -51,7 +42,6 @@ pub enum IdentityError {
         /// The variable of the number of ranks.
         of: &'static str,
         limit: usize,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
     /// This host has more ranks than the total number.
@@ -67,7 +57,6 @@ pub enum IdentityError {
         of: &'static str,
         /// The number of all ranks.
         size: usize,
-        /// The launcher that sets both.
         launcher: Launcher,
     },
     /// Two launchers give the same rank different local numbers.
@@ -79,7 +68,6 @@ pub enum IdentityError {
         /// The variable of the local rank, or of the number of ranks on this host.
         name: &'static str,
         value: usize,
-        /// The launcher that sets it.
         launcher: Launcher,
         /// The other launcher's variable for the same.
         other_name: &'static str,
@@ -96,7 +84,6 @@ pub enum IdentityError {
         /// The variable of this process's rank.
         name: &'static str,
         rank: usize,
-        /// The launcher of this process.
         launcher: Launcher,
     },
     /// Two launchers disagree about the number of ranks.

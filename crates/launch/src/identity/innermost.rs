@@ -5,7 +5,6 @@ use super::launchers::{
 };
 use super::{IdentityError, Launcher, Look, Task, number, slurm};
 
-/// Returns the variables of the innermost launcher.
 pub(super) fn innermost(look: Look<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     // numalab starts no ranks within one of several tasks, so a launcher of several ran within its

@@ -17,7 +17,6 @@ const LIMIT: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     pub manifest: &'a Manifest,
-    /// The path of numalab.
     pub numalab: &'a str,
     /// The architecture file, or the name of a bundled one.
     pub arch: &'a Path,
@@ -41,7 +40,6 @@ pub enum BatchError {
     /// SLURM's program failed.
     #[error(transparent)]
     Failed(CommandError),
-    /// SLURM rejected the script.
     #[error("SLURM rejects the batch script: {said}")]
     Refused { said: String },
 }
@@ -97,7 +95,6 @@ impl Batch<'_> {
         estimate(&self.manifest.steps, &self.manifest.sizes_bytes)
     }
 
-    /// Returns the command that the job runs.
     fn command(&self) -> Vec<String> {
         let manifest = self.manifest;
         let mut command = vec![self.numalab.to_owned(), "scale".to_owned()];

@@ -15,7 +15,6 @@ use super::step::Step;
 /// Reason why a result directory cannot be created, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// The directory already exists.
     #[error("{0}: already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
     Exists { path: PathBuf },
     /// Another process is writing to the directory.

@@ -6,8 +6,7 @@ use numalab_host::{Classed, ErrorClass};
 use serde::{Deserialize, Serialize};
 
 /// The launcher that starts the ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LauncherChoice {
     /// `srun` within a SLURM job or if it is installed, else numalab.
@@ -31,8 +30,7 @@ impl fmt::Display for LauncherChoice {
 }
 
 /// The workload of each rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
     /// `numalab latency`.

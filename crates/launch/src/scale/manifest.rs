@@ -11,8 +11,7 @@ use super::launcher::{LauncherChoice, Workload};
 use super::step::{Mode, Step};
 
 /// A scaling run, as stored in `scale.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
     /// The schema of [`Kind::Scale`](numalab_record::Kind::Scale).
     pub schema: String,

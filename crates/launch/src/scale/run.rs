@@ -25,7 +25,6 @@ pub enum RunError {
     /// The result directory cannot be written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// A launcher cannot be started.
     #[error("cannot start `{command}`: {error}")]
     Launch { command: String, error: io::Error },
     /// The manifest's architecture is damaged.
@@ -59,7 +58,6 @@ struct Tally {
 /// A run of the steps that have no result yet.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// The directory for the results.
     pub directory: &'a ResultDirectory,
     /// The common parts of the launch lines.
     pub line: Line<'a>,

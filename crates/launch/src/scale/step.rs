@@ -7,8 +7,7 @@ use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
 /// The order in which the cores of a domain are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Cores in numerical order: each L3 group is filled before the next one.
@@ -27,8 +26,7 @@ impl fmt::Display for Mode {
 }
 
 /// One launch: a number of ranks, each on its cpu with its node's memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Step {
     /// Number of ranks.
     pub ranks: usize,

@@ -18,7 +18,6 @@ pub enum SessionError {
     /// A rank could not place itself or measure.
     #[error(transparent)]
     Measure(#[from] MeasureError),
-    /// Two ranks would share a cpu.
     #[error(
         "ranks {rank} and {other} of host {host} would share cpu {cpu} of {affinity}: bind each to a separate cpu, or start fewer; --overcommit measures anyway"
     )]
@@ -27,7 +26,6 @@ pub enum SessionError {
         rank: usize,
         /// The first rank.
         other: usize,
-        /// The host of the two ranks.
         host: String,
         cpu: CpuId,
         /// The cpus that the second rank may use.
@@ -53,7 +51,6 @@ pub enum SessionError {
     )]
     NotAsMapped {
         rank: usize,
-        /// The cpu of the map.
         expected: CpuId,
         /// The cpus that it may run on.
         affinity: CpuSet,

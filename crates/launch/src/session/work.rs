@@ -21,7 +21,6 @@ const ROUNDS: u32 = 10;
 /// Upper bound of rounds, in case some have no interval in which all ranks ran.
 const MOST_ROUNDS: u32 = 30;
 
-/// A rank at work.
 pub(super) struct Worker<'a> {
     pub plan: &'a SessionPlan,
     pub context: &'a MeasureContext,

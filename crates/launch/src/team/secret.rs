@@ -37,13 +37,11 @@ pub fn new_secret() -> io::Result<String> {
 /// The source of a start's secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum SecretSource {
-    /// Given by the environment.
     Given([u8; BYTES]),
     /// A file of this user on a file system that all hosts share.
     File(PathBuf),
 }
 
-/// Hides the secret.
 impl std::fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

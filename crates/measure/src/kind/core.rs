@@ -70,7 +70,6 @@ fn run(
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
 }
 
-/// Returns the bytes of the pages that are walked.
 fn walked_bytes(context: &MeasureContext) -> u64 {
     CoreCell::pages_read(&context.machine) * page_size_bytes(base_pages())
 }
@@ -81,7 +80,6 @@ fn walked(context: &MeasureContext, source: MemorySource) -> Result<Option<Buffe
     bytes.map(|bytes| Buffer::touched(context, bytes, base_pages(), source)).transpose()
 }
 
-/// The loops that a sample times.
 struct Loops<'a> {
     context: &'a MeasureContext,
     walk: Walk<'a>,

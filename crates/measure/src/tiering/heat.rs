@@ -80,7 +80,6 @@ impl Heat {
         (0..parts).map(|part| if part == hot { hot_loads } else { cold_loads }).collect()
     }
 
-    /// Returns the index of the hottest part.
     pub(super) fn hottest(self, parts: usize, moved: usize) -> usize {
         let moved = if matches!(self, Self::Hot { .. }) { moved } else { 0 };
         (2 * parts - 1 - moved % parts.max(1)) % parts.max(1)

@@ -18,9 +18,7 @@ pub enum TierPlace {
 pub struct Tiers {
     /// The first cpu of the fastest tier.
     pub cpu: CpuId,
-    /// The nodes of that tier.
     pub fast: NodeSet,
-    /// The nodes of slower tiers.
     pub slow: NodeSet,
     /// The nodes of each tier, fastest first.
     pub each: Vec<NodeSet>,

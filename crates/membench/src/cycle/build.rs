@@ -92,7 +92,6 @@ impl Parts<'_> {
 impl<'a> Part<'a> {
     /// Writes, in address order, the address of its successor into each node's line. The previous
     /// content of those lines is lost.
-    #[must_use]
     pub fn build(self) -> BuiltPart<'a> {
         self.write();
         BuiltPart(self)

@@ -28,7 +28,6 @@ impl Kernel {
         [Kernel::Read, Kernel::Write, Kernel::NtWrite, Kernel::Copy, Kernel::NtCopy, Kernel::Triad];
 
     /// Returns the number of arrays it works on.
-    #[must_use]
     pub const fn arrays(self) -> usize {
         match self {
             Kernel::Read | Kernel::Write | Kernel::NtWrite => 1,
@@ -39,7 +38,6 @@ impl Kernel {
 
     /// Returns the bytes that STREAM counts for `array_bytes` of each array: the bytes that the
     /// program loads and stores.
-    #[must_use]
     pub const fn counted_bytes(self, array_bytes: u64) -> u64 {
         array_bytes * self.arrays() as u64
     }

@@ -141,7 +141,6 @@ macro_rules! second_line {
     };
 }
 
-/// Returns the number of lines in a round.
 macro_rules! lines_per_round {
     (read) => {
         2

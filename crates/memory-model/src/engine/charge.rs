@@ -1,6 +1,7 @@
 //! Charges an access: caches, memory and queues, and the overlap with other accesses.
 
 use super::coherence::Transfer;
+use super::hierarchy::InCaches;
 use super::{Access, Active, Engine};
 use crate::arguments::Mode;
 use crate::counters::Kind;
@@ -8,7 +9,6 @@ use crate::elsewhere::{Shadow, There, Went};
 use crate::outcome::{Effect, Known, NOT_WRITTEN, Outcome, Source};
 use crate::pipeline::stores::Bytes;
 use crate::pipeline::{Act, Miss, Times};
-use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 
 /// Returns the source of a line that is transferred from another vCPU, or was found in a cache.
@@ -19,27 +19,6 @@ fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
         (None, Some(_)) => Source::Cache,
         (None, None) => Source::Memory,
     }
-}
-
-/// The caches that have a line.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct InCaches {
-    /// The nearest level of the machine's caches that has it.
-    pub level: Option<usize>,
-    /// True if that is a private cache of the vCPU.
-    pub own: bool,
-    /// True if a shared cache would have it with all threads on one node.
-    pub on_one_node: bool,
-    /// True if a shared cache would have it with threads that fill node after node.
-    pub packed: bool,
-    /// True if another vCPU is taking it, so the next access will not find it.
-    pub leaves: bool,
-}
-
-impl InCaches {
-    /// The nearest cache has it.
-    pub const NEAREST: Self =
-        Self { level: Some(0), own: true, on_one_node: false, packed: false, leaves: false };
 }
 
 /// An access that a core has reached.
@@ -143,7 +122,8 @@ impl Active<'_> {
                 (act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps), 0)
             }
             (None, _, level) => {
-                begin_ps = pipeline.room_ps(Miss::new(kind, level, self.caches.len()), begin_ps);
+                let miss = Miss::new(level, self.caches.len(), found.goes_back);
+                begin_ps = pipeline.room_ps(miss, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
                 let takes = (takes_ps, nearest_ps);
@@ -183,9 +163,8 @@ impl Active<'_> {
 
     /// Returns the place where the next access should find the line.
     fn known(&self, access: &Access, translated: TlbPlace) -> Known {
-        let stores = (access.kind == Kind::Store).then_some(self.engine.owners.as_ref()).flatten();
-        let line = access.address >> self.engine.line_shift;
-        let written = stores.map_or(NOT_WRITTEN, |owners| owners.place_number(line));
+        let stores = access.kind == Kind::Store;
+        let written = if stores { self.engine.place_number(access.address) } else { NOT_WRITTEN };
         Known { translated, written }
     }
 
@@ -270,42 +249,11 @@ impl Active<'_> {
     /// longer on the host.
     #[inline(always)]
     fn looked_up(&mut self, access: Access, begin_ps: u64) -> (InCaches, Option<Transfer>) {
-        let found = self.hit(access.address);
+        let found = self.hit(access.address, access.kind, begin_ps);
         if self.leaves(access, begin_ps, found.own) {
             return (InCaches { leaves: true, ..InCaches::NEAREST }, None);
         }
         (found, self.transfer(access, begin_ps, found.own))
-    }
-
-    /// Looks up an address in the caches; all of them have its line afterwards.
-    #[inline]
-    pub(super) fn hit(&self, address: u64) -> InCaches {
-        if self.nearest.is_some_and(|cache| cache.access(address)) {
-            return InCaches::NEAREST;
-        }
-        let mut others = self.caches.iter().enumerate().skip(1);
-        let level = others.find(|(_, cache)| cache.access(address)).map(|(level, _)| level);
-        if level.is_some() {
-            return InCaches { level, own: true, ..InCaches::default() };
-        }
-        let engine = self.engine;
-        let would_have = |regrouped: Option<&Regrouped>| {
-            self.thread.zip(regrouped).is_some_and(|(thread, of)| of.access(thread, address))
-        };
-        let on_one_node = would_have(engine.one_node.as_ref());
-        let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
-        let packed = would_have(packed);
-        let own = self.caches.len();
-        let level = if own == engine.hit_ps.len() {
-            None
-        } else {
-            let shared = engine.shared[engine.groups[self.vcpu]].lock();
-            shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
-        };
-        // If all threads are on one node anyway, its shared caches have the same content as the
-        // actual ones.
-        let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
-        InCaches { level, own: false, on_one_node, packed, leaves: false }
     }
 
     /// Returns the additional time of a line because of other traffic: waiting for bandwidth, or
@@ -331,10 +279,16 @@ impl Active<'_> {
 }
 
 impl Engine {
-    /// Returns the bytes read and written by an access that misses the caches: a cache reads the
-    /// line that a store misses, and writes it back later.
+    /// Returns the place of an address's line in the directory; 0 without one.
+    #[inline]
+    pub(super) fn place_number(&self, address: u64) -> u32 {
+        self.owners.as_ref().map_or(0, |owners| owners.place_number(address >> self.line_shift))
+    }
+
+    /// Returns the bytes read and written by an access that misses the caches, if there are any: a
+    /// cache reads the line that a store misses.
     pub(super) fn moved(&self, kind: Kind) -> [u64; 2] {
         let reads = kind == Kind::Load || !self.arguments.machine.caches.is_empty();
-        [reads, kind == Kind::Store].map(|moves| u64::from(moves) << self.line_shift)
+        [reads, !reads].map(|moves| u64::from(moves) << self.line_shift)
     }
 }

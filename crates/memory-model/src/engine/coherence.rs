@@ -60,11 +60,7 @@ impl Active<'_> {
         let (writer, written_ps) = match found {
             Found::Free => return None,
             Found::WrittenBy(writer, written_ps) => (writer, written_ps),
-            Found::Read => {
-                let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
-                others.for_each(|other| engine.take_away(access.address, self.vcpu, other));
-                return None;
-            }
+            Found::Read => return self.upgraded(access, begin_ps),
         };
         let who = usize::from(writer.vcpu);
         let cost_ps = self.taken_ps(access, who)?;
@@ -76,11 +72,29 @@ impl Active<'_> {
         }
         // An atomic operation's request arrives half a transfer before the line does; plain stores wait in
         // the store buffer meanwhile.
-        let by = self.state.pipeline.as_ref().and_then(|of| of.accessor(access.position));
-        let leaves_ps = if by.is_some_and(|of| of.atomic) { cost_ps / 2 } else { cost_ps };
+        let leaves_ps = if self.is_atomic(access) { cost_ps / 2 } else { cost_ps };
         engine.vcpus[who].leaving.until(line, begin_ps + leaves_ps);
         let far = engine.arguments.machine.cpus[who] != self.home;
         Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
+    }
+
+    /// Takes a line that is stored to from all vCPUs that have read it; returns the answer of the
+    /// farthest one, for which an atomic operation waits. Other stores wait in the store buffer.
+    fn upgraded(&self, access: Access, begin_ps: u64) -> Option<Transfer> {
+        let engine = self.engine;
+        let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
+        let farthest = others.filter_map(|who| Some((self.taken_ps(access, who)?, who))).max();
+        let (cost_ps, who) = farthest.filter(|_| self.is_atomic(access))?;
+        let far = engine.arguments.machine.cpus[who] != self.home;
+        #[expect(clippy::cast_possible_truncation, reason = "its lowest bits")]
+        let from = engine.vcpus[who].thread.get() as u8;
+        Some(Transfer { begin_ps, cost_ps, far, from })
+    }
+
+    /// Returns true if an atomic operation makes an access.
+    fn is_atomic(&self, access: Access) -> bool {
+        let by = self.state.pipeline.as_ref().and_then(|of| of.accessor(access.position));
+        by.is_some_and(|of| of.atomic)
     }
 
     /// Identifies this access's vCPU and thread for the directory.

@@ -4,7 +4,7 @@
 use super::{Access, Active, Place};
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There};
-use crate::outcome::{Known, NOT_WRITTEN, Outcome, Source};
+use crate::outcome::{Known, Outcome, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::combining::Piece;
 use crate::pipeline::flow::{Accessor, Flow};
@@ -42,13 +42,9 @@ impl Active<'_> {
     /// not apply.
     #[inline]
     pub fn passes_again(&mut self, known: &Known, address: u64, kind: Kind) -> bool {
-        if let (Kind::Store, Some(owners)) = (kind, &self.engine.owners) {
-            let line = address >> self.engine.line_shift;
-            let is_own = known.written != NOT_WRITTEN
-                && owners.store_at(known.written, line, self.who(), self.time_ps.get());
-            if !is_own {
-                return false;
-            }
+        let (line, by) = (address >> self.engine.line_shift, (self.who(), self.time_ps.get()));
+        if kind == Kind::Store && !self.engine.stores_again(known, line, by) {
+            return false;
         }
         self.state.look(address, kind);
         true

@@ -6,7 +6,7 @@ use super::{Access, Active, Engine};
 use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
-use crate::owners::Owners;
+use crate::owners::{Owners, Who};
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
 use crate::pipeline::stores::{Bytes, Forwarded};
@@ -114,8 +114,9 @@ impl Active<'_> {
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }
-        let place = |owners: &Owners| owners.place_number(address >> engine.line_shift);
-        let written = engine.owners.as_ref().map_or(NOT_WRITTEN, place);
+        let has_stored =
+            kind == Kind::Store && self.nearest.is_some_and(|cache| cache.has_stored(address));
+        let written = if has_stored { engine.place_number(address) } else { NOT_WRITTEN };
         let known = Known { written, ..Known::default() };
         let hit = self.served(&known, (Bytes::new(address, access.bytes), kind), by)?;
         self.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
@@ -175,10 +176,7 @@ impl Active<'_> {
                 pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
             }
         }
-        if let (Kind::Store, Some(owners)) = (kind, &engine.owners)
-            && (known.written == NOT_WRITTEN
-                || !owners.store_at(known.written, line, who, issue_ps))
-        {
+        if kind == Kind::Store && !engine.stores_again(known, line, (who, issue_ps)) {
             return None;
         }
         if let (Some((accessor, number)), Some(pipeline)) = (stores, &mut state.pipeline) {
@@ -201,6 +199,14 @@ impl Active<'_> {
 }
 
 impl Engine {
+    /// Records another store of a vCPU to a line; returns true if it is modified in the nearest cache,
+    /// and no other vCPU has it.
+    #[inline(always)]
+    pub(super) fn stores_again(&self, known: &Known, line: u64, (by, time_ps): (Who, u64)) -> bool {
+        let owns = |owners: &Owners| owners.store_at(known.written, line, by, time_ps);
+        known.written != NOT_WRITTEN && self.owners.as_ref().is_none_or(owns)
+    }
+
     /// Counts repeated loads and stores of a vCPU to memory of a node.
     pub fn count(&self, vcpu: usize, target: usize, accesses: [u64; 2]) {
         let figures = self.counters.of(self.gate.phase(), vcpu);

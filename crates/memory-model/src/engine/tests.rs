@@ -203,6 +203,43 @@ fn load_counts_for_the_node_and_for_its_link() {
     assert!(rise("link-bandwidth=0.100/0.0", 0, 64 * MIB) > 0);
 }
 
+#[test]
+fn a_link_that_is_measured_from_end_to_end_has_the_load_of_its_memory_in_it() {
+    let rise = |limits: &str| {
+        let engine = engine_of(&format!("{MACHINE},mode=virtual,overlap=1,stages=load,{limits}"));
+        while engine.time_ps(0) < 500_000_000 {
+            engine.block(0, 1);
+            load(&engine, 0, 64 * MIB, 0);
+        }
+        engine.counters.of(0, 0).nodes[1].queue_ps.get()
+    };
+    let link = rise("link-bandwidth=0.200/0.0");
+    assert!(link > 0);
+    assert_eq!(rise("link-bandwidth=0.200/0.0,node-bandwidth=0.200"), link);
+}
+
+#[test]
+fn modified_lines_are_written_to_memory_once_the_last_cache_evicts_them() {
+    let caches = "caches=1:4K:4:64:cpu:1+2:16K:4:64:cpu:4+3:64K:16:64:group:20";
+    for more in ["", ",stages=core", ",stages=core+owners"] {
+        let engine = engine(&format!("mode=virtual,{caches}{more}"));
+        let touch = |kind, lines: u64| {
+            engine.block(0, 1);
+            (0..lines).for_each(|line| {
+                engine.enter(0).access(access(Kind::Load, line * 64, 0));
+                engine.enter(0).access(access(kind, line * 64, 0));
+            });
+            engine.counters.of(0, 0).nodes[0].written_back.get()
+        };
+        assert_eq!(touch(Kind::Store, 128), 0, "{more}: they stay in the caches");
+        let written = touch(Kind::Store, 10_000);
+        assert!((8_600..=10_000).contains(&written), "{more}: {written}");
+        touch(Kind::Load, 20_000);
+        let all = touch(Kind::Load, 20_000);
+        assert_eq!(all, 10_000, "{more}: each once, as loads modify nothing");
+    }
+}
+
 /// Creates a block of these instructions, leaked like those of a plugin.
 fn block_of(instructions: &[&[u8]]) -> &'static Flow {
     let instructions = instructions.iter().map(|bytes| decode(bytes));
@@ -309,6 +346,6 @@ fn a_machine_without_stages_keeps_its_recorded_times() {
         let address = (random >> 20) % (128 * MIB) / if random & 7 == 0 { 1 } else { 4096 };
         engine.enter(vcpu).access(access(kind, address, 0));
     }
-    // Recorded before stages existed.
-    assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
+    // Recorded before stages existed, and again since modified lines take bandwidth.
+    assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_755_440_987, 2_765_723_987]);
 }

@@ -31,7 +31,6 @@ impl Active<'_> {
         (taken_ps, place)
     }
 
-    /// Returns the time of a walk of these levels.
     fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
         let references = &self.figures.references;
         let before = references.get();
@@ -74,7 +73,7 @@ impl Active<'_> {
 
     /// Returns the time to read a table's entry at this address for an access.
     fn entry_ps(&self, access: Access, address: u64, time_ps: u64) -> u64 {
-        if let Some(found) = self.hit(address).level {
+        if let Some(found) = self.hit(address, Kind::Load, time_ps).level {
             return self.engine.hit_ps[found];
         }
         let tlb = self.engine.arguments.machine.tlb.as_ref();

@@ -1,7 +1,7 @@
 //! Follows the threads of a program, also under alternative placements.
 
-use super::charge::InCaches;
 use super::coherence::Transfer;
+use super::hierarchy::InCaches;
 use super::quick::{By, Hit};
 use super::{Access, Active, Engine};
 use crate::arguments::Beside;
@@ -148,17 +148,17 @@ impl Active<'_> {
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
             let initiator = self.home_by(core.cores(), thread);
             let level = engine.level_elsewhere(core.cores(), found, self.caches.len());
-            let Miss { is_far, .. } = Miss::new(access.kind, level, self.caches.len());
+            let miss = Miss::new(level, self.caches.len(), found.goes_back);
             let line = match (transfer, level) {
                 (Some(transfer), _) => {
                     let takes_ps = engine.transfer_elsewhere(thread, core.cores(), transfer);
                     Line::Core { after_ps, takes_ps }
                 }
                 (None, Some(0)) => Line::Nearest,
-                (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], is_far },
+                (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], miss },
                 (None, None) => {
                     let memory_ps = engine.costs.memory_ps(initiator, there.node(), access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), is_far }
+                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), miss }
                 }
             };
             let walk_ps = core.translate(access.virtual_address, access.address, *there);

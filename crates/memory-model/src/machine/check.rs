@@ -164,6 +164,7 @@ impl Machine {
     fn check_cache(&self, cache: &CacheLevel) -> Result<(), MachineError> {
         let fault = |problem| Err(MachineError::Cache { level: cache.level, problem });
         latency("caches latency_ns", cache.latency_ns)?;
+        latency("caches life_ns", cache.life_ns)?;
         if !cache.line_bytes.is_power_of_two() || cache.line_bytes < 8 {
             return fault("line_bytes must be a power of two of 8 or more");
         }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Timing;
 use crate::cost::ps;
+use crate::pipeline::Reach;
 use crate::pipeline::schedulers::Schedulers;
 
 /// Limits of a core's overlap, and the speed of its instructions.
@@ -103,10 +104,9 @@ impl Core {
             && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
     }
 
-    /// Returns the number of lines that it prefetches past the end of a page, if it looks no further
-    /// ahead than a stream is long.
-    pub(crate) fn past_page_lines(&self) -> Option<u64> {
-        self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.past_page_lines())
+    /// Returns the distances of its prefetcher, if that looks no further ahead than a stream is long.
+    pub(crate) fn reach(&self) -> Option<Reach> {
+        self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.reach())
     }
 
     /// Returns the schedulers, if those of its family are known.

@@ -33,7 +33,6 @@ pub fn decode(bytes: &[u8]) -> Operands {
     known.taking(word.class()).storing(known.writes == NONE)
 }
 
-/// Returns operands that are registers.
 fn plain(reads: Registers, writes: Registers) -> Operands {
     Operands { reads, writes, ..Operands::default() }
 }
@@ -53,12 +52,10 @@ impl Word {
         self.0 >> number & 1 == 1
     }
 
-    /// Returns the general register in a field.
     fn general(self, low: u32) -> Registers {
         general(self.field(low, 5))
     }
 
-    /// Returns the vector register in a field.
     fn vector(self, low: u32) -> Registers {
         Registers::vector(self.field(low, 5))
     }
@@ -154,7 +151,6 @@ impl Word {
         }
     }
 
-    /// Returns an access of these registers at an address.
     fn access(self, address: Registers, is_load: bool, values: Registers) -> Operands {
         let (reads, writes) = if is_load { (NONE, values) } else { (values, NONE) };
         Operands { address, reads, writes, memory: true, ..Operands::default() }

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use super::combining::Combining;
-use crate::counters::Kind;
 
 /// A line in flight.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,8 @@ pub struct Fills {
     lines: [u64; 4],
     /// Arrival time of the last of them.
     latest_ps: u64,
-    /// Time between two lines, by kind of access, and the earliest start of the next one.
+    /// Time between two lines, and between two for which the cache evicts a modified one, and the
+    /// earliest start of the next one.
     each_ps: [u64; 2],
     next_ps: u64,
     /// Time between two lines from beyond the core's own caches, and the earliest start of the next
@@ -34,8 +34,8 @@ pub struct Fills {
 /// A miss of the nearest cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// Read or write.
-    pub kind: Kind,
+    /// True if the cache evicts a modified line for it, which goes back.
+    pub goes_back: bool,
     /// True if its line is in none of the core's own caches.
     pub is_far: bool,
 }
@@ -43,8 +43,8 @@ pub struct Miss {
 impl Miss {
     /// Creates a miss of a line that is in this level of the machine's caches, `own_caches` of
     /// which are the core's own.
-    pub fn new(kind: Kind, level: Option<usize>, own_caches: usize) -> Self {
-        Self { kind, is_far: level.is_none_or(|level| level >= own_caches) }
+    pub fn new(level: Option<usize>, own_caches: usize, goes_back: bool) -> Self {
+        Self { goes_back, is_far: level.is_none_or(|level| level >= own_caches) }
     }
 }
 
@@ -56,8 +56,8 @@ fn bit(line: u64) -> (usize, u64) {
 }
 
 impl Fills {
-    /// Creates an empty set, with these times between two lines that are read, between two that are
-    /// written, which also go back, and between two from beyond the core's own caches.
+    /// Creates an empty set, with these times between two lines, between two for which modified ones go
+    /// back, and between two from beyond the core's own caches.
     pub fn new(each_ps: [u64; 2], far_each_ps: u64) -> Self {
         Self { each_ps, far_each_ps, ..Self::default() }
     }
@@ -109,7 +109,7 @@ impl Fills {
         writes.forget_before(now_ps);
         // An access with a late address may take the slot of one that is made now.
         let next_ps = self.next_ps.max(now_ps);
-        self.next_ps = next_ps + self.each_ps[miss.kind as usize];
+        self.next_ps = next_ps + self.each_ps[usize::from(miss.goes_back)];
         let mut begins_ps = issue_ps.max(next_ps);
         if miss.is_far {
             let next_ps = self.far_next_ps.max(now_ps);
@@ -136,7 +136,7 @@ impl Fills {
 mod tests {
     use super::*;
 
-    const NEAR: Miss = Miss { kind: Kind::Load, is_far: false };
+    const NEAR: Miss = Miss { goes_back: false, is_far: false };
 
     #[test]
     fn a_miss_that_can_begin_before_another_one_that_waits_finds_its_buffer() {
@@ -155,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_written_keeps_the_next_one_waiting_longer_than_one_that_is_read() {
+    fn a_line_for_which_another_one_goes_back_keeps_the_next_one_waiting_longer() {
         let (mut fills, mut writes) = (Fills::new([10, 30], 0), Combining::new(2));
-        let mut room_ps = |kind| fills.room_ps((9, &mut writes, Miss { kind, ..NEAR }), (0, 0));
-        let kinds = [Kind::Load, Kind::Load, Kind::Store, Kind::Load];
-        assert_eq!(kinds.map(&mut room_ps), [0, 10, 20, 50]);
+        let mut room_ps =
+            |goes_back| fills.room_ps((9, &mut writes, Miss { goes_back, ..NEAR }), (0, 0));
+        assert_eq!([false, false, true, false].map(&mut room_ps), [0, 10, 20, 50]);
     }
 
     #[test]

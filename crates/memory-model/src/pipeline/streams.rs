@@ -4,7 +4,8 @@
 //! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
 //! or down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
 //! On some cores it looks no further ahead than the stream is long, and only a few lines past the end
-//! of a page, or none (measured on a Zen 3 and a Zen 4, as `strides`).
+//! of a page, or none (measured on a Zen 3 and a Zen 4, as `strides`). That of a Zen 4 crosses pages in
+//! streams of more than two pages: after 160, 192, 224 and 256 lines it was 40, 64, 96 and 128 ahead.
 //!
 //! Only lines that are used in the end are fetched. A line counts as requested at the miss this
 //! number of lines before it, when the prefetcher would have reached it.
@@ -33,6 +34,16 @@ struct Stream {
     used: u64,
 }
 
+/// The distances of a prefetcher that looks no further ahead than a stream is long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Number of lines that it looks past the end of a page.
+    pub past_page: u64,
+    /// Length of a stream from which it looks this number of lines less ahead than the stream is long,
+    /// in any page, if it does.
+    pub long: Option<u64>,
+}
+
 /// The streams of a core's prefetcher.
 #[derive(Clone, Debug)]
 pub struct Streams {
@@ -40,24 +51,23 @@ pub struct Streams {
     /// Number of misses so far.
     misses: u64,
     lines: usize,
-    /// Number of lines that it looks past the end of a page, if it looks no further ahead than a stream
-    /// is long.
-    past_page: Option<u64>,
+    /// Present if it looks no further ahead than a stream is long.
+    reach: Option<Reach>,
 }
 
 impl Streams {
-    /// Creates a prefetcher that fetches up to `lines` ahead; given the number of lines past the end of
-    /// a page that it fetches, no more than a stream is long.
-    pub fn new(lines: u32, past_page: Option<u64>) -> Self {
-        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, past_page }
+    /// Creates a prefetcher that fetches up to `lines` ahead; given its reach, no more than a stream is
+    /// long.
+    pub fn new(lines: u32, reach: Option<Reach>) -> Self {
+        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, reach }
     }
 
     /// Returns the time at which the page of a line that is used at `now_ps` was reached.
     pub fn reached_ps(&self, line: u64, now_ps: u64) -> u64 {
         let stream = self.streams.iter().find(|stream| stream.goes_on(line));
-        let asked_ps = stream.filter(|_| self.past_page.is_some()).map(|of| {
+        let asked_ps = stream.filter(|_| self.reach.is_some()).map(|of| {
             let step = line.wrapping_sub(of.last).cast_signed();
-            of.asked_ps((line, step), now_ps, self.past_page)
+            of.asked_ps((line, step), now_ps, self.reach)
         });
         asked_ps.unwrap_or(now_ps)
     }
@@ -66,11 +76,11 @@ impl Streams {
     /// was not.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
         self.misses += 1;
-        let past_page = self.past_page;
+        let reach = self.reach;
         match self.streams.iter_mut().find(|stream| stream.goes_on(line)) {
             Some(stream) => {
                 stream.used = self.misses;
-                stream.add(line, now_ps, past_page)
+                stream.add(line, now_ps, reach)
             }
             None => {
                 self.begin(line, now_ps);
@@ -103,9 +113,9 @@ impl Stream {
     }
 
     /// Adds the next miss; returns the time at which its line was requested.
-    fn add(&mut self, line: u64, now_ps: u64, past_page: Option<u64>) -> u64 {
+    fn add(&mut self, line: u64, now_ps: u64, reach: Option<Reach>) -> u64 {
         let step = line.wrapping_sub(self.last).cast_signed();
-        let asked_ps = self.asked_ps((line, step), now_ps, past_page);
+        let asked_ps = self.asked_ps((line, step), now_ps, reach);
         let place = self.place(self.length);
         self.missed_ps[place] = now_ps;
         (self.last, self.step) = (line, step);
@@ -115,14 +125,16 @@ impl Stream {
 
     /// Returns the time at which the next line, at a step from the last one, was requested, if it is
     /// missed at `now_ps`.
-    fn asked_ps(&self, (line, step): (u64, i64), now_ps: u64, past_page: Option<u64>) -> u64 {
+    fn asked_ps(&self, (line, step): (u64, i64), now_ps: u64, reach: Option<Reach>) -> u64 {
         let (lines, number) = (self.missed_ps.len() as u64, self.length);
         // The first miss that looked as far ahead as this line.
         let mut by = (TRAINED - 1).max(number.saturating_sub(lines));
-        if let Some(past_page) = past_page {
+        if let Some(Reach { past_page, long }) = reach {
             let upward = line % PAGE_LINES;
             let passed = if step > 0 { upward } else { PAGE_LINES - 1 - upward };
-            by = by.max(number / 2).max(number.saturating_sub(passed.max(past_page)));
+            let in_page = (number / 2).max(number.saturating_sub(passed.max(past_page)));
+            let across = long.map_or(number, |long| (number + long).div_ceil(2));
+            by = by.max(in_page.min(across));
         }
         // Misses before the stream was recognised requested nothing.
         let asked_ps = if by < number { self.missed_ps[self.place(by)] } else { now_ps };
@@ -155,7 +167,7 @@ mod tests {
     #[test]
     fn a_prefetcher_that_grows_looks_as_far_ahead_as_a_stream_is_long_and_stays_in_its_page() {
         for down in [false, true] {
-            let mut streams = Streams::new(8, Some(0));
+            let mut streams = Streams::new(8, Some(Reach { past_page: 0, long: None }));
             let line = |at: u64| if down { 6399 - at } else { 6400 + at };
             let asked: Vec<u64> =
                 (0..70).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
@@ -167,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_prefetcher_that_looks_past_pages_has_a_few_lines_of_the_next_one() {
-        let mut streams = Streams::new(8, Some(2));
+        let mut streams = Streams::new(8, Some(Reach { past_page: 2, long: None }));
         let mut reached = Vec::new();
         let asked: Vec<u64> = (0..70_u64)
             .map(|at| {
@@ -178,6 +190,15 @@ mod tests {
             .collect();
         assert_eq!(asked[62..69], [5500, 5600, 6300, 6400, 6500, 6500, 6500]);
         assert_eq!(reached, asked);
+    }
+
+    #[test]
+    fn a_long_stream_is_asked_for_across_pages() {
+        let mut streams = Streams::new(100, Some(Reach { past_page: 16, long: Some(128) }));
+        let ahead: Vec<u64> = (0..400).map(|at| at - streams.asked_ps(6400 + at, at)).collect();
+        // The first lines of the second to the seventh page.
+        let first = [64, 128, 192, 256, 320, 384].map(|at| ahead[at]);
+        assert_eq!(first, [16, 16, 32, 64, 96, 100]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn times((issue_ps, done_ps): (u64, u64)) -> Times {
     Times { came_ps: issue_ps, issue_ps, done_ps }
 }
 
-const MISS: Miss = Miss { kind: Kind::Load, is_far: false };
+const MISS: Miss = Miss { goes_back: false, is_far: false };
 
 #[test]
 fn a_dependent_load_waits_and_an_independent_one_does_not() {

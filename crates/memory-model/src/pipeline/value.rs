@@ -32,7 +32,6 @@ impl Value {
         Self { registers: 1 << number, count: 1, ..Self::default() }
     }
 
-    /// Returns the value of a load.
     pub(super) fn of_load(number: usize) -> Self {
         Self { loads: 1 << number, ..Self::default() }
     }
@@ -57,7 +56,6 @@ impl Value {
         self.least_ps
     }
 
-    /// Returns the number of its sources.
     fn sources(&self) -> u32 {
         self.registers.count_ones() + self.loads.count_ones()
     }

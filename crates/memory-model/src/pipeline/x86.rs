@@ -23,7 +23,6 @@ const RSI: Registers = general(6);
 const RDI: Registers = general(7);
 const FLAGS: Registers = Registers::FLAGS;
 
-/// Returns one of the sixteen general registers.
 const fn general(number: u8) -> Registers {
     Registers::general(number % 16)
 }

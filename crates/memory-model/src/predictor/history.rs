@@ -71,7 +71,9 @@ impl History {
         let [low, high, ..] = (mixed ^ mixed >> TABLE_BITS).to_le_bytes();
         let folded = self.index.0;
         let mixed = each(u16::from_le_bytes([low, high])) ^ folded ^ folded >> TABLE_BITS & ONES;
-        Lanes(mixed & each((1 << LARGE_TABLE_BITS) - 1))
+        // The largest tables have a bit more than the history is folded to.
+        let more = (self.tags.1.0 & ONES) << INDEX_BITS;
+        Lanes(mixed & each((1 << LARGE_TABLE_BITS) - 1) | more)
     }
 
     /// Returns the tag of the branch at an address in each table, which is never 0, that of an unused

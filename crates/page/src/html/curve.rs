@@ -59,7 +59,6 @@ fn scales(curves: &[SizeCurve], frame: Frame) -> (Scale, Scale) {
     )
 }
 
-/// Returns ticks at powers of two.
 #[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
 fn size_ticks(curves: &[SizeCurve], x: &Scale) -> Vec<(f64, String)> {
     let sizes = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.size_bytes.max(1)));

@@ -2,8 +2,8 @@
 
 use super::markup::tip;
 use super::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
-use crate::IntervalRow;
 use crate::terminal::layout::cut;
+use crate::{IntervalRow, Mood};
 
 /// The height of a row with a name of one line.
 const ROW: f64 = 84.0;
@@ -12,12 +12,13 @@ const LINE: f64 = 26.0;
 const LINE_WIDTH: usize = 50;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
-/// The change in percent beyond which rows are drawn at the edge.
+/// The change in percent up to which every row is drawn whole; rows are also drawn up to twice the
+/// usual one.
 const FARTHEST: f64 = 120.0;
 
 /// Draws rows of name, interval and verdict around zero percent.
 pub(super) fn chart(rows: &[IntervalRow]) -> String {
-    let reach = 1.15 * rows.iter().map(reach).fold(1.0, f64::max);
+    let reach = 1.15 * reach(rows);
     let x = Scale::new(ScaleKind::Linear, (-reach, reach), (SIDE, WIDTH - SIDE));
     let mut drawing = Drawing::new();
     let mut bottom = TOP;
@@ -35,12 +36,21 @@ pub(super) fn chart(rows: &[IntervalRow]) -> String {
     drawing.finish(bottom + 34.0, "Changes with intervals", &described.join("; "))
 }
 
+/// Returns the distance from zero to which rows are drawn, in percent. A single large change must
+/// not shrink all others to dots: it is cut off at the edge.
+fn reach(rows: &[IntervalRow]) -> f64 {
+    let mut reaches: Vec<f64> = rows.iter().map(reach_of).collect();
+    reaches.sort_by(f64::total_cmp);
+    let usual = reaches.get(reaches.len() / 2).copied().unwrap_or_default();
+    let farthest = reaches.last().copied().unwrap_or_default();
+    let margin = rows.iter().map(|row| row.margin_percent).fold(1.0, f64::max);
+    farthest.min(FARTHEST.max(2.0 * usual)).max(margin)
+}
+
 /// Returns the distance of a row's far end from zero, in percent.
-fn reach(row: &IntervalRow) -> f64 {
+fn reach_of(row: &IntervalRow) -> f64 {
     let ends = row.interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
-    let change = row.percent.unwrap_or(0.0).abs();
-    // A single large change must not shrink all others to dots, so it is cut off at the edge.
-    ends.max(change).min(FARTHEST).max(row.margin_percent)
+    ends.max(row.percent.unwrap_or(0.0).abs())
 }
 
 /// Splits a name between words into lines that fit, at most two; cuts what is longer.
@@ -55,7 +65,6 @@ fn lines_of(name: &str) -> Vec<String> {
     }
 }
 
-/// Draws a row and returns its height.
 fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) -> f64 {
     let names = lines_of(&row.name);
     let verdict = top + 20.0 + LINE * names.len() as f64;
@@ -77,11 +86,19 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         let ends = (x.at(interval.lo), x.at(interval.hi));
         drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));
     }
-    if let Some(change) = row.percent {
+    let change = row.percent.filter(|change| x.shows(*change));
+    if let Some(change) = change {
         let at = x.at(change);
         drawing.raw(&format!(
             "<circle class=\"d-{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"5\"/>"
         ));
+    }
+    let ends = row.interval.map(|interval| [interval.lo, interval.hi]).into_iter().flatten();
+    let beyond: Vec<f64> = ends.chain(row.percent).filter(|value| !x.shows(*value)).collect();
+    for toward in [-1.0, 1.0] {
+        if let Some(value) = beyond.iter().find(|value| **value * toward > 0.0) {
+            arrow(drawing, class, (x.at(*value), middle), toward);
+        }
     }
     let height = ROW + LINE * (names.len() - 1) as f64;
     // It starts below the names, which it must not cross.
@@ -91,6 +108,16 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         tip(&row.detail, is_first)
     ));
     height
+}
+
+/// Draws an arrowhead at the edge: the value is beyond the drawing.
+fn arrow(drawing: &mut Drawing, class: Mood, (edge, middle): (f64, f64), toward: f64) {
+    let (tip, back) = (edge + 8.0 * toward, edge - 6.0 * toward);
+    drawing.raw(&format!(
+        "<path class=\"d-{class}\" d=\"M{tip:.1} {middle:.1}L{back:.1} {:.1}L{back:.1} {:.1}Z\"/>",
+        middle - 8.0,
+        middle + 8.0
+    ));
 }
 
 #[cfg(test)]

@@ -48,6 +48,11 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
+    /// Returns `true` if `value` is within the drawing.
+    pub(crate) fn shows(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Returns round values along the scale: about five, or 1-2-5 on a logarithmic one of more than
     /// a decade.
     pub(crate) fn ticks(&self) -> Vec<f64> {
@@ -100,7 +105,6 @@ impl Frame {
     }
 }
 
-/// A drawing in progress.
 pub(crate) struct Drawing {
     body: String,
 }
@@ -110,7 +114,6 @@ impl Drawing {
         Self { body: String::new() }
     }
 
-    /// Adds an element verbatim.
     pub(crate) fn raw(&mut self, element: &str) {
         self.body.push_str(element);
         self.body.push('\n');
@@ -151,7 +154,6 @@ impl Drawing {
         self.text("unit", "middle", (middle, frame.bottom + 50.0), name);
     }
 
-    /// Returns the finished drawing.
     pub(crate) fn finish(self, height: f64, title: &str, description: &str) -> String {
         format!(
             "<svg class=\"chart\" data-chart role=\"group\" viewBox=\"0 0 {WIDTH} {height:.0}\">\n\
@@ -176,7 +178,6 @@ pub(crate) fn tick_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Returns a path through points.
 pub(crate) fn path(points: &[(f64, f64)]) -> String {
     let step = |(index, (x, y)): (usize, &(f64, f64))| {
         let command = if index == 0 { 'M' } else { 'L' };

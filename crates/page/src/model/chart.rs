@@ -76,9 +76,7 @@ pub struct Bar {
     pub label: String,
     /// Length of the bar.
     pub figure: Figure,
-    /// The unit of the value.
     pub unit: String,
-    /// The name of its cell.
     pub cell: String,
 }
 
@@ -105,14 +103,12 @@ pub struct Series {
 /// A change with its interval and the margin within which it counts as no change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalRow {
-    /// The name of the change.
     pub name: String,
     /// The change in percent; `None` if it is not a ratio.
     pub percent: Option<f64>,
     /// 95 % interval in percent.
     pub interval: Option<Interval>,
     pub margin_percent: f64,
-    /// The mood of the row.
     pub mood: Mood,
     /// The change and the verdict, in a few words.
     pub verdict: String,
@@ -125,12 +121,10 @@ pub struct IntervalRow {
 pub struct BlockChanges {
     /// The change of each block, in percent or the metric's unit.
     pub changes: Vec<f64>,
-    /// The estimate.
     pub effect: f64,
     pub interval: Option<Interval>,
     /// The unit of the changes; `None` for percent.
     pub unit: Option<String>,
-    /// A description in one sentence.
     pub described: String,
 }
 
@@ -138,10 +132,8 @@ pub struct BlockChanges {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOrder {
     pub dots: Vec<Dot>,
-    /// The names of their kinds.
     pub names: Vec<String>,
     pub unit: String,
-    /// A description in one sentence.
     pub described: String,
 }
 
@@ -149,7 +141,6 @@ pub struct RunOrder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
     pub value: f64,
-    /// The index of its kind.
     pub kind: usize,
     /// True if it was disturbed.
     pub disturbed: bool,

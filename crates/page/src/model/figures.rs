@@ -14,12 +14,10 @@ pub struct Figure {
 /// Values between rows and columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heatmap {
-    /// The unit of the values.
     pub unit: String,
     /// The word for a row: `node`.
     pub rows_are: &'static str,
     pub rows: Vec<u32>,
-    /// The word for a column.
     pub columns_are: &'static str,
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` if nothing was measured.
@@ -63,7 +61,6 @@ pub struct CurvePoint {
     pub size_bytes: u64,
     /// The latency in nanoseconds.
     pub figure: Figure,
-    /// The name of its cell.
     pub cell: String,
 }
 
@@ -72,7 +69,6 @@ pub struct CurvePoint {
 pub struct CurveLevel {
     /// Name of the level: `L2`.
     pub name: String,
-    /// Latency in nanoseconds.
     pub latency_ns: f64,
     /// The first size on it, in bytes.
     pub from_bytes: u64,
@@ -87,10 +83,7 @@ pub struct CurveLevel {
 pub struct LoadPoint {
     /// The setting of the load: `delay 400`.
     pub load: String,
-    /// The traffic in memory, in GB/s.
     pub traffic_gb_per_s: f64,
-    /// The latency in nanoseconds.
     pub latency: Figure,
-    /// The name of its cell.
     pub cell: String,
 }

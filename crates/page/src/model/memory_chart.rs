@@ -67,7 +67,6 @@ pub struct MapCell {
 /// The use of memory over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryOverTime {
-    /// The moments, in order.
     pub moments: Vec<Moment>,
     /// The regions that are used most, and one row for all others.
     pub rows: Vec<TimeRow>,

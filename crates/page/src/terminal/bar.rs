@@ -18,7 +18,6 @@ pub(super) fn eighths(value: f64, low: f64, high: f64, cells: usize) -> usize {
     (share * most).round().clamp(1.0, most) as usize
 }
 
-/// Returns a bar of this many eighths.
 pub(super) fn rightward(eighths: usize) -> String {
     let mut bar = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {

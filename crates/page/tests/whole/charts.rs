@@ -184,6 +184,29 @@ fn changes_with_their_intervals_are_on_one_scale_around_the_margin() {
 }
 
 #[test]
+fn ends_and_changes_beyond_the_drawing_are_arrows_at_its_edge() {
+    let row = |percent: f64, lo: f64, hi: f64| IntervalRow {
+        name: "latency".to_owned(),
+        percent: Some(percent),
+        interval: Some(Interval { lo, hi }),
+        margin_percent: 2.0,
+        mood: Mood::Bad,
+        verdict: "worse".to_owned(),
+        detail: String::new(),
+    };
+    let drawn = |rows: Vec<IntervalRow>| {
+        let html = page_of("intervals", Chart::Intervals(rows)).html();
+        ["<circle class=\"d-bad\"", "<path class=\"d-bad\""]
+            .map(|element| html.matches(element).count())
+    };
+    let beside = |far: IntervalRow| vec![row(1.0, -1.0, 3.0), row(2.0, 1.0, 3.0), far];
+    assert_eq!(drawn(beside(row(75.0, 5.0, 110.0))), [3, 0], "all of it fits");
+    assert_eq!(drawn(beside(row(75.0, 5.0, 185.0))), [3, 1], "one end does not");
+    assert_eq!(drawn(beside(row(200.0, 66.0, 490.0))), [2, 1], "nor does the change");
+    assert_eq!(drawn(vec![row(75.0, 74.0, 76.0), row(151.0, 150.0, 152.0)]), [2, 0], "usual here");
+}
+
+#[test]
 fn the_change_in_each_block_is_sorted_around_the_estimate() {
     let changes = BlockChanges {
         changes: vec![-3.0, 1.5, -2.0, -6.0, -2.5],

@@ -8,16 +8,14 @@ use numalab_formats::memory_emulator::{EmulatedMachine, MemoryCosts, PagePlaceme
 use numalab_guest::program::{EmulatedProgram, ThreadPlacement};
 use numalab_host::knobs::HUGE_PAGES;
 use numalab_record::study::Setting;
-use numalab_study::{
-    BackendError, BackendKind, BackendSpec, SampleRequest, SettingKind, SettingSpec,
-};
+use numalab_study::{BackendError, BackendKind, BackendSpec, SampleRequest};
 use numalab_topology::placement::POLICY;
 use numalab_topology::{Cpu, CpuId, Machine, MemoryPolicy, Node, NodeId, Placement};
 use serde::Deserialize;
 
 use crate::common_settings::{
     CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE,
-    EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_OUTPUT, bad,
+    EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_OUTPUT, bad, settings,
 };
 use crate::described_machine::MachineSettings;
 use crate::live_guest::failed;
@@ -28,20 +26,14 @@ const WEIGHT: &str = "interleave_weight_node";
 /// The policy that only emulation has: pages move at no cost to the threads that use them.
 const USERS: &str = "users";
 
-/// The cpus that threads take in turn.
-const THREAD_ORDER: SettingSpec = SettingSpec {
-    name: "thread-order",
-    kind: SettingKind::Text("spread, pack or cpus such as 0-3,8"),
-    default: "spread",
-    about: "CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list",
-};
-/// The whole machine in the emulator's form.
-const MODEL: SettingSpec = SettingSpec {
-    name: "model",
-    kind: SettingKind::Text("a machine in the memory emulator's JSON"),
-    default: "",
-    about: "the machine in the memory emulator's JSON; replaces all settings of its size and costs",
-};
+settings! {
+    /// The cpus that threads take in turn.
+    THREAD_ORDER = "thread-order", Text("spread, pack or cpus such as 0-3,8"), "spread",
+        "CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list";
+    /// The whole machine in the emulator's form.
+    MODEL = "model", Text("a machine in the memory emulator's JSON"), "",
+        "the machine in the memory emulator's JSON; replaces all settings of its size and costs";
+}
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "emulation",
@@ -79,7 +71,6 @@ struct Options {
 /// The machine of a study's programs.
 #[derive(Clone, Debug)]
 pub(super) struct Imitated {
-    /// The emulator's model of it.
     pub(super) model: EmulatedMachine,
     /// Nodes and cpus, which placements name.
     machine: Machine,
@@ -116,12 +107,10 @@ impl Imitated {
         Ok(Self { machine: nodes_and_cpus(&model), model, watch_output })
     }
 
-    /// Describes it in a few words.
     pub(super) fn words(&self) -> String {
         format!("a program on an emulated machine of {} nodes", self.model.nodes.len())
     }
 
-    /// Returns the program that a sample runs.
     pub(super) fn program(&self, of: &SampleRequest<'_>) -> Result<EmulatedProgram, BackendError> {
         let settings = &of.treatment.settings;
         let Placed { threads, policy, huge_always } = self.placed(settings)?;

@@ -16,7 +16,6 @@ use numalab_study::BackendError;
 
 /// The size below which the place of a file's pages does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
-/// The directories of the system.
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
 /// Maximum number of times that a sample is taken again because it read a file for the first time.
 const MOST_RETAKEN: usize = 2;

@@ -34,7 +34,6 @@ pub(crate) struct PagesWatch {
 }
 
 impl PagesWatch {
-    /// Starts sampling.
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -49,7 +48,6 @@ impl PagesWatch {
         Self { stop, thread: Some(thread) }
     }
 
-    /// Stops sampling and returns what was seen.
     pub(crate) fn end(mut self) -> PagesSeen {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return PagesSeen::default() };
@@ -59,7 +57,6 @@ impl PagesWatch {
 }
 
 impl PagesSeen {
-    /// Returns the current pages.
     pub(crate) fn now() -> Self {
         let mut seen = Self::default();
         seen.look();

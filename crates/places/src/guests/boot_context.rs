@@ -30,7 +30,6 @@ pub(super) struct BootContext<'a> {
 }
 
 impl BootContext<'_> {
-    /// Starts watching for disturbances of the samples.
     pub(super) fn watch(&self) -> Result<DisturbanceWatch, BackendError> {
         DisturbanceWatch::new(self.settings.in_host_time())
     }

@@ -192,7 +192,6 @@ mod tests {
         Treatment { name: name.to_owned(), levels: Vec::new(), settings: BTreeMap::new() }
     }
 
-    /// Returns an outcome that its report identifies.
     fn outcome(report: &str) -> Outcome {
         Outcome { memory_report: Some(report.to_owned()), ..Outcome::default() }
     }

@@ -10,5 +10,5 @@ pub(super) fn lacking(error: &dyn Classed) -> BackendError {
 
 /// Returns the error for an invalid setting of a study.
 pub(super) fn bad(place: StudyPlace, found: String, expected: &str) -> BackendError {
-    BackendError::BadInput { place, found, expected: expected.to_owned() }
+    BackendError::bad_input(place, found, expected)
 }

@@ -25,7 +25,6 @@ use crate::host;
 /// The memory that QEMU takes in addition to that of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
 
-/// The inputs of every boot.
 #[derive(Clone)]
 pub(super) struct Inputs {
     pub(super) settings: GuestsSettings,
@@ -147,7 +146,6 @@ impl Inputs {
         })
     }
 
-    /// Rejects settings that contradict each other.
     pub(super) fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
         let settings = &self.settings;
         if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
@@ -189,15 +187,14 @@ fn expect_room(needed_bytes: u64, available_bytes: u64) -> Result<(), BackendErr
     if needed_bytes <= available_bytes {
         return Ok(());
     }
-    Err(BackendError::Lacking {
-        what: format!(
+    Err(BackendError::lacking(
+        format!(
             "the machine with the most guests takes {} MiB with QEMU, and {} MiB are available",
             needed_bytes >> 20,
             available_bytes >> 20
         ),
-        remedy: "free memory, or lower guests, guest-memory-mib or dom0-memory-mib with --set"
-            .to_owned(),
-    })
+        "free memory, or lower guests, guest-memory-mib or dom0-memory-mib with --set",
+    ))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The settings of `[backend.guests]`, and those that levels of factors may set there.
 
-use numalab_study::{BackendKind, Level, SettingKind, SettingSpec, Study};
+use numalab_study::{BackendKind, Level, SettingSpec, Study};
 use serde_json::Value;
 
 use crate::common_settings::{
     EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES,
-    emulates_memory,
+    emulates_memory, settings,
 };
 use crate::host_side::GUEST_MEMORY;
 
@@ -18,35 +18,46 @@ pub(super) const OWN_METRICS: [&str; 3] = ["local-memory", "local-accesses", "ex
 /// The setting that names the hypervisor to boot.
 pub(super) const XEN: &str = "xen";
 
-/// The flag that makes the machine's own Xen the place, and the factor of Xen's numa=.
-const ON_THIS_DOM0: &str = "on-this-dom0";
-const NUMA: &str = "numa";
 /// Making a machine takes as long as booting this number of its guests.
 const MACHINE_IN_GUESTS: f64 = 3.0;
 
-const GUESTS: SettingSpec = SettingSpec {
-    name: "guests",
-    kind: SettingKind::Count(MOST_GUESTS),
-    default: "4",
-    about: "number of guests that run at the same time",
-};
+settings! {
+    HYPERVISOR = "hypervisor", OneOf(&["xen", "qemu"]), "xen",
+        "Xen in QEMU, or guests of QEMU on this machine's own nodes";
+    ON_THIS_DOM0 = "on-this-dom0", Flag, "false",
+        "use the Xen that this machine runs: numa is then fixed and cannot be a factor";
+    GUESTS_PER_NODE = "guests-per-node", Count(MOST_GUESTS), "4",
+        "number of guests that fill a node of the generated machine";
+    NODE_MEMORY_MIB = "node-memory-mib", Count(1 << 20), "",
+        "memory of each node of that machine, in MiB; by default, and at least, what its guests \
+         need";
+    GUEST_MEMORY_MIB = "guest-memory-mib", Count(1 << 20), "224", "memory of each guest, in MiB";
+    GUEST_VCPUS = "guest-vcpus", Count(64), "1", "virtual cpus of each guest";
+    GUEST_KIND = "guest-kind", OneOf(&["pv", "pvh"]), "pv",
+        "type of Xen's domains; frames of pvh are known only with numa=on";
+    DOM0_MEMORY_MIB = "dom0-memory-mib", Count(1 << 20), "768", "memory of dom0, in MiB";
+    ROUNDS = "rounds", Count(1000), "",
+        "$ROUNDS in commands; by default 2, or 1 with emulated memory";
+    NUMA = "numa", Text("on, off or fake=N"), "on", "Xen's numa=";
+    PINNING = "pinning",
+        OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]), "cpus-and-memory",
+        "parts of each guest pinned to its node";
+    DOM0_NODES = "dom0-nodes", Text("nodes such as 0, or all"), "",
+        "Xen's dom0_nodes=; node 0 if numa is on";
+    CPUPOOLS = "cpupools", Flag, "false", "a cpupool for each node";
+    MACHINE = "machine",
+        Text("x460, two-sockets, four-sockets, one of `numalab machine list`, or its file"), "x460",
+        "the machine that Xen in QEMU sees";
+    XENS_BUILD = XEN, Text("debian, or the file of a build"), "debian", "the hypervisor to boot";
+    GUESTS = "guests", Count(MOST_GUESTS), "4", "number of guests that run at the same time";
+}
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "guests",
     about: "many guests of Xen or QEMU on one machine, at the same time",
     settings: &[
-        SettingSpec {
-            name: "hypervisor",
-            kind: SettingKind::OneOf(&["xen", "qemu"]),
-            default: "xen",
-            about: "Xen in QEMU, or guests of QEMU on this machine's own nodes",
-        },
-        SettingSpec {
-            name: ON_THIS_DOM0,
-            kind: SettingKind::Flag,
-            default: "false",
-            about: "use the Xen that this machine runs: numa is then fixed and cannot be a factor",
-        },
+        HYPERVISOR,
+        ON_THIS_DOM0,
         SettingSpec {
             about: "a known machine to emulate, as for --emulate-like, with the number of \
                     nodes that guests fill; replaces the factor machine",
@@ -57,97 +68,20 @@ pub(crate) const KIND: BackendKind = BackendKind {
         SettingSpec { default: "32K,1M", ..EMULATE_CACHE },
         EMULATE_STAGES,
         GUESTS,
-        SettingSpec {
-            name: "guests-per-node",
-            kind: SettingKind::Count(MOST_GUESTS),
-            default: "4",
-            about: "number of guests that fill a node of the generated machine",
-        },
-        SettingSpec {
-            name: "node-memory-mib",
-            kind: SettingKind::Count(1 << 20),
-            default: "",
-            about: "memory of each node of that machine, in MiB; by default, and at least, what \
-                    its guests need",
-        },
-        SettingSpec {
-            name: "guest-memory-mib",
-            kind: SettingKind::Count(1 << 20),
-            default: "224",
-            about: "memory of each guest, in MiB",
-        },
-        SettingSpec {
-            name: "guest-vcpus",
-            kind: SettingKind::Count(64),
-            default: "1",
-            about: "virtual cpus of each guest",
-        },
-        SettingSpec {
-            name: "guest-kind",
-            kind: SettingKind::OneOf(&["pv", "pvh"]),
-            default: "pv",
-            about: "type of Xen's domains; frames of pvh are known only with numa=on",
-        },
-        SettingSpec {
-            name: "dom0-memory-mib",
-            kind: SettingKind::Count(1 << 20),
-            default: "768",
-            about: "memory of dom0, in MiB",
-        },
-        SettingSpec {
-            name: "rounds",
-            kind: SettingKind::Count(1000),
-            default: "",
-            about: "$ROUNDS in commands; by default 2, or 1 with emulated memory",
-        },
+        GUESTS_PER_NODE,
+        NODE_MEMORY_MIB,
+        GUEST_MEMORY_MIB,
+        GUEST_VCPUS,
+        GUEST_KIND,
+        DOM0_MEMORY_MIB,
+        ROUNDS,
     ],
     own_metrics: &OWN_METRICS,
     // The Xen of this machine has already been booted with or without numa.
-    decides: &[(ON_THIS_DOM0, NUMA)],
+    decides: &[(ON_THIS_DOM0.name, NUMA.name)],
     place_work: |study| MACHINE_IN_GUESTS + mean_guests(study),
     is_virtual: emulates_memory,
-    levels: &[
-        SettingSpec {
-            name: NUMA,
-            kind: SettingKind::Text("on, off or fake=N"),
-            default: "on",
-            about: "Xen's numa=",
-        },
-        GUESTS,
-        SettingSpec {
-            name: "pinning",
-            kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
-            default: "cpus-and-memory",
-            about: "parts of each guest pinned to its node",
-        },
-        SettingSpec {
-            name: "dom0-nodes",
-            kind: SettingKind::Text("nodes such as 0, or all"),
-            default: "",
-            about: "Xen's dom0_nodes=; node 0 if numa is on",
-        },
-        SettingSpec {
-            name: "cpupools",
-            kind: SettingKind::Flag,
-            default: "false",
-            about: "a cpupool for each node",
-        },
-        SettingSpec {
-            name: "machine",
-            kind: SettingKind::Text(
-                "x460, two-sockets, four-sockets, one of `numalab machine list`, or its file",
-            ),
-            default: "x460",
-            about: "the machine that Xen in QEMU sees",
-        },
-        SettingSpec {
-            name: XEN,
-            kind: SettingKind::Text("debian, or the file of a build"),
-            default: "debian",
-            about: "the hypervisor to boot",
-        },
-        GUEST_MEMORY,
-    ],
+    levels: &[NUMA, GUESTS, PINNING, DOM0_NODES, CPUPOOLS, MACHINE, XENS_BUILD, GUEST_MEMORY],
     ..BackendKind::PLAIN
 };
 

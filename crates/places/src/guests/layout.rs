@@ -63,7 +63,6 @@ impl GuestLayout {
         all.min(used + all / 4096 * 40)
     }
 
-    /// Returns the guests as domains of Xen.
     pub(super) fn domains(
         &self,
         wanted: &GuestTreatment,
@@ -118,7 +117,6 @@ fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
     machine
 }
 
-/// Returns the distances between these nodes.
 fn among(distances: &Distances, nodes: &[usize]) -> Distances {
     let mut kept = Distances::unknown(nodes.len());
     for (row, from) in nodes.iter().enumerate() {

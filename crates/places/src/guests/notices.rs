@@ -8,7 +8,6 @@ use super::inputs::Inputs;
 use super::settings::GuestTreatment;
 
 impl Inputs {
-    /// Returns the notices about these treatments.
     pub(super) fn notices(&self, wanted: &[GuestTreatment]) -> Result<Vec<Notice>, BackendError> {
         let settings = &self.settings;
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);

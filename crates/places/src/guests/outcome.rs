@@ -16,7 +16,6 @@ pub(super) struct Outcome {
     pub disturbances: BTreeMap<usize, Disturbance>,
 }
 
-/// The outcome of one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GuestOutcome {
     pub name: String,
@@ -30,13 +29,11 @@ pub(super) struct GuestOutcome {
     pub cpus: Option<String>,
     /// Further evidence of its location.
     pub evidence: Vec<Evidence>,
-    /// The outcome of each job that it ran.
     pub jobs: BTreeMap<usize, JobOutcome>,
     /// The reason it was lost, if it was.
     pub lost: Option<String>,
 }
 
-/// The outcome of a job in one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JobOutcome {
     pub exit: u8,

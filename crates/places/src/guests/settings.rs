@@ -16,7 +16,6 @@ use super::machine;
 use crate::common_settings::MemoryCostSettings;
 use crate::host_side::{self, HOST};
 
-/// The hypervisor that the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum HypervisorKind {
@@ -92,7 +91,6 @@ impl GuestsSettings {
 
 #[cfg(test)]
 impl GuestsSettings {
-    /// Reads the settings of a study from JSON.
     pub(super) fn of(settings: serde_json::Value) -> Result<Self, BackendError> {
         let serde_json::Value::Object(settings) = settings else { unreachable!() };
         KIND.read(&numalab_study::BackendSpec { kind: "guests".to_owned(), settings })
@@ -106,7 +104,6 @@ impl Default for GuestsSettings {
     }
 }
 
-/// The settings of a treatment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GuestTreatment {
     /// The value of Xen's `numa=`: `on`, `off`, `fake=4`.

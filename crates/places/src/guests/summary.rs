@@ -52,7 +52,6 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
     taken
 }
 
-/// Reads one guest's output.
 fn readings(
     guest: &GuestOutcome,
     workload: &Workload,
@@ -124,7 +123,6 @@ fn seconds(done: &JobOutcome) -> f64 {
     done.end_ns.saturating_sub(done.begin_ns) as f64 / 1e9
 }
 
-/// Returns the location of a guest.
 fn place(guest: &GuestOutcome) -> GuestPlace {
     let of_nodes = guest.memory.iter().map(|(node, amount)| (Some(*node), *amount));
     let memory = of_nodes.chain([(None, guest.elsewhere)]).filter(|(_, amount)| *amount > 0);

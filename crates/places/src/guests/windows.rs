@@ -18,7 +18,6 @@ impl<T: Copy> JobWindows<T> {
         Self { idle: None, jobs: BTreeMap::new() }
     }
 
-    /// Records an event and its moment.
     pub(super) fn see(&mut self, event: &XenEvent, now: T) {
         match event {
             XenEvent::Placed(_) => self.idle = Some(now),

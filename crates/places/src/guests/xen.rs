@@ -37,9 +37,8 @@ const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     settings.costs.costs(KIND.name)?;
     if settings.on_this_dom0 {
-        return xen::check_dom0().map_err(|error| BackendError::Lacking {
-            what: error.to_string(),
-            remedy: "boot this machine with Xen, or omit on-this-dom0".to_owned(),
+        return xen::check_dom0().map_err(|error| {
+            BackendError::lacking(error, "boot this machine with Xen, or omit on-this-dom0")
         });
     }
     if settings.emulates_memory() {

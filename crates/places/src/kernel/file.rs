@@ -40,10 +40,8 @@ impl KernelFile {
     /// Returns the file that the study names, if any.
     pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
         let Some(path) = &shape.file else { return Ok(None) };
-        let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
-            place: StudyPlace::backend(KIND.name, FILE),
-            found: path.display().to_string(),
-            expected: error.to_string(),
+        let medium = Medium::of(path).map_err(|error| {
+            BackendError::bad_input(StudyPlace::backend(KIND.name, FILE), path.display(), error)
         })?;
         let expect = pattern("expect", shape.expect.as_deref())?;
         let patterns = Patterns { expect, fail: pattern("fail", shape.fail.as_deref())? };
@@ -89,10 +87,7 @@ impl KernelFile {
             RawEnd::Expected { .. } => {}
             RawEnd::Port { value: 0 } | RawEnd::PoweredOff if !is_expected => {}
             end => {
-                return Err(BackendError::failed(
-                    format!("workload {}", request.workload.name),
-                    end,
-                ));
+                return Err(BackendError::of_workload(request.workload, end));
             }
         }
         let text = String::from_utf8_lossy(&console).replace('\r', "");
@@ -103,10 +98,8 @@ impl KernelFile {
 }
 
 fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError> {
-    let bad = |text: &str| BackendError::BadInput {
-        place: StudyPlace::backend(KIND.name, name),
-        found: text.to_owned(),
-        expected: "a regular expression".to_owned(),
+    let bad = |text: &str| {
+        BackendError::bad_input(StudyPlace::backend(KIND.name, name), text, "a regular expression")
     };
     text.map(|text| Regex::new(text).map_err(|_| bad(text))).transpose()
 }

@@ -3,7 +3,6 @@
 use numalab_kernel::event::{Boot, Storm};
 use numalab_kernel::results::Results;
 
-/// Returns one line for each figure in the results.
 pub(super) fn metric_lines(results: &Results, boot: &Boot) -> String {
     let mut text = String::new();
     if !results.runs.is_empty() {

@@ -103,10 +103,7 @@ fn search(shape: &Shape, machine: &Machine, find: Find<'_>) -> Result<Place, Bac
 }
 
 fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
-    let lacks = |what: &str, remedy: &str| BackendError::Lacking {
-        what: what.to_owned(),
-        remedy: remedy.to_owned(),
-    };
+    let lacks = |what: &str, remedy: &str| BackendError::lacking(what, remedy);
     let reading = read_machine(&Root::live());
     let host = reading.map(|reading| reading.machine).unwrap_or_default();
     let with_memory: Vec<NodeSet> =

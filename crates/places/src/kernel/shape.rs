@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use numalab_formats::memory_emulator::{EmulatedMachine, LatencyModel, MemoryCosts};
 use numalab_record::study::EmulatedCosts;
-use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec};
+use numalab_study::{BackendError, BackendKind, BackendSpec, SettingSpec};
 use numalab_topology::Machine;
 use serde::Deserialize;
 
 use crate::common_settings::{
     CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE,
-    EMULATE_STAGES, MEMORY,
+    EMULATE_STAGES, MEMORY, settings,
 };
 use crate::described_machine::MachineSettings;
 
@@ -53,30 +53,28 @@ pub(super) enum Wanted {
     Plain,
 }
 
+settings! {
+    USERS_FILE = FILE, Text("a file that a PC boots"), "",
+        "your kernel, in a form that `guest run --raw` boots; its console is the output";
+    EXPECT = "expect", Text("a regular expression"), "",
+        "console line that ends a sample of `file` successfully; if not set, the guest must end by \
+         itself";
+    FAIL = "fail", Text("a regular expression"), "",
+        "console line that ends a sample of `file` with a failure";
+    WHERE = "where", OneOf(&["auto", "real", "emulator", "plain"]), "auto",
+        "real nodes under KVM, the memory emulator, plain TCG, or the best available";
+    HOST_NODES = BACKENDS, OneOf(&["own", "node-0"]), "own",
+        "each node's memory on a separate host node, or all on the first";
+}
+
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "kernel",
     about: "numalab's kernel, or yours, booted for each sample: factors are arguments on its \
             command line",
     settings: &[
-        SettingSpec {
-            name: FILE,
-            kind: SettingKind::Text("a file that a PC boots"),
-            default: "",
-            about: "your kernel, in a form that `guest run --raw` boots; its console is the output",
-        },
-        SettingSpec {
-            name: "expect",
-            kind: SettingKind::Text("a regular expression"),
-            default: "",
-            about: "console line that ends a sample of `file` successfully; if not set, the guest \
-                    must end by itself",
-        },
-        SettingSpec {
-            name: "fail",
-            kind: SettingKind::Text("a regular expression"),
-            default: "",
-            about: "console line that ends a sample of `file` with a failure",
-        },
+        USERS_FILE,
+        EXPECT,
+        FAIL,
         SettingSpec { default: "2", ..EMULATE },
         CPUS,
         MEMORY,
@@ -90,22 +88,12 @@ pub(crate) const KIND: BackendKind = BackendKind {
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
         EMULATE_STAGES,
-        SettingSpec {
-            name: "where",
-            kind: SettingKind::OneOf(&["auto", "real", "emulator", "plain"]),
-            default: "auto",
-            about: "real nodes under KVM, the memory emulator, plain TCG, or the best available",
-        },
+        WHERE,
     ],
     built_file: Some(FILE),
     // Other places, and an automatic choice, use this machine's time.
     is_virtual: |spec| Shape::of(spec).is_ok_and(|shape| shape.place == Wanted::Emulator),
-    levels: &[SettingSpec {
-        name: BACKENDS,
-        kind: SettingKind::OneOf(&["own", "node-0"]),
-        default: "own",
-        about: "each node's memory on a separate host node, or all on the first",
-    }],
+    levels: &[HOST_NODES],
     ..BackendKind::PLAIN
 };
 

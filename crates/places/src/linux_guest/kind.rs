@@ -1,11 +1,11 @@
 //! The settings of a study for a Linux guest.
 
-use numalab_study::{BackendKind, SettingKind, SettingSpec};
+use numalab_study::BackendKind;
 
 use crate::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
     EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, LINUX_GUEST, MEMORY,
-    WATCH_OUTPUT, WATCH_PAGES, emulates_memory,
+    WATCH_OUTPUT, WATCH_PAGES, emulates_memory, settings,
 };
 use crate::guest_launcher::KERNEL;
 use crate::{host_side, nested_paging, placement};
@@ -19,32 +19,12 @@ pub(crate) const KIND: BackendKind = BackendKind {
         CPUS,
         MEMORY,
         DISTANCES,
-        SettingSpec {
-            name: "arch",
-            kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
-            default: "",
-            about: "its processor, as for --arch; this machine's by default",
-        },
-        SettingSpec {
-            name: "accel",
-            kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
-            default: "auto",
-            about: "the accelerator that runs its instructions",
-        },
+        ARCH,
+        ACCEL,
         ITS_KERNEL,
-        SettingSpec {
-            name: "fresh",
-            kind: SettingKind::Flag,
-            default: "false",
-            about: "boot a fresh guest for each treatment of each block",
-        },
+        FRESH,
         WITH,
-        SettingSpec {
-            name: "kernel-arguments",
-            kind: SettingKind::List("words"),
-            default: "",
-            about: "arguments for its kernel's command line",
-        },
+        KERNEL_ARGUMENTS,
         EMULATE_TIERS,
         EMULATE_LIKE,
         EMULATE_LATENCY,
@@ -71,18 +51,20 @@ pub(crate) const KIND: BackendKind = BackendKind {
     ..BackendKind::PLAIN
 };
 
-/// The guest's kernel, for all treatments or for one.
-pub(super) const ITS_KERNEL: SettingSpec = SettingSpec {
-    name: KERNEL,
-    kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
-    default: "linux",
-    about: "the kernel to boot",
-};
-/// The setting for programs and files that its commands need.
-pub(super) const WITH: SettingSpec = SettingSpec {
-    name: "with",
-    kind: SettingKind::List("programs and files"),
-    default: "",
-    about: "additional programs (packages by name) and files of this machine (by path) for its \
-            commands",
-};
+settings! {
+    ARCH = "arch", OneOf(&["x86_64", "aarch64"]), "",
+        "its processor, as for --arch; this machine's by default";
+    ACCEL = "accel", OneOf(&["auto", "kvm", "tcg"]), "auto",
+        "the accelerator that runs its instructions";
+    FRESH = "fresh", Flag, "false", "boot a fresh guest for each treatment of each block";
+    KERNEL_ARGUMENTS = "kernel-arguments", List("words"), "",
+        "arguments for its kernel's command line";
+    /// The guest's kernel, for all treatments or for one.
+    pub(super) ITS_KERNEL = KERNEL,
+        Text("linux, backports, a Linux image or a kernel package (.deb)"), "linux",
+        "the kernel to boot";
+    /// The setting for programs and files that its commands need.
+    pub(super) WITH = "with", List("programs and files"), "",
+        "additional programs (packages by name) and files of this machine (by path) for its \
+         commands";
+}

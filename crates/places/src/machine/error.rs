@@ -29,7 +29,6 @@ pub enum MachineError {
          lstopo:FILE, numactl:FILE, xl:FILE or results:DIR"
     )]
     Source { text: String },
-    /// A file is not as expected.
     #[error("{}: {reason}", .path.display())]
     File { path: PathBuf, reason: String },
     /// There is no such file, nor a bundled one of this name.
@@ -39,10 +38,8 @@ pub enum MachineError {
         /// The names of the bundled files.
         names: String,
     },
-    /// Only root may read a file.
     #[error("{}: reading it requires root: run with sudo", .path.display())]
     Denied { path: PathBuf },
-    /// Tables have errors.
     #[error("{0}")]
     Tables(String),
     /// The emulator cannot model its memory.

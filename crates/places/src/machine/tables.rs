@@ -29,7 +29,6 @@ const MOST_FILES: usize = 4096;
 pub struct Loaded {
     /// The file, and the table's place in it if it holds several.
     pub place: String,
-    /// The table.
     pub bytes: Vec<u8>,
 }
 

@@ -130,7 +130,7 @@ fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
         let what = format!("memory policy {policy}");
         let kept = set_process_policy(policy).and_then(|()| process_policy());
         let kept = kept.map_err(|error| match error.class() {
-            ErrorClass::Lacking => BackendError::Lacking { what, remedy: error.to_string() },
+            ErrorClass::Lacking => BackendError::lacking(what, error),
             _ => BackendError::failed(what, error),
         })?;
         evidence.push(Evidence::of("policy", policy.to_string(), kept.to_string()));

@@ -24,7 +24,6 @@ impl Environment {
         Ok(Self { variables })
     }
 
-    /// Adds them to a command.
     pub(super) fn apply(&self, command: &mut Command) {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }

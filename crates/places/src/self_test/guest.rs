@@ -15,7 +15,6 @@ use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 use super::SelfTestError;
 use crate::machine::MachineRequest;
 
-/// Memory of each guest node.
 const NODE_BYTES: u64 = 256 << 20;
 /// Time limit of a guest with a command that does nothing.
 const RUN_LIMIT: Duration = Duration::from_secs(120);

@@ -46,9 +46,13 @@ fn a_process_is_summed_up_with_its_remote_accesses_and_first_touches() {
 }
 
 #[test]
-fn a_process_that_called_exec_has_the_new_programs_name() {
-    assert_eq!(process(&program(9, Some("/usr/bin/next")), "prog").name, "next");
-    assert_eq!(process(&program(9, Some("plain")), "prog").name, "plain");
+fn a_processs_figures_have_the_name_of_the_program_that_it_executed_then() {
+    let of = |path: Option<&str>| ProgramMemory {
+        program: path.map(str::to_owned),
+        ..program(9, Some("/usr/bin/next"))
+    };
+    assert_eq!(process(&of(Some("/usr/bin/before")), "prog").name, "before");
+    assert_eq!(process(&of(None), "prog").name, "prog");
 }
 
 #[test]

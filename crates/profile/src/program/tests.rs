@@ -117,6 +117,7 @@ fn used_ranges_add_up_over_polls() {
     let sum = program.ranges.values().next().unwrap();
     assert_eq!(*sum, RangeUse { used: 11, written: Some(1) });
     assert_eq!(program.accesses(), (11, 0));
+    assert!(!program.is_divided);
 }
 
 #[test]
@@ -133,6 +134,7 @@ fn use_of_a_mapping_with_several_regions_is_shared_by_resident_memory() {
         program.ranges.iter().map(|((region, ..), of)| (*region, of.used)).collect();
     used.sort_unstable();
     assert_eq!(used, [(0, 24), (1, 8)]);
+    assert!(program.is_divided, "which region was used is not known");
 }
 
 #[test]

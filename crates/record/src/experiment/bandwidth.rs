@@ -11,8 +11,7 @@ use crate::pattern::AccessPattern;
 
 /// A bandwidth cell: all workers stream at once. Values count the bytes that the program moves, as
 /// STREAM does: a store that allocates in the cache moves one more line, which is not counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BandwidthCell {
     pub workers: Vec<WorkerPlan>,
     /// The kernel that each runs.

@@ -8,8 +8,7 @@ use super::{Description, Family};
 use crate::metric::Metric;
 
 /// A core-to-core cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct C2cCell {
     /// The cpu that sends first.
     pub from: CpuId,

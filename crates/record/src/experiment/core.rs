@@ -7,8 +7,7 @@ use super::{Description, Family};
 use crate::metric::Metric;
 
 /// A cell of one core: its clock, L1 latency and atomic additions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CoreCell {
     pub cpu: CpuId,
 }
@@ -21,7 +20,6 @@ impl CoreCell {
 
     /// Returns the number of pages whose lines are read, one in each: half of the L2 holds these
     /// lines, so that the reads wait for page walks and not for lines.
-    #[must_use]
     pub fn pages_read(machine: &Machine) -> u64 {
         let l2 = machine.caches.iter().filter(|cache| cache.level == 2);
         let least_bytes = l2.filter_map(|cache| cache.size_bytes).min();

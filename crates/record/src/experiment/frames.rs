@@ -8,8 +8,7 @@ use super::{Axes, Description, Family};
 use crate::metric::Metric;
 
 /// A cell of the frame allocator: workers that allocate frames and use them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FramesCell {
     /// The workload: `test_numa`, `storm`, `guests`.
     pub work: String,

@@ -9,8 +9,7 @@ use crate::metric::Metric;
 use crate::pages::Pages;
 
 /// A loaded-latency cell: one chaser against load workers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoadedCell {
     pub chaser: WorkerPlan,
     /// The load workers.

@@ -1,10 +1,12 @@
 //! Kernels of streams, and their instruction sets.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The operation of a stream on each element of its arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamKernel {
     /// Loads only.
@@ -67,8 +69,7 @@ impl StreamKernel {
 }
 
 /// The name of an instruction set: `avx512`, `neon`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct IsaName(pub String);
 

@@ -1,11 +1,13 @@
 //! Workers and their memory, and how cell names encode them.
 
 use numalab_topology::{CpuId, CpuSet, NodeId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One worker: a cpu and the node whose memory it uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct WorkerPlan {
     pub cpu: CpuId,
     /// The node of its memory.

@@ -4,8 +4,7 @@ use numalab_topology::{DeviceKind, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// A PCI device that a process has opened or mapped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeviceUse {
     /// The device's PCI address.
     pub address: String,

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{BytesByNode, RoomByNode, Unseen};
 
 /// The guests of a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestsView {
     /// The guests: Xen's by domain, then QEMU's by process.
     pub guests: Vec<GuestView>,
@@ -23,8 +22,7 @@ pub struct GuestsView {
 }
 
 /// The hypervisor of a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hypervisor {
     /// QEMU, with or without KVM.
@@ -34,8 +32,7 @@ pub enum Hypervisor {
 }
 
 /// A guest: where its virtual cpus run and where its memory is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestView {
     pub hypervisor: Hypervisor,
     /// The guest's name.
@@ -55,8 +52,7 @@ pub struct GuestView {
 }
 
 /// A virtual cpu.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VcpuView {
     /// The virtual cpu's index in the guest.
     pub index: u32,
@@ -77,8 +73,7 @@ pub struct VcpuView {
 }
 
 /// A piece of guest memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestMemory {
     /// The name of the memory backend.
     pub name: String,

@@ -6,8 +6,7 @@ use numalab_topology::{CpuId, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// An allocator's memory by node, from a dump.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeapView {
     /// The allocator that dumped it.
     pub source: HeapSource,
@@ -19,8 +18,7 @@ pub struct HeapView {
 }
 
 /// The allocator that dumped a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeapSource {
     /// `numalab-frames`.
@@ -30,8 +28,7 @@ pub enum HeapSource {
 }
 
 /// A node of a heap, in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeapNode {
     pub node: NodeId,
     /// Bytes that the allocator manages.
@@ -48,8 +45,7 @@ pub struct HeapNode {
 }
 
 /// A zone of a node, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeapZone {
     /// The zone's name.
     pub name: String,
@@ -57,8 +53,7 @@ pub struct HeapZone {
 }
 
 /// Xen's further output.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct XenHeap {
     /// The node of each cpu.
     pub cpus: BTreeMap<CpuId, NodeId>,
@@ -70,8 +65,7 @@ pub struct XenHeap {
 }
 
 /// The location of a domain's memory, in pages of [`XEN_PAGE_BYTES`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct XenDomain {
     /// The domain's number.
     pub domain: u32,

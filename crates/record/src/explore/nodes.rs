@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Unseen, spread};
 
 /// The nodes of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodesView {
     /// The nodes by number.
     pub nodes: Vec<NodeView>,
@@ -26,8 +25,7 @@ pub struct NodesView {
 }
 
 /// One node's memory, in bytes. A size is `None` where the system does not report it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodeView {
     pub node: NodeId,
     /// The tier of its memory, where the system has tiers.
@@ -87,8 +85,7 @@ impl NodeView {
 }
 
 /// The kernel's allocation counters: pages since boot, or pages per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counters {
     /// Pages allocated here as intended.
     pub hit: f64,
@@ -114,8 +111,7 @@ impl Counters {
 }
 
 /// Pages that reached a node by promotion and left it by demotion: since boot, or per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TierMoves {
     /// Pages promoted to this node.
     pub promoted: f64,
@@ -126,8 +122,7 @@ pub struct TierMoves {
 }
 
 /// Pages that the kernel moved on the whole machine: since boot, or per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Migrations {
     /// Pages moved by NUMA balancing, promotions included.
     pub balanced: f64,
@@ -138,8 +133,7 @@ pub struct Migrations {
 }
 
 /// A zone of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ZoneView {
     /// The zone's name: `DMA`, `DMA32`, `Normal`, `Movable`.
     pub name: String,

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{BytesByNode, DeviceUse, HugeRoom, RoomByNode, Unseen};
 
 /// A process: where its memory is and where its threads run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessView {
     /// The process id.
     pub process: u32,
@@ -50,8 +49,7 @@ pub struct ProcessView {
 }
 
 /// A thread: where it runs, and how much of its memory is remote.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ThreadView {
     /// The thread id.
     pub thread: u32,
@@ -76,8 +74,7 @@ pub struct ThreadView {
 }
 
 /// The kind of memory behind a mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MappingKind {
     /// The heap (`brk`).
@@ -95,8 +92,7 @@ pub enum MappingKind {
 }
 
 /// One mapping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MappingView {
     /// The mapping's first address.
     pub start: u64,
@@ -119,8 +115,9 @@ pub struct MappingView {
 }
 
 /// The page sizes of memory, in bytes per kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct PageSizes {
     /// Resident bytes, excluding reserved huge pages.
     pub resident: u64,
@@ -146,8 +143,7 @@ impl std::ops::AddAssign for PageSizes {
 }
 
 /// The mode of transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HugePageMode {
     /// Huge pages for all programs.
@@ -159,8 +155,7 @@ pub enum HugePageMode {
 }
 
 /// The nodes of a sample of single pages, as a check on the kernel's sums.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sampled {
     /// The number of pages queried.
     pub pages: u64,

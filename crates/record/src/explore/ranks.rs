@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{BytesByNode, ThreadView, Unseen};
 
 /// The ranks on this host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RanksView {
     /// The ranks, by job and number.
     pub ranks: Vec<RankView>,
@@ -20,8 +19,7 @@ pub struct RanksView {
 }
 
 /// A rank, represented by the process with the most memory among its processes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankView {
     /// The job as its launcher names it: `4242.0` for a SLURM step; empty if it has no name.
     pub job: String,

@@ -14,8 +14,9 @@ pub type RoomByNode = BTreeMap<NodeId, NodeRoom>;
 pub const FULL: f64 = 0.04;
 
 /// The memory of a node, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct NodeRoom {
     /// Total memory; 0 for a node without memory.
     pub total_bytes: u64,
@@ -24,8 +25,7 @@ pub struct NodeRoom {
 }
 
 /// Room in a node's pool of reserved huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HugeRoom {
     pub node: NodeId,
     /// The size of a page in bytes.

@@ -2,11 +2,13 @@
 
 use core::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The name of a source, the best one first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceName {
     /// Memory samples of the performance monitoring unit.
@@ -45,8 +47,7 @@ impl fmt::Display for SourceName {
 }
 
 /// The source of the figures, and the meaning of a count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum ProfileSource {
     /// Memory samples with data addresses. A count is a sample.
@@ -104,8 +105,7 @@ impl ProfileSource {
 }
 
 /// The sampling unit of a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplingUnit {
     /// Intel's precise event-based sampling.
@@ -115,8 +115,7 @@ pub enum SamplingUnit {
 }
 
 /// An event of the processor by which memory accesses were sampled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SampledEvent {
     /// The event's name in `perf`: `cpu/mem-loads/`.
     pub event: String,
@@ -128,8 +127,7 @@ pub struct SampledEvent {
 }
 
 /// Something that a source cannot see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum CannotSee {
     /// Accesses to a page after the first.
@@ -162,6 +160,9 @@ pub enum CannotSee {
         /// The system's error.
         reason: String,
     },
+    /// Which of several regions in one mapping of the kernel was used: uses are divided by resident
+    /// memory.
+    SharesOfMappings,
     /// Single pages beyond the limit.
     PagesBeyond {
         /// The largest number of pages followed.
@@ -172,8 +173,7 @@ pub enum CannotSee {
 }
 
 /// A preferred source that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassedOver {
     pub source: SourceName,
     /// The reason it could not be used.
@@ -181,8 +181,7 @@ pub struct PassedOver {
 }
 
 /// The reason why a source cannot be used here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Hindrance {
     /// The kernel exposes no performance monitoring unit for the cpus, as in many virtual machines.

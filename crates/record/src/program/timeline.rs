@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A stretch of a program's time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stretch {
     /// The end of the stretch, in ns since the start of the program; it begins at the end of the
     /// previous stretch.
@@ -22,8 +21,9 @@ pub struct Stretch {
 }
 
 /// Accesses to a region in a stretch of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct StretchAccesses {
     /// The region, as an index into the program's regions.
     pub region: usize,

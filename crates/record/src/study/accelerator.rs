@@ -1,10 +1,10 @@
 //! The reason for a guest's accelerator.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The reason for a guest's accelerator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceleratorReason {
     /// The user asked for it.
@@ -25,8 +25,7 @@ pub enum AcceleratorReason {
 }
 
 /// The reason why guests cannot run under KVM.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KvmFault {
     /// The device does not exist.

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 const COUNTED: [&str; 2] = ["local-memory", "local-accesses"];
 
 /// A factor as it is analysed and shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Factor {
     /// The factor's name.
     pub name: String,
@@ -23,8 +22,7 @@ pub struct Factor {
 }
 
 /// A workload as it is shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Workload {
     /// The workload's name in the study.
     pub name: String,
@@ -33,8 +31,9 @@ pub struct Workload {
 }
 
 /// The kind of a factor's levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorKind {
     /// Choices, each compared with the first.
@@ -45,8 +44,7 @@ pub enum FactorKind {
 }
 
 /// The size of a study and its stopping rules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Rules {
     /// The number of blocks; each holds every treatment once, in random order.

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A disturbance of a sample, detected without regard to its values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Disturbance {
     /// Other load.
@@ -30,8 +29,7 @@ pub enum Disturbance {
 }
 
 /// The machine that other load was on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadedMachine {
     /// The machine that the command ran on.
@@ -41,8 +39,7 @@ pub enum LoadedMachine {
 }
 
 /// The cause that took time from the measurement on the observed cpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Load {
     /// The hypervisor ran something else on them.

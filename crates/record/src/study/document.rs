@@ -11,8 +11,7 @@ use super::published::Published;
 use crate::kind::{Kind, KindError, file};
 
 /// A study's run, as known before the first sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyRun {
     /// The schema of [`Kind::Study`].
     pub schema: String,
@@ -50,8 +49,7 @@ pub struct StudyRun {
 }
 
 /// A study's run with its journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyDocument {
     /// Everything known before the first sample.
     #[serde(flatten)]

@@ -12,8 +12,7 @@ use crate::Environment;
 use crate::tiering::TierLook;
 
 /// A line of `journal.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum Entry {
     /// A session began: the first one, or one that resumes.
@@ -47,8 +46,7 @@ pub enum Entry {
 }
 
 /// The reason for the end of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Every block is done.
@@ -66,8 +64,7 @@ pub enum EndReason {
 }
 
 /// An applied treatment, with the evidence that it is in effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Applied {
     /// The block from 0, warm-ups first.
     pub block: usize,
@@ -82,8 +79,7 @@ pub struct Applied {
 }
 
 /// Evidence that a setting is in effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Evidence {
     /// The setting, or the fact: `numa_balancing`, `AnonHugePages`.
     pub what: String,
@@ -111,8 +107,7 @@ impl Evidence {
 }
 
 /// A sample: one run of one workload under one treatment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SampleEntry {
     /// The block from 0, warm-ups first.
     pub block: usize,
@@ -133,8 +128,7 @@ pub struct SampleEntry {
 }
 
 /// The result of taking a sample.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Observation {
     /// The measured values.
     pub readings: Vec<Reading>,
@@ -160,8 +154,7 @@ pub struct Observation {
 }
 
 /// A file in the page cache before a sample.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CachedFile {
     /// The file's path.
     pub path: String,
@@ -172,8 +165,7 @@ pub struct CachedFile {
 }
 
 /// The location of a guest and its memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestPlace {
     pub guest: String,
     /// The node that it is assigned to, if any.

@@ -9,8 +9,7 @@ use super::accelerator::AcceleratorReason;
 use crate::no_effect::NoEffect;
 
 /// A finding of a backend that limits what its samples can show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Notice {
     /// A knob cannot show an effect on this machine.
@@ -84,8 +83,7 @@ pub enum Notice {
 }
 
 /// The source of access costs in the memory emulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EmulatedCosts {
     /// The machine's distances.

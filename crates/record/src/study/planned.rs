@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Notice, Setting, Visit};
 
 /// A study's plan, before anything is started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedStudy {
     /// The study's name.
     pub name: String,
@@ -51,8 +50,7 @@ pub struct PlannedStudy {
 }
 
 /// The time a study takes, as far as known before it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyTime {
     /// An estimate from the time of a block, as stated by the author or measured.
@@ -73,8 +71,7 @@ pub enum StudyTime {
 }
 
 /// The changes that each number of blocks can detect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Decisions {
     /// The metric that answers the question; `None` for any metric.
     pub primary: Option<String>,
@@ -85,8 +82,7 @@ pub struct Decisions {
 }
 
 /// The changes that a number of blocks can detect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Decision {
     /// The number of blocks.
     pub blocks: usize,
@@ -98,8 +94,7 @@ pub struct Decision {
 }
 
 /// A level with a name that differs from its value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedLevel {
     pub factor: String,
     pub level: String,
@@ -108,8 +103,7 @@ pub struct PlannedLevel {
 }
 
 /// A workload that is run under each treatment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedWorkload {
     /// The workload's name.
     pub name: String,
@@ -120,16 +114,14 @@ pub struct PlannedWorkload {
 }
 
 /// The bundled studies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyList {
     /// The studies, by name.
     pub studies: Vec<ListedStudy>,
 }
 
 /// A study in one line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ListedStudy {
     /// The study's name.
     pub name: String,
@@ -142,15 +134,13 @@ pub struct ListedStudy {
 }
 
 /// The backends, with their settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SettingList {
     pub backends: Vec<BackendSettings>,
 }
 
 /// The settings that a backend accepts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BackendSettings {
     /// The backend's name, as in `[backend.NAME]`.
     pub backend: String,
@@ -163,8 +153,7 @@ pub struct BackendSettings {
 }
 
 /// A setting of a backend.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ListedSetting {
     /// The setting's name.
     pub name: String,
@@ -177,8 +166,7 @@ pub struct ListedSetting {
 }
 
 /// A study as its author wrote it, with defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ShownStudy {
     /// The study in one line.
     #[serde(flatten)]

@@ -1,11 +1,11 @@
 //! Quantities that a study measures, and their values.
 
 use numalab_stats::Direction;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A measured value; always finite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     #[serde(flatten)]
     pub quantity: Quantity,
@@ -16,8 +16,9 @@ pub struct Reading {
 /// A quantity that a study measures. Workloads choose the names of what they print; runs of numalab
 /// measure the closed list [`Metric`](crate::Metric), which
 /// [`Metric::quantity`](crate::Metric::quantity) converts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Quantity {
     /// The metric's name within the workload: `time-per-op`, `throughput`, `SET rps`.
     pub metric: String,

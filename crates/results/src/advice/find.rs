@@ -44,8 +44,7 @@ pub const WORTH_SHARE: f64 = 0.02;
 const ALIKE_POINTS: f64 = 0.1;
 
 /// Advice for one program, best candidate first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Advice {
     /// The program's command line.
     pub command: Vec<String>,
@@ -70,8 +69,7 @@ pub struct Advice {
 }
 
 /// Measurements from one run of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Profile {
     /// The run time without changes, in ns of the target machine.
     pub elapsed_ns: u64,
@@ -82,8 +80,7 @@ pub struct Profile {
 }
 
 /// A candidate with its prediction and its trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AdvisedOption {
     /// The change of placement that this option makes.
     pub candidate: Candidate,

@@ -230,7 +230,6 @@ fn by_what(advice: &Advice) -> Option<Lead> {
     }
 }
 
-/// Describes the noise of the trials.
 fn noise(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let (low, high) = trials.again_percent?;

@@ -71,6 +71,13 @@ pub enum Remark {
         /// The size that the system reports, in bytes.
         reported_bytes: u64,
     },
+    /// Other guests of the host use a cache as well, and evict lines that are not used.
+    CacheShared {
+        /// The cache's level.
+        level: u8,
+        /// The mean time in ns after which a line is gone.
+        life_ns: f64,
+    },
     /// The sweep shows no plateau of a cache, most of which others use: the file has a bound.
     CacheHidden {
         /// The cache's level.
@@ -193,8 +200,8 @@ pub fn capture(document: &Document) -> Captured {
     let mut machine = of_now(&document.run.machine);
     machine.access = access;
     remarks.extend(missing_latencies(&machine));
-    let cache_latency_ns = caches::caches(&summary, &mut machine, &mut remarks);
-    let memory = MemoryFigures { cache_latency_ns, ..MemoryFigures::default() };
+    let (cache_latency_ns, life_ns) = caches::caches(&summary, &mut machine, &mut remarks);
+    let memory = MemoryFigures { cache_latency_ns, life_ns, ..MemoryFigures::default() };
     let mut figures = MachineFile { machine, memory };
     figures.memory.tlb = tlb::tlb(&summary, &figures.caches(), &mut remarks);
     memory::memory(&summary, &mut figures, &mut remarks);

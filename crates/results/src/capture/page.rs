@@ -52,6 +52,11 @@ fn sentence(remark: &Remark) -> String {
             size(*found_bytes),
             size(*reported_bytes)
         ),
+        Remark::CacheShared { level, life_ns } => format!(
+            "Assumed for the L{level}: other guests evict lines that are not used for {:.1} ms, from \
+             the largest chase that it keeps.",
+            life_ns / 1e6
+        ),
         Remark::CacheHidden { level, at_most_ns } => hidden(*level, *at_most_ns),
         Remark::NoCache { level } => {
             format!("Omitted: L{level}, which the sweep over sizes did not find.")
@@ -183,11 +188,14 @@ mod tests {
         let remarks = vec![
             Remark::NoLoad { node, why: NoLoad::NotSaturated { most_mb_s: 12_300 } },
             Remark::CacheFound { level: 3, found_bytes: 18 << 20, reported_bytes: 480 << 20 },
+            Remark::CacheShared { level: 3, life_ns: 3.66e6 },
         ];
         let captured = Captured { figures: Default::default(), chase: None, remarks };
         let expected = [
             "Omitted: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
+            "Assumed for the L3: other guests evict lines that are not used for 3.7 ms, from the largest \
+             chase that it keeps.",
         ];
         assert_eq!(sentences(&captured), expected);
     }

@@ -9,8 +9,7 @@ use crate::label::compared;
 use crate::shape::Tail;
 
 /// Runs compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunComparison {
     /// The names of the baseline's runs.
     pub baseline: Vec<String>,
@@ -40,8 +39,7 @@ pub struct RunComparison {
 }
 
 /// A metric of a cell, or of all cells of a kind, on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedRow {
     /// The cell; `None` for all cells of a kind.
     pub cell: Option<CellId>,

@@ -96,8 +96,7 @@ pub struct ComparedCell {
 }
 
 /// A fact about the system that differs between two runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FactDifference {
     /// The fact's name.
     pub name: String,

@@ -179,13 +179,10 @@ fn changed_cells(of: &RunComparison) -> Table {
         .rows(rows.into_iter().take(MOST_ROWS).map(line))
 }
 
-/// Tabulates the facts that differ.
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
     let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
     Table::new("Facts that differ")
-        .words("fact")
-        .words("baseline")
-        .words("candidate")
+        .words(["fact", "baseline", "candidate"])
         .rows(facts.iter().map(|f| vec![f.name.clone(), absent(&f.baseline), absent(&f.candidate)]))
 }
 
@@ -235,9 +232,7 @@ fn kind_table(kinds: &[ComparedRow]) -> Table {
     };
     Table::new(KINDS)
         .words("what")
-        .figures("change")
-        .figures("95 % interval")
-        .figures("spread")
+        .figures(["change", "95 % interval", "spread"])
         .words("verdict")
         .rows(kinds.iter().map(line))
         .moods(kinds.iter().map(|row| label::answer_mood(row.verdict)))
@@ -264,11 +259,7 @@ fn cell_table(rows: &[ComparedRow]) -> Table {
     };
     Table::new("Cell by cell")
         .words("what")
-        .figures("baseline")
-        .figures("candidate")
-        .figures("change")
-        .figures("95 % interval")
-        .figures("spread")
+        .figures(["baseline", "candidate", "change", "95 % interval", "spread"])
         .words("verdict")
         .rows(rows.iter().map(line))
         .moods(rows.iter().map(|row| label::answer_mood(row.verdict)))

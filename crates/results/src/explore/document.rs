@@ -6,8 +6,7 @@ use serde::Serialize;
 use crate::explore::ExploreFinding;
 
 /// The current memory placement, and its problems.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ExploreDocument<'a> {
     /// The placement as observed.
     #[serde(flatten)]
@@ -17,8 +16,7 @@ pub struct ExploreDocument<'a> {
 }
 
 /// A problem found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FoundNow<'a> {
     /// The finding as values.
     #[serde(flatten)]

@@ -48,8 +48,7 @@ impl Explored {
 pub type ExploreFinding = Finding<Advice, Place>;
 
 /// A problem with its severity and remedy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Advice {
     /// The severity of the problem.
     pub weight: Weight,
@@ -85,8 +84,7 @@ impl Advice {
 }
 
 /// The reason why the usual remedy does not apply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Obstacle {
     /// Memory does not fit where it should be.
@@ -136,8 +134,7 @@ pub enum Obstacle {
 }
 
 /// The severity of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
     /// Memory is in the wrong place, or soon will be.
@@ -147,8 +144,7 @@ pub enum Weight {
 }
 
 /// A place that shows a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// A node.
@@ -164,8 +160,7 @@ pub enum Place {
 }
 
 /// An actual or possible problem of memory placement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Problem {
     /// A problem of the nodes.

@@ -18,6 +18,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use numalab_record::Family;
@@ -33,8 +34,9 @@ use peers::LEAST_PEERS;
 use score::{Medians, Selection, Tests};
 
 /// The part of a host that figures cover.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// The whole host.
@@ -96,8 +98,7 @@ pub struct HostRun {
 }
 
 /// A unit that deviates from its peers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The host's name.
     pub host: String,
@@ -123,8 +124,7 @@ pub struct Claim {
 }
 
 /// A host with an unfinished last run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// The host's name.
     pub host: String,
@@ -135,8 +135,7 @@ pub struct Unfinished {
 }
 
 /// The result of the search for outliers in a fleet.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Analysis {
     /// Number of hosts with results.
     pub hosts: usize,

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use numalab_record::CellId;
 use numalab_topology::{CpuSet, NodeId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::NamedRun;
@@ -24,8 +25,7 @@ use crate::fleet::{Family, Scope};
 pub const LEAST_BASELINE_RUNS: usize = 3;
 
 /// Thresholds beyond which a machine counts as impaired.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// A figure that is worse by more than this percentage is degraded.
     pub degraded_percent: f64,
@@ -34,8 +34,9 @@ pub struct Limits {
 }
 
 /// The state of a machine, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The machine performs as in its baseline.
@@ -49,8 +50,7 @@ pub enum Severity {
 }
 
 /// A deviation from the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "symptom", rename_all = "kebab-case")]
 pub enum Symptom {
     /// A node with memory in the baseline has none now.
@@ -95,8 +95,7 @@ pub enum Symptom {
 }
 
 /// A likely cause of a deviation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspicion {
     /// A memory module is missing: the node's memory is smaller too.
@@ -110,8 +109,7 @@ pub enum Suspicion {
 }
 
 /// A deviation with its severity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthFinding {
     /// The severity of the deviation.
     pub severity: Severity,
@@ -121,8 +119,7 @@ pub struct HealthFinding {
 }
 
 /// The result of a health check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// The worst severity found.
     pub severity: Severity,

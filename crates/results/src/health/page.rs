@@ -103,11 +103,8 @@ impl Report for Health {
             ]
         };
         let table = Table::new("change from the baseline; spread: between runs")
-            .words("of")
-            .words("figure")
-            .figures("change")
-            .figures("spread")
-            .figures("cells")
+            .words(["of", "figure"])
+            .figures(["change", "spread", "cells"])
             .words("")
             .rows(self.figures.iter().map(row))
             .moods(self.figures.iter().map(|found| mood(found.severity)));

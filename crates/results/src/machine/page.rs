@@ -13,7 +13,7 @@ impl Report for ComparedMachine {
         let part = Part::of("Figures", vec![Panel::table(table(self))]);
         Page {
             brand: "numalab compare".to_owned(),
-            title: "A machine file and a run".to_owned(),
+            title: self.names.join(" and "),
             lead: vec![lead(self)],
             parts: part.into_iter().collect(),
             ..Page::default()
@@ -78,10 +78,10 @@ fn table(of: &ComparedMachine) -> Table {
             pair.percent.map_or_else(|| "–".to_owned(), percent),
         ]
     });
-    Table::new("Machine file and run compared")
+    let [file, result] = &of.names;
+    Table::new("The second compared with the first")
         .words("what")
-        .figures("file")
-        .figures("run")
+        .figures([file.as_str(), result])
         .words("unit")
         .figures("difference")
         .rows(rows)

@@ -2,7 +2,6 @@
 
 use super::{Access, LoadedPlace, MachineFigure};
 
-/// Returns the name of a figure.
 pub(super) fn words(figure: &MachineFigure) -> String {
     match figure {
         MachineFigure::Latency { access, from, to } => {

@@ -9,8 +9,7 @@ use crate::run::{
 };
 
 /// A run with every raw sample, its findings and its figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunDocument<'a> {
     /// The run as recorded, with every raw sample.
     #[serde(flatten)]
@@ -29,8 +28,7 @@ impl<'a> RunDocument<'a> {
 }
 
 /// The figures of a run, without its raw samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunResults<'a> {
     /// One entry per cell and metric, in the plan's order; cells without figures are omitted.
     pub cells: Vec<CellFound<'a>>,
@@ -81,8 +79,7 @@ impl<'a> RunResults<'a> {
 }
 
 /// One metric of one cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CellFound<'a> {
     /// The cell's id.
     pub cell: &'a CellId,
@@ -118,8 +115,7 @@ impl<'a> CellFound<'a> {
 }
 
 /// Latency by bandwidth of one chaser and its load workers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadedFound<'a> {
     /// The cpu that measures latency and the node of its memory.
     pub chaser: WorkerPlan,

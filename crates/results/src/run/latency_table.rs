@@ -60,7 +60,6 @@ fn is_first_kind(cell: &LatencyCell, cells: &[CellSummary<'_>]) -> bool {
         .is_some_and(|first| (first.pattern, first.pages) == (cell.pattern, cell.pages))
 }
 
-/// Returns the address of the largest buffer.
 fn address<'a>(cells: impl Iterator<Item = &'a CellSummary<'a>>) -> String {
     cells
         .filter_map(|cell| cell.placements.first())

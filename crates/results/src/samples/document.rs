@@ -13,8 +13,7 @@ use crate::document::{Bounds, bounds};
 use crate::shape::{Tail, TwoModes};
 
 /// Two files of numbers compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ComparedSamples {
     /// The unit of the values; empty if unknown.
     pub unit: String,
@@ -86,8 +85,7 @@ impl SamplesPart {
 }
 
 /// One of the two samples compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ComparedSample {
     /// The sample's name, such as a file.
     pub name: String,

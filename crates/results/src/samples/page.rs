@@ -150,10 +150,7 @@ pub(crate) fn tails(extremes: &[Extreme]) -> Table {
         "Percentiles, counted from the better end, with 95 % intervals; p: both sides have equal shares beyond the percentile",
     )
     .words("percentile")
-    .figures("baseline")
-    .figures("candidate")
-    .figures("change")
-    .figures("p")
+    .figures(["baseline", "candidate", "change", "p"])
     .rows(rows)
 }
 
@@ -177,9 +174,7 @@ fn values(of: &SampleComparison) -> Table {
         .words("sample")
         .figures("values")
         .figures(with_unit("median"))
-        .figures("mean")
-        .figures("least")
-        .figures("most")
+        .figures(["mean", "least", "most"])
         .rows(rows)
 }
 
@@ -206,8 +201,7 @@ fn effects(of: &SampleComparison) -> Table {
     ];
     Table::new("The candidate compared with the baseline")
         .words("effect")
-        .figures("percent")
-        .figures("95 % interval")
+        .figures(["percent", "95 % interval"])
         .rows(rows)
 }
 

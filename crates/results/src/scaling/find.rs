@@ -15,8 +15,7 @@ pub use finding::{
 pub use groups::{Group, GroupKind};
 
 /// A scaling run with its statistics and findings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ScalingSummary<'a> {
     /// The run as recorded, with every figure of every rank.
     pub scaling: &'a Scaling,

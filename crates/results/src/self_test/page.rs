@@ -19,9 +19,7 @@ impl Report for SelfTest {
             words.map(ToOwned::to_owned).to_vec()
         };
         let checks = Table::new("checks and results")
-            .words("check")
-            .words("")
-            .words("found")
+            .words(["check", "", "found"])
             .rows(self.checks.iter().map(row))
             .moods(self.checks.iter().map(|checked| mood(checked.outcome)));
         let fact = |name: &str| self.environment.facts.get(name).cloned().unwrap_or_default();
@@ -211,9 +209,6 @@ fn latencies(checks: &[Checked]) -> Table {
         vec![pair.from.to_string(), pair.to.to_string(), distance, figure(pair.latency_ns)]
     };
     Table::new("from a node's CPU to a node's memory")
-        .figures("from")
-        .figures("to")
-        .figures("distance")
-        .figures("ns")
+        .figures(["from", "to", "distance", "ns"])
         .rows(pairs.unwrap_or_default().iter().map(row))
 }

@@ -15,8 +15,7 @@ use crate::samples::document::ComparedExtreme;
 use crate::study::{Change, Effect, StudyFinding, StudySummary, Subject};
 
 /// A study with every raw sample and every effect.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StudyResults<'a> {
     /// The study's definition and environment, and its whole journal.
     #[serde(flatten)]
@@ -32,8 +31,7 @@ pub struct StudyResults<'a> {
 }
 
 /// One effect on one metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct EffectFound {
     /// The workload's name.
     pub workload: String,
@@ -70,8 +68,7 @@ pub struct EffectFound {
 }
 
 /// The result of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct VerdictFound {
     /// The verdict, adjusted for all metrics.
     pub verdict: VerdictWord,
@@ -89,8 +86,7 @@ pub struct VerdictFound {
 }
 
 /// The A/A arm of one metric: the baseline against itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AaFound {
     /// The workload's name.
     pub workload: String,

@@ -94,8 +94,7 @@ pub struct Effect {
     pub change: Change,
     /// The treatments of the two sides, if there are just two.
     pub sides: Option<(usize, usize)>,
-    /// The result. Its verdict is adjusted for all metrics of the study by Holm's method, within
-    /// the effects of one kind.
+    /// The result. Its verdict is adjusted for all effects and metrics of the study (`adjust`).
     pub found: Comparison,
     /// The result with the first sample of each cell, disturbed or not.
     pub first: Option<Comparison>,
@@ -122,9 +121,7 @@ impl<'a> StudySummary<'a> {
             .map(|(workload, quantity)| subject(document, &asked, (workload, quantity), confidence))
             .collect();
         subjects.sort_by_key(|subject| !subject.is_primary);
-        for kind in EffectKind::ALL {
-            adjust(&mut subjects, kind);
-        }
+        adjust(&mut subjects);
         let is_shared = SharedMachine::of(document.samples()).is_found();
         if is_shared {
             subjects.iter_mut().for_each(Subject::widen_to_aa);
@@ -255,6 +252,18 @@ impl Subject {
         Sample::new(column.clone()).ok().map(|sample| sample.median())
     }
 
+    /// Returns the change in percent between two treatments: as the study estimates it, or of the
+    /// medians if it does not compare these two.
+    pub fn change_percent(&self, (baseline, changed): (usize, usize)) -> Option<f64> {
+        let mut effects = self.effects.iter();
+        let effect = effects.find(|effect| effect.sides == Some((baseline, changed)));
+        let of_medians = || {
+            let [from, to] = [self.median(baseline)?, self.median(changed)?];
+            (from > 0.0).then(|| 100.0 * (to / from - 1.0))
+        };
+        effect.and_then(|effect| effect.found.percent()).or_else(of_medians)
+    }
+
     /// Widens intervals to at least the A/A arm's: an error that a shared machine shows between
     /// equal treatments can occur between different ones too.
     fn widen_to_aa(&mut self) {
@@ -280,16 +289,19 @@ impl Effect {
 }
 
 /// Counts how many times results could have been looked at: after each finished session that was
-/// followed by another, and now. A killed session printed nothing.
+/// followed by another, and now. A killed session printed nothing, and one that was interrupted in
+/// its first block has no results.
 fn looks(journal: &[Entry]) -> usize {
-    let (mut looks, mut ended) = (1, false);
+    let (mut looks, mut ended, mut has_results) = (1, false, false);
     for entry in journal {
         match entry {
             Entry::Ended { reason: EndReason::Failed(_), .. } => {}
+            Entry::Ended { reason: EndReason::Interrupted, .. } => ended |= has_results,
             Entry::Ended { .. } => ended = true,
-            Entry::Sample(_) => {
+            Entry::Sample(sample) => {
                 looks += usize::from(ended);
                 ended = false;
+                has_results |= sample.block > 0;
             }
             Entry::Began { .. } | Entry::Applied(_) | Entry::Out { .. } => {}
         }

@@ -64,7 +64,9 @@ impl Report for StudySummary<'_> {
                 .into_iter()
                 .chain(walks::part(self))
                 .chain(opening::answers(self).and_then(|of| Part::of("Every metric", vec![of])))
-                .chain(published::panel(self).and_then(|of| Part::of("Published", vec![of])))
+                .chain(
+                    published::panel(self).and_then(|of| Part::of("Published figures", vec![of])),
+                )
                 .chain(facts)
                 .chain(workloads)
                 .chain(grounds(self))
@@ -95,7 +97,6 @@ fn private(run: &StudyRun) -> Vec<Private> {
     commands.chain(settings).map(private).collect()
 }
 
-/// Returns the part of one workload's metrics.
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);

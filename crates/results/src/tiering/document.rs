@@ -6,8 +6,7 @@ use serde::Serialize;
 use crate::tiering::Contradiction;
 
 /// A probe of memory tiers, with the contradictions between its figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TieringDocument<'a> {
     /// The probe as recorded.
     #[serde(flatten)]
@@ -17,8 +16,7 @@ pub struct TieringDocument<'a> {
 }
 
 /// Two figures, at least one of which must be wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TieringFinding {
     /// Names of the two figures, as in `readings`.
     pub figures: [&'static str; 2],

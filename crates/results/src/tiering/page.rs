@@ -39,7 +39,10 @@ impl Report for TieringProbed {
                 self.heat,
                 tiers(&self.tiers)
             ),
-            lead: std::iter::once(answer(self)).chain(contradictions(self)).collect(),
+            lead: std::iter::once(answer(self))
+                .chain(uncounted(self))
+                .chain(contradictions(self))
+                .collect(),
             parts: parts.into_iter().flatten().collect(),
             ..Page::default()
         }
@@ -79,6 +82,18 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
+/// Explains pages that reached the fast tier without a count of the kernel.
+fn uncounted(probed: &TieringProbed) -> Option<Lead> {
+    let [first, last] = [probed.looks.first()?, probed.looks.last()?];
+    let moved = last.fast_pages.checked_sub(first.fast_pages).filter(|moved| *moved > 0)?;
+    let sentence = format!(
+        "{moved} pages moved to the fast tier, and the kernel counts none as promoted: it counts \
+         those that it moves with numa_balancing=2, but not with 1 or through DAMON"
+    );
+    let is_uncounted = probed.value("promoted").is_some_and(|promoted| promoted == 0.0);
+    is_uncounted.then(|| Lead::new("Promotions", sentence, Mood::Plain))
+}
+
 /// Names the nodes of each tier: `tier 1: nodes 0, tier 2: nodes 1-2`.
 pub fn tiers(tiers: &[NodeSet]) -> String {
     let named = tiers.iter().zip(1..).map(|(nodes, tier)| format!("tier {tier}: nodes {nodes}"));
@@ -96,14 +111,11 @@ fn by_tier(of: &TieringProbed) -> Table {
         vec![(tier + 1).to_string(), nodes.to_string(), first, last]
     };
     Table::new("pages on each tier, fastest first")
-        .words("tier")
-        .words("nodes")
-        .figures("at the first reading")
-        .figures("at the end")
+        .words(["tier", "nodes"])
+        .figures(["at the first reading", "at the end"])
         .rows(of.tiers.iter().enumerate().map(row))
 }
 
-/// Describes the contradictions.
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
@@ -165,8 +177,7 @@ fn latency(looks: &[TierLook]) -> Panel {
         vec![format!("{:.1}", seconds(look.at_ns as f64)), format!("{:.1}", look.latency_ns)]
     };
     let table = Table::new("access time since the previous reading")
-        .figures("s")
-        .figures("ns")
+        .figures(["s", "ns"])
         .rows(rows(looks).map(row));
     Panel::drawn(Chart::Curves(curves("ns", series)), table)
 }
@@ -182,6 +193,20 @@ mod tests {
     /// Repeats a reading for each one that a table row summarises.
     fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
         std::iter::repeat_n(*pages, LOOKS_A_ROW)
+    }
+
+    #[test]
+    fn pages_that_moved_without_being_counted_as_promoted_are_explained() {
+        let looked = |promoted: f64, fast_pages: u64| {
+            let mut probed = probed([&[], &[]], &[("promoted", promoted)]);
+            probed.looks[0].fast_pages = 10;
+            probed.looks.last_mut().unwrap().fast_pages = fast_pages;
+            let leads = probed.page().lead.into_iter().filter(|lead| lead.name == "Promotions");
+            leads.map(|lead| lead.sentence).collect::<Vec<String>>()
+        };
+        let said = looked(0.0, 8192);
+        assert!(said[0].starts_with("8182 pages moved to the fast tier"), "{said:?}");
+        assert!(looked(8182.0, 8192).is_empty() && looked(0.0, 10).is_empty());
     }
 
     fn probed(tier_pages: [&[u64]; 2], figures: &[(&str, f64)]) -> TieringProbed {

@@ -18,9 +18,6 @@ pub(super) fn devices(machine: &Machine) -> Table {
     };
     Table::new("PCI devices; numalab bind --near DEVICE runs a program close to one")
         .figures("node")
-        .words("kind")
-        .words("names")
-        .words("driver")
-        .words("address")
+        .words(["kind", "names", "driver", "address"])
         .rows(order.iter().map(row))
 }

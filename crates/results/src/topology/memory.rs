@@ -102,9 +102,7 @@ pub(super) fn tiers(machine: &Machine) -> Table {
     Table::new("tiers as Linux numbers them, fastest first")
         .figures("tier")
         .words("nodes")
-        .figures("memory")
-        .figures("read ns")
-        .figures("read GB/s")
+        .figures(["memory", "read ns", "read GB/s"])
         .rows(machine.tiers.iter().map(row))
 }
 
@@ -117,9 +115,7 @@ pub(super) fn weights(machine: &Machine) -> Table {
     let weights = interleave_weights(machine);
     let weights = weights.filter(|all| all.iter().any(|(_, weight)| *weight != all[0].1));
     Table::new("by bandwidth; numalab bind --policy weighted --weights auto sets them")
-        .figures("node")
-        .figures("read GB/s")
-        .figures("weight")
+        .figures(["node", "read GB/s", "weight"])
         .rows(weights.into_iter().flatten().map(row))
 }
 
@@ -169,12 +165,8 @@ fn uniform(machine: &Machine) -> Option<u8> {
 /// Tabulates the HMAT's figures, one row per pair.
 pub(super) fn access(machine: &Machine) -> Table {
     Table::new("latency and bandwidth by initiator and target (HMAT)")
-        .words("from → to")
-        .words("class")
-        .figures("read ns")
-        .figures("write ns")
-        .figures("read GB/s")
-        .figures("write GB/s")
+        .words(["from → to", "class"])
+        .figures(["read ns", "write ns", "read GB/s", "write GB/s"])
         .rows(machine.access.iter().map(access_row))
 }
 

@@ -211,14 +211,14 @@ fn commit(letter: &str) -> Commit {
 fn judged(
     letter: &str,
     samples: &[f64],
-    worse_percent: Option<f64>,
+    change_percent: Option<f64>,
     side: CommitSide,
 ) -> JudgedCommit {
     JudgedCommit {
         commit: commit(letter),
         build_s: 62.5,
         samples: samples.to_vec(),
-        worse_percent,
+        change_percent,
         side,
     }
 }

@@ -136,6 +136,7 @@ fn program() -> ProgramMemory {
     };
     ProgramMemory {
         process: 7,
+        program: None,
         became: Some("/usr/bin/gzip".to_owned()),
         elapsed_ns: 2000 * MS,
         threads: vec![thread(7, 0), thread(8, 1)],

@@ -173,6 +173,10 @@ fn an_empty_run_gives_its_topology_and_says_that_all_else_is_left_out() {
     assert!(said.len() == 4, "{said:?}");
 }
 
+fn names() -> [String; 2] {
+    ["epyc.toml", "results/again"].map(str::to_owned)
+}
+
 #[test]
 fn a_machine_file_and_a_run_are_shown_side_by_side() {
     let file = capture(&runs::two_nodes()).figures;
@@ -186,17 +190,19 @@ fn a_machine_file_and_a_run_are_shown_side_by_side() {
     let latency = MachineFigure::Latency { access: Access::Load, from: NodeId(0), to: NodeId(1) };
     assert_eq!(worse, [&latency]);
     let json: serde_json::Value =
-        serde_json::from_str(&compared.document().json().expect("JSON")).expect("JSON");
+        serde_json::from_str(&compared.document(names()).json().expect("JSON")).expect("JSON");
     assert_eq!(json["pairs"][0]["unit"], "ns");
     assert!(json["pairs"].to_string().contains("load latency from node 0 to node 1"), "{json}");
-    let page = compared.document().page().markdown();
+    let page = compared.document(names()).page().markdown();
     let row = |start: &str| {
         let mut lines = page.lines().filter(|line| line.starts_with(&format!("| {start} |")));
         lines.next().unwrap_or_else(|| panic!("no {start} in {page}")).to_owned()
     };
     assert!(row("load latency from node 0 to node 1").ends_with("| ns | +10.0 % |"), "{page}");
     assert!(row("line within an L3 group, one way").ends_with("| – | ns | – |"), "{page}");
-    let csv = compared.document().csv().expect("rows");
+    let csv = compared.document(names()).csv().expect("rows");
     assert!(csv.starts_with("what,unit,file,result,difference_percent\n"), "{csv}");
-    assert!(compared.document().json().expect("JSON").contains("numalab/machine-comparison-2"));
+    assert!(
+        compared.document(names()).json().expect("JSON").contains("numalab/machine-comparison-2")
+    );
 }

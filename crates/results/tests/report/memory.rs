@@ -64,27 +64,24 @@ fn a_program_has_the_wait_of_each_thread_and_the_accesses_that_found_no_memory()
         json!({"thread": thread, "cpu_node": 0, "memory_node": 1, "loads": 9, "stores": 0,
                "misses": 9, "waited_ns": waited_ns, "memory_ns": waited_ns, "queue_ns": 0})
     };
+    let thread = |thread: u64| json!({"thread": thread, "cpu_node": 0, "busy_ns": 900_000});
     let mut of_program = report();
     of_program["phases"].as_array_mut().unwrap().truncate(1);
     of_program["program"] = json!({
-        "process": 7, "elapsed_ns": 2_000_000, "threads": [], "contended_lines": [],
-        "unplaced": 9287,
+        "process": 7, "elapsed_ns": 2_000_000, "threads": [thread(0), thread(7)],
+        "contended_lines": [], "unplaced": 9287,
         "regions": [{"start": 0, "end": 4096, "name": "[heap]", "made_at": [],
                      "first_touches": [], "hot_pages": 1, "pages": [],
-                     "accesses": [waits(0, 500_000), waits(1, 600_000), waits(0, 300_000)]}],
+                     "accesses": [waits(0, 500_000), waits(7, 600_000), waits(0, 300_000)]}],
     });
     let text = read(&of_program).page().terminal(Style::Plain);
-    assert!(text.contains("queue ms  waits, ms  time ms"), "{text}");
-    let waited = |thread: &str| {
-        let rows = text.lines().filter(|line| line.starts_with(thread));
-        rows.filter_map(|line| line.split_whitespace().nth_back(1)).next_back().unwrap().to_owned()
-    };
-    assert_eq!([waited("thread 0"), waited("thread 1")], ["0.800", "0.600"]);
+    let row = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap().trim_end();
+    let words = |start| row(start).split_whitespace().skip(2).collect::<Vec<_>>();
+    assert_eq!(words("thread 0"), ["0", "1.80e-5", "0.800", "0.900"], "{text}");
+    assert_eq!(words("thread 7"), ["0", "9.00e-6", "0.600", "0.900"], "{text}");
+    // A cpu is no thread: several threads share one.
+    assert!(text.contains("\ncpu 1 ") && !text.contains("\nthread 1 "), "{text}");
     assert!(text.contains("left out: 9287."), "{text}");
-    // Threads of several processes are numbered anew.
-    of_program["program"]["regions"][0]["accesses"][1]["thread"] = json!(2);
-    let text = read(&of_program).page().terminal(Style::Plain);
-    assert!(!text.contains("waits, ms  time ms"), "{text}");
 }
 
 #[test]

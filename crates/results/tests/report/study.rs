@@ -53,7 +53,8 @@ fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
 fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
     let document = studies::two_by_two();
     let text = StudySummary::of(&document).page().markdown();
-    let cells = "latency in ns by host and guest, medians; change of the median from the first";
+    let cells = "latency in ns by host and guest, medians; change from the first, from pairs \
+                 within blocks";
     assert!(text.contains(cells), "{text}");
     let after = text.split(cells).nth(1).expect("the table");
     assert!(after.trim_start().starts_with("| host | guest off | guest on |"), "{after}");
@@ -62,7 +63,9 @@ fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
         both.rsplit(", ").next().and_then(|cell| cell.split(' ').next()).expect("a change");
     assert!((change.parse::<f64>().expect("a number") + 28.0).abs() < 1.0, "{both}");
     let numbers = studies::scaling();
-    assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
+    assert!(
+        !StudySummary::of(&numbers).page().markdown().contains("medians; change from the first")
+    );
 }
 
 #[test]
@@ -79,6 +82,25 @@ fn a_few_treatments_are_judged_against_the_first_in_one_sentence() {
         format!("under host=on guest=on (79.6 ns; {low:.1} to {high:.1} %): better under each");
     assert!(answer.contains(&said), "{answer}");
     assert!(!answer.contains("on average over"), "{answer}");
+}
+
+#[test]
+fn a_change_is_the_same_in_the_answer_the_table_and_next_to_the_published_one() {
+    let document = repeated([200.0, 150.0, 190.0, 100.0]);
+    let summary = StudySummary::of(&document);
+    let guest = effect(&summary, "chase latency", "guest off → on where host=off");
+    let medians = summary.asked().map(|chase| [0, 1].map(|at| chase.median(at).expect("a median")));
+    let [first, last] = medians.expect("the metric that answers");
+    let of_medians = 100.0 * (last / first - 1.0);
+    let change = format!("{:.1} %", percent(guest));
+    assert_ne!(change, format!("{of_medians:.1} %"), "else this shows nothing");
+    let text = summary.page().markdown();
+    let (top, _) = text.split_once("## Each change").expect("a part");
+    let row = top.lines().find(|line| line.starts_with("| host off |")).expect("a row");
+    assert!(row.contains(&format!(", {change} | ")), "{change}: {row}");
+    for lead in [format!("{change} under host=off guest=on"), format!("-25.0 %, here {change};")] {
+        assert!(top.contains(&lead), "{lead}: {top}");
+    }
 }
 
 /// Returns a study of two factors with published figures for the metric that answers it.
@@ -100,9 +122,9 @@ fn published_figures_are_next_to_the_studys_own_with_their_order() {
     let document = repeated([200.0, 150.0, 190.0, 100.0]);
     let text = StudySummary::of(&document).page().markdown();
     let lead = text.lines().find(|line| line.starts_with("- **Published:**")).expect("a lead");
-    assert!(lead.contains("chase latency (a lab): host=off guest=on -25.0 %, here -19."), "{lead}");
+    assert!(lead.contains("chase latency (a lab): host=off guest=on -25.0 %, here -20."), "{lead}");
     assert!(lead.contains("; host=on guest=on -50.0 %, here -27."), "{lead}");
-    assert!(lead.ends_with("; the treatments have the same order here."), "{lead}");
+    assert!(lead.ends_with("; the treatments have the same order."), "{lead}");
     let (top, rest) = text.split_once("## Each change").expect("a part");
     assert!(
         top.contains(
@@ -116,7 +138,27 @@ fn published_figures_are_next_to_the_studys_own_with_their_order() {
     assert_eq!(html.matches("as published").count() % 3, 0, "below each change");
     let other = repeated([200.0, 190.0, 150.0, 100.0]);
     let text = StudySummary::of(&other).page().markdown();
-    assert!(text.contains("; the treatments have another order here."), "{text}");
+    assert!(text.contains("; the treatments have another order."), "{text}");
+}
+
+#[test]
+fn a_share_that_was_zero_grows_by_points() {
+    let metrics = vec![("probe", Quantity::higher("local", "%"))];
+    let factors = vec![studies::choice("balancing", &["0", "1"])];
+    let made = studies::Made::of(factors, metrics, 8);
+    let document = made.document(false, |_, _, treatment, _| [0.0, 98.0][treatment]);
+    let text = StudySummary::of(&document).page().markdown();
+    assert!(text.contains("probe local changes by +98.0 points"), "{text}");
+}
+
+#[test]
+fn treatments_that_do_not_differ_here_have_no_order_to_compare() {
+    let mut document = repeated([200.0, 190.0, 150.0, 100.0]);
+    document.run.rules.margin_percent = 15.0;
+    let text = StudySummary::of(&document).page().markdown();
+    // host=on -10 % and guest=on -20 % here: less than the margin apart, and so are their other ones.
+    let order = "; the treatments that differ here by more than 15 % have the same order.";
+    assert!(text.contains(order), "{text}");
 }
 
 #[test]
@@ -141,11 +183,11 @@ fn a_change_over_a_number_has_the_published_one_at_the_same_number() {
 fn page_walks_are_explained_by_their_counts() {
     let mut document = studies::without_variance();
     let counted = [
-        (counter::WALKS, 1000.0),
-        (counter::REFERENCES, 2500.0),
+        (counter::WALKS, 1_066_910.0),
+        (counter::REFERENCES, 2_667_275.0),
         (counter::LONGEST, 24.0),
-        (counter::TRANSLATION_NS, 30_000.0),
-        (counter::TIME_NS, 300_000.0),
+        (counter::TRANSLATION_NS, 32_007_300.0),
+        (counter::TIME_NS, 320_073_000.0),
     ];
     for sample in document.journal.iter_mut().filter_map(|entry| match entry {
         Entry::Sample(sample) => Some(sample),
@@ -155,15 +197,16 @@ fn page_walks_are_explained_by_their_counts() {
             counted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     }
     let text = StudySummary::of(&document).page().markdown();
-    let lead = "10.0 % of the time of chase under numa_balancing=0, 10.0 % under numa_balancing=1.";
+    let lead = "10.0 % of the time of chase, its start and end included, under numa_balancing=0, \
+                10.0 % under numa_balancing=1.";
     assert!(text.replace('\\', "").contains(lead), "{text}");
     let part = text.split("## Page walks").nth(1).expect("a part");
     for row in [
-        "| page walks | 1000 | 1000 |",
+        "| page walks | 1.07 million | 1.07 million |",
         "| entries of tables that the longest walk read | 24 | 24 |",
         "| entries that a walk read, mean | 2.50 | 2.50 |",
         "| time of a walk in ns, mean | 30.0 | 30.0 |",
-        "| share of the cpu's time | 10.0 % | 10.0 % |",
+        "| share of the cpu's time, start and end included | 10.0 % | 10.0 % |",
     ] {
         assert!(part.contains(row), "{row}: {part}");
     }
@@ -340,6 +383,8 @@ fn virtual_time_without_variance_has_a_verdict() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (first, then) = (words.find(answer), words.find("numa_balancing 0 → 1: better"));
     assert!(first.is_some() && first < then, "what is seen all the same is told: {text}");
+    let names: Vec<String> = summary.page().lead.into_iter().map(|lead| lead.name).collect();
+    assert_eq!(names, ["Answer", "Unexpected"], "not as a second answer");
 }
 
 #[test]
@@ -373,6 +418,10 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
     assert_eq!(twice.looks, 2);
     assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
     assert!(width(&twice) > narrow);
+    // Nobody has seen a result of a session that was interrupted in its first block.
+    let mut begun = studies::two_by_two();
+    begun.journal.insert(2, Entry::Ended { reason: EndReason::Interrupted, unix_ms: 5 });
+    assert_eq!(StudySummary::of(&begun).looks, 1);
     let text = twice.page().markdown();
     assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
 }

@@ -139,6 +139,38 @@ fn caches_have_hit_times_and_implausible_sizes_are_replaced_by_measured_ones() {
 }
 
 #[test]
+fn a_guest_whose_last_cache_seems_smaller_shares_it_with_others_that_evict_its_lines() {
+    let at = |bit: u64| {
+        let bytes = 1_u64 << bit;
+        let levels = [(32 << 10, 1.0), (MIB, 4.0), (4 * MIB, 12.8), (u64::MAX, 95.0)];
+        let (_, ns) = levels.into_iter().find(|(most, _)| bytes <= *most).expect("the last one");
+        latency(LatencyCell { size_bytes: bytes, ..chase(0, 0) }, ns)
+    };
+    let of = |hypervisor: bool| {
+        let mut of = document((12..=26).map(at).collect());
+        let shared = CpuSet::from_iter([CpuId(0), CpuId(1)]);
+        of.run.machine.caches = vec![
+            cache(1, CacheKind::Data, 32 << 10),
+            cache(2, CacheKind::Unified, MIB),
+            Cache { cpus: shared, ..cache(3, CacheKind::Unified, 32 * MIB) },
+        ];
+        let of = if hypervisor { with_fact(of, "hypervisor", "KVM") } else { of };
+        let captured = capture(&of);
+        let figures = captured.figures;
+        (figures.machine.caches[2].size_bytes, figures.memory.life_ns, captured.remarks)
+    };
+    let (bytes, life_ns, remarks) = of(true);
+    let found = bytes.expect("a size") as f64;
+    assert!((4.0..8.0).contains(&(found / MIB as f64)), "{found}");
+    // The first lines are gone after 0.3 of the mean time, which a round takes.
+    let expected_ns = found / 64.0 * 12.8 / 0.3;
+    let life_ns = life_ns.expect("a life");
+    assert!((life_ns / expected_ns - 1.0).abs() < 0.01, "{life_ns}, {expected_ns}");
+    assert!(remarks.contains(&Remark::CacheShared { level: 3, life_ns }), "{remarks:?}");
+    assert_eq!(of(false).1, None, "hardware");
+}
+
+#[test]
 fn a_core_has_the_lines_under_way_that_its_reads_need_and_half_of_them_at_most_are_fetched_ahead() {
     let local = latency(chase(0, 0), 100.0);
     let reads = |gb| bandwidth(stream(vec![worker(0, 0)]), gb);

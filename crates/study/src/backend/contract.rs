@@ -41,7 +41,6 @@ pub trait Backend {
 pub struct Scope<'a> {
     /// Every treatment, the baseline first.
     pub treatments: &'a [Treatment],
-    /// Every workload.
     pub workloads: &'a [Workload],
 }
 
@@ -144,19 +143,10 @@ pub enum BackendError {
     },
     /// The study requests something that the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
-    BadInput {
-        /// The place in the study.
-        place: StudyPlace,
-        found: String,
-        expected: String,
-    },
+    BadInput { place: StudyPlace, found: String, expected: String },
     /// The backend failed while running.
     #[error("{doing}: {reason}")]
-    Failed {
-        doing: String,
-        /// The reason for its failure.
-        reason: String,
-    },
+    Failed { doing: String, reason: String },
     #[error("interrupted")]
     Interrupted,
 }
@@ -167,10 +157,25 @@ impl BackendError {
         Self::Failed { doing: doing.into(), reason: reason.to_string() }
     }
 
+    /// Returns the error for a workload that failed.
+    pub fn of_workload(workload: &Workload, reason: impl ToString) -> Self {
+        Self::failed(format!("workload {}", workload.name), reason)
+    }
+
+    /// Returns the error for something that this machine lacks.
+    pub fn lacking(what: impl ToString, remedy: impl ToString) -> Self {
+        Self::Lacking { what: what.to_string(), remedy: remedy.to_string() }
+    }
+
+    /// Returns the error for a part of the study that the backend does not know.
+    pub fn bad_input(place: StudyPlace, found: impl ToString, expected: impl ToString) -> Self {
+        Self::BadInput { place, found: found.to_string(), expected: expected.to_string() }
+    }
+
     /// Returns the error for an action that failed in a library: a lack, if there is a remedy.
     pub fn of(doing: &str, error: &dyn Classed) -> Self {
         match error.remedy() {
-            Some(remedy) => Self::Lacking { what: error.to_string(), remedy },
+            Some(remedy) => Self::lacking(error, remedy),
             None => Self::failed(doing, error),
         }
     }

@@ -63,11 +63,7 @@ impl Backends {
     fn entry(self, name: &str) -> Result<(&'static BackendKind, OpenBackend), BackendError> {
         let names = || self.kinds().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
         let found = self.0.iter().find(|(kind, _)| kind.name == name).copied();
-        found.ok_or_else(|| BackendError::BadInput {
-            place: StudyPlace::keys(["backend"]),
-            found: name.to_owned(),
-            expected: names(),
-        })
+        found.ok_or_else(|| BackendError::bad_input(StudyPlace::keys(["backend"]), name, names()))
     }
 }
 

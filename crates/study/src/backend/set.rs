@@ -14,7 +14,6 @@ use crate::study_place::StudyPlace;
 const WORKLOADS: &str = "workloads";
 /// Making the places of a block takes as long as this number of workloads.
 const PLACES_IN_WORKLOADS: f64 = 4.0;
-/// The slowdown of virtual time.
 const VIRTUAL: f64 = 2.0;
 
 impl BackendKind {
@@ -79,10 +78,12 @@ impl BackendKind {
             return Ok(());
         }
         let Some(setting) = setting else { return Err(self.no_such_key(study, key)) };
-        let value = setting.kind.value_of(value).ok_or_else(|| BackendError::BadInput {
-            place: StudyPlace::CommandLine(key.to_owned()),
-            found: value.to_owned(),
-            expected: setting.kind.expected(),
+        let value = setting.kind.value_of(value).ok_or_else(|| {
+            BackendError::bad_input(
+                StudyPlace::CommandLine(key.to_owned()),
+                value,
+                setting.kind.expected(),
+            )
         })?;
         let is_on = value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
@@ -125,15 +126,15 @@ impl BackendKind {
         let others: Vec<&str> = settings.chain([WORKLOADS]).collect();
         let meant = nearest_setting(key, &names);
         let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-        BackendError::BadInput {
-            place: StudyPlace::CommandLine(key.to_owned()),
-            found: "no such factor or setting".to_owned(),
-            expected: format!(
+        BackendError::bad_input(
+            StudyPlace::CommandLine(key.to_owned()),
+            "no such factor or setting",
+            format!(
                 "a factor of this study ({}), or one of {}{meant}",
                 factors.join("; "),
                 others.join(", ")
             ),
-        }
+        )
     }
 }
 
@@ -151,10 +152,12 @@ fn setting_of(word: &str) -> Setting {
 fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendError> {
     let factor = &study.factors[at];
     let names: Vec<String> = factor.levels.iter().map(Level::name).collect();
-    let bad = |found: &str, expected: &str| BackendError::BadInput {
-        place: StudyPlace::CommandLine(factor.name.clone()),
-        found: found.to_owned(),
-        expected: format!("{expected}{}", names.join(", ")),
+    let bad = |found: &str, expected: &str| {
+        BackendError::bad_input(
+            StudyPlace::CommandLine(factor.name.clone()),
+            found,
+            format!("{expected}{}", names.join(", ")),
+        )
     };
     let level = |name: &str| {
         let level = factor.levels.iter().find(|level| level.name() == name);
@@ -199,11 +202,11 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
     if let Some(name) = wanted.iter().find(|name| !known.contains(name)) {
-        return Err(BackendError::BadInput {
-            place: StudyPlace::CommandLine(WORKLOADS.to_owned()),
-            found: (*name).to_owned(),
-            expected: format!("one of {}", known.join(", ")),
-        });
+        return Err(BackendError::bad_input(
+            StudyPlace::CommandLine(WORKLOADS.to_owned()),
+            *name,
+            format!("one of {}", known.join(", ")),
+        ));
     }
     let workloads = std::mem::take(&mut study.workloads);
     let (kept, dropped): (Vec<_>, Vec<_>) =

@@ -165,10 +165,12 @@ impl BackendKind {
         let mut settings: Map<String, Value> = defaults.collect();
         // The study's own values replace the defaults.
         settings.extend(spec.settings.clone());
-        serde_json::from_value(Value::Object(settings)).map_err(|error| BackendError::BadInput {
-            place: StudyPlace::keys(["backend", self.name]),
-            found: error.to_string(),
-            expected: "the settings that `numalab study settings` lists".to_owned(),
+        serde_json::from_value(Value::Object(settings)).map_err(|error| {
+            BackendError::bad_input(
+                StudyPlace::keys(["backend", self.name]),
+                error,
+                "the settings that `numalab study settings` lists",
+            )
         })
     }
 
@@ -181,7 +183,7 @@ impl BackendKind {
             };
             if !spec.kind.admits(value) {
                 let (found, expected) = (value.to_string(), spec.kind.expected());
-                return Err(BackendError::BadInput { place, found, expected });
+                return Err(BackendError::bad_input(place, found, expected));
             }
         }
         Ok(())
@@ -204,7 +206,7 @@ impl BackendKind {
             meant.unwrap_or_default()
         );
         let place = StudyPlace::Setting(name.to_owned());
-        BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
+        BackendError::bad_input(place, "no such setting", expected)
     }
 
     /// Returns the setting of levels or the knob that was probably meant by this name.
@@ -224,7 +226,7 @@ impl BackendKind {
         // A number may also be written as text, as in a list with `on` and `fake=4`.
         let fits = spec.kind.value_of(&setting.to_string()).is_some();
         let (found, expected) = (setting.to_string(), spec.kind.expected());
-        if fits { Ok(()) } else { Err(BackendError::BadInput { place, found, expected }) }
+        if fits { Ok(()) } else { Err(BackendError::bad_input(place, found, expected)) }
     }
 }
 
@@ -239,7 +241,7 @@ fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendErro
         None if names.is_empty() => "none".to_owned(),
         None => format!("one of {}", names.join(", ")),
     };
-    BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
+    BackendError::bad_input(place, "no such setting", expected)
 }
 
 /// Returns the name that was probably meant: with its current spelling or name, or the nearest one.

@@ -15,7 +15,6 @@ pub enum BisectError {
     /// The bad commit does not descend from the good one.
     #[error("--bad {bad}: expected a descendant of --good {good}")]
     NotBehind { good: String, bad: String },
-    /// One of the two end commits does not build.
     #[error("commit {commit} does not build: {reason}")]
     EndNotBuilt { commit: String, reason: String },
     /// A build ended in a way that ends the bisection, as in git-bisect(1).
@@ -43,7 +42,6 @@ pub enum BisectError {
     /// The former state could not be restored, so nothing more may be changed.
     #[error("{0}")]
     NotRestored(BackendError),
-    /// A sample has no value that can be compared.
     #[error("{metric} is {value}: expected a positive value, since commits are compared by ratios")]
     NoRatio { metric: String, value: f64 },
     /// The study does not measure the metric.

@@ -15,7 +15,6 @@ use crate::plan::Plan;
 /// The level, or the placeholder in a command (`{kernel}`), that is replaced by the built file.
 pub(super) const KERNEL: &str = "kernel";
 
-/// Takes the samples of a bisection.
 pub(super) struct Sampler<'a> {
     plan: &'a Plan,
     backends: Backends,
@@ -38,7 +37,6 @@ impl<'a> Sampler<'a> {
         Self { plan, backends, treatment, workload, metric: metric.to_owned(), interrupt }
     }
 
-    /// Describes the backend.
     pub(super) fn describe(&self) -> Result<String, BisectError> {
         Ok(self.backends.open(self.plan.study(), self.interrupt)?.describe())
     }

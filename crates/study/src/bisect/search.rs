@@ -140,7 +140,7 @@ impl Bisect<'_> {
             Err(error) if is_of_the_commit(&error) => CommitSide::NotRun(error.to_string()),
             Err(error) => return Err(error),
         };
-        candidate.judged.worse_percent = self.worse_percent(&candidate.judged, &ends.good.judged);
+        candidate.judged.change_percent = change_percent(&candidate.judged, &ends.good.judged);
         Ok(candidate.judged)
     }
 
@@ -205,24 +205,23 @@ impl Bisect<'_> {
         }
     }
 
-    /// Returns how much worse a commit is than the good one, in percent, by the means of their
-    /// logarithms.
-    fn worse_percent(&self, commit: &JudgedCommit, good: &JudgedCommit) -> Option<f64> {
-        let mean = |judged: &JudgedCommit| {
-            let logs = judged.samples.iter().map(|&value| self.cost(value).ln());
-            (!judged.samples.is_empty()).then(|| logs.sum::<f64>() / judged.samples.len() as f64)
-        };
-        Some(100.0 * (mean(commit)? - mean(good)?).exp_m1())
-    }
-
     /// Copies the state of the ends into the document.
     fn tell_ends(&mut self, ends: &Ends) {
         let (mut good, mut bad) = (ends.good.judged.clone(), ends.bad.judged.clone());
-        bad.worse_percent = self.worse_percent(&bad, &good);
-        good.worse_percent = Some(0.0);
+        bad.change_percent = change_percent(&bad, &good);
+        good.change_percent = Some(0.0);
         (good.side, bad.side) = (CommitSide::Good, CommitSide::Bad);
         (self.document.good, self.document.bad) = (good, bad);
     }
+}
+
+/// Returns the change of the metric from the good commit, in percent, by the means of logarithms.
+fn change_percent(commit: &JudgedCommit, good: &JudgedCommit) -> Option<f64> {
+    let mean = |judged: &JudgedCommit| {
+        let logs = judged.samples.iter().map(|value| value.ln());
+        (!judged.samples.is_empty()).then(|| logs.sum::<f64>() / judged.samples.len() as f64)
+    };
+    Some(100.0 * (mean(commit)? - mean(good)?).exp_m1())
 }
 
 #[cfg(test)]

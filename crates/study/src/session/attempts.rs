@@ -8,7 +8,6 @@ use numalab_record::study::{Arm, Rules, SampleEntry, StudyDocument};
 /// A cell of the plan: block, treatment, arm, workload.
 pub(super) type Cell = (usize, usize, Arm, usize);
 
-/// The attempts of every cell that has any.
 pub(super) struct Attempts {
     rules: Rules,
     /// True if each attempt was disturbed.
@@ -17,7 +16,6 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Returns the attempts in a journal.
     pub(super) fn of(document: &StudyDocument, rules: &Rules) -> Self {
         let (disturbed, machine) = (BTreeMap::new(), SharedMachine::default());
         let mut attempts = Self { rules: rules.clone(), disturbed, machine };
@@ -25,7 +23,6 @@ impl Attempts {
         attempts
     }
 
-    /// Adds an attempt.
     pub(super) fn push(&mut self, sample: &SampleEntry) {
         let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
         let disturbed = !sample.observation.disturbances.is_empty();

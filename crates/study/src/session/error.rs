@@ -8,7 +8,6 @@ use crate::journal::JournalError;
 /// Reason why a session ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// The results could not be stored.

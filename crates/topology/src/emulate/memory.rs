@@ -37,7 +37,6 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Returns its size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let sum = |sum: u64, piece: &Piece| sum.saturating_add(piece.bytes);
         self.pieces.iter().fold(self.unplaced_bytes, sum)

@@ -20,7 +20,6 @@ use crate::id::NodeId;
 use crate::machine::Machine;
 use crate::node::{MemorySideCache, Node};
 
-/// One figure of an access.
 type Figure = fn(&AccessAttributes) -> Option<u64>;
 
 /// The largest value of a cell; the next one means unreachable.

@@ -42,7 +42,6 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// The common fields of all entries.
 const OWN: Entry = Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric });
 
 /// Parses `latency`, or `latency` and a cell, as in documents; a probe's metrics have their own

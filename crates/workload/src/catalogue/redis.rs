@@ -26,7 +26,6 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// The common fields of both entries.
 const REDIS: Entry = Entry {
     programs: &[
         ("redis-server", "redis-server", "--version"),

@@ -107,7 +107,6 @@ fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Returns the readings in a report.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     if let Some(line) = text.lines().find(|line| line.starts_with("FATAL: ")) {
         return Err(OutputError::NotApplicable { reason: line.trim().to_owned() });

@@ -11,7 +11,6 @@ use crate::args::MachineArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Writes the tables that describe a machine.
 pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result<(), Failure> {
     let described = args.request().describe()?;
     let tables = described.machine.to_tables().map_err(|error| match error {

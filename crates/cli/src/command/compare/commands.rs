@@ -1,5 +1,7 @@
 //! Two commands run alternately as a study.
 
+use numalab_advise::is_piped;
+use numalab_host::note;
 use numalab_places::BACKENDS;
 use numalab_record::study::Rules;
 use numalab_results::study::page::command_times;
@@ -7,12 +9,15 @@ use numalab_study::{ReadyStudy, Study};
 use numalab_workload::MetricSpec;
 
 use super::MARGIN;
-use crate::args::{CompareArgs, StudyShow};
-use crate::command::study::begin;
+use crate::args::CompareArgs;
+use crate::command::study::{StudyShow, begin};
 use crate::failure::Failure;
 
 /// Runs both commands in random blocks, and reports which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
+    if is_piped() {
+        note("standard input is a pipe, which the commands do not get: put `< FILE` into them");
+    }
     let metric = MetricSpec::of_command(args.metric.clone(), args.better);
     let rules = Rules {
         blocks: args.blocks,

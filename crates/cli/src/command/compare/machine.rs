@@ -48,6 +48,7 @@ pub(super) fn compared(
     let is_worse = compared.worse().next().is_some();
     let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
     let worse = [is_worse && is_exact, false];
-    let report = Box::new(compared.document());
+    let names = [baseline.clone(), result.display().to_string()];
+    let report = Box::new(compared.document(names));
     Ok(Compared { report, worse, undecided, margin_percent, baseline })
 }

@@ -13,7 +13,6 @@ use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 
-/// Compares the values of two files.
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let names = paths.map(|path| path.display().to_string());
     let (values, unit, usual) = match &args.metric {

@@ -104,7 +104,6 @@ pub(super) fn contents(
     Ok(contents)
 }
 
-/// Returns the Linux kernel to boot.
 pub(super) fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
         BootKernel::Linux(choice) => Ok(choice),
@@ -119,7 +118,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     described.findings.iter().for_each(note);
     let memory = HostMemory {
         pages: args.pages,
-        nodes: args.host_nodes.clone().map(|sets| sets.0).unwrap_or_default(),
+        nodes: args.host_nodes.clone().unwrap_or_default(),
         prealloc: args.prealloc,
         unreserved: exceeds_host(args, &described.machine)?,
     };

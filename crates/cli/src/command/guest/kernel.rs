@@ -128,7 +128,6 @@ fn listen(args: &RunArgs, launch: &Launch) -> Result<(Option<String>, Results), 
     Ok(ran?)
 }
 
-/// Prints the closing remarks of a run.
 fn closing(command: &Command, results: &Results, document: &Document) -> Result<String, Failure> {
     let mut text = results.average();
     if command.show_topology {

@@ -1,14 +1,15 @@
-//! `numalab guest run`.
+//! `numalab guest run`, and `shell`.
 
 use std::process::ExitCode;
 
-use numalab_guest::{GuestError, Task};
+use numalab_guest::{GuestError, Runtime, Task};
 use numalab_guest_agent::Job;
+use numalab_host::Interrupt;
 use numalab_image::Architecture;
 
 use super::report::{self, Relay};
 use super::{boot, kernel, raw};
-use crate::args::{BootKernel, RunArgs};
+use crate::args::{BootKernel, RunArgs, ShellArgs};
 use crate::failure::Failure;
 
 /// Boots the guest and runs the command in it.
@@ -52,4 +53,17 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         Err(GuestError::Stopped) if relay.is_unread() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
     }
+}
+
+/// Boots the guest and connects this terminal to its shell.
+pub(super) fn shell(args: &ShellArgs) -> Result<ExitCode, Failure> {
+    if args.guest.dry_run {
+        return boot::show(&args.guest, &args.command, None).map(|()| ExitCode::SUCCESS);
+    }
+    let launch = boot::prepare(&args.guest, &args.command, None)?;
+    let runtime = Runtime::open()?;
+    let interrupt = Interrupt::install()?;
+    let task = Task { job: Job::new(args.command.iter().cloned()), ..Task::default() };
+    let outcome = launch.shell(&runtime, &task, &|| interrupt.requested())?;
+    report::conclude(&outcome, &args.guest)
 }

@@ -1,15 +1,14 @@
 //! `numalab knobs run`.
 
 use std::env;
-use std::process::{Child, ExitCode};
+use std::process::ExitCode;
 
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
-use numalab_host::{Interrupt, Root, check_startable, note, users_program, wait_passing_signals};
+use numalab_host::{Interrupt, Root, note, wait_passing_signals};
 use numalab_record::shell::command_line;
 use numalab_results::system::no_effect;
 
-use super::list::state_words;
-use crate::args::KnobRunArgs;
+use super::{KnobRunArgs, state_words};
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -40,7 +39,8 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let ended = start(&args.command).map(|child| wait_passing_signals(child, &interrupt));
+    let started = wrapper::start(&args.command, |mut command| command.spawn());
+    let ended = started.map(|child| wait_passing_signals(child, &interrupt));
     tuning.restore()?;
     let failed = |error| Failure::new(Code::Failed, format!("waiting for the command: {error}"));
     Ok(wrapper::exit_code(ended?.map_err(failed)?))
@@ -69,13 +69,4 @@ fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> 
         text.push('\n');
     }
     output::print(&(text + &args.command.join(" ") + "\n"))
-}
-
-fn start(command: &[String]) -> Result<Child, Failure> {
-    let (program, arguments) = command.split_first().ok_or_else(|| {
-        Failure::bad_input("expected a command after `--`, such as `-- sysbench memory run`")
-    })?;
-    check_startable(program)?;
-    let started = users_program(program, arguments).spawn();
-    started.map_err(|error| Failure::not_started(program, &error))
 }

@@ -8,7 +8,8 @@ use numalab_record::{Document, Effort, StreamKernel};
 use numalab_results::capture::capture;
 use numalab_results::capture::page::{head, sentences};
 
-use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
+use super::CaptureArgs;
+use crate::args::{Format, Measuring, Output, Rules, VERSION};
 use crate::command::measuring::{print_plan, run_plan, survey, write_reports};
 use crate::failure::Failure;
 use crate::output;

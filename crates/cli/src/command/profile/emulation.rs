@@ -11,11 +11,10 @@ use numalab_profile::{EmulatedRun, profiled_nodes};
 use numalab_record::profile::{Hindrance, PassedOver, Profile};
 use numalab_topology::Machine;
 
-use crate::args::ProfileArgs;
+use super::ProfileArgs;
 use crate::command::emulate;
 use crate::failure::Failure;
 
-/// A program that can be emulated.
 pub(super) struct Prepared {
     program: EmulatedProgram,
     machine: Machine,

@@ -11,7 +11,8 @@ use numalab_study::{
 };
 
 use super::show::deliver;
-use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
+use super::{StudyResumeArgs, StudyRunArgs, StudyShow};
+use crate::args::{Format, VERSION};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::SampleProgress;

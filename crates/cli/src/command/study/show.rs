@@ -9,7 +9,8 @@ use numalab_results::change_words;
 use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
-use crate::args::{FailIf, Format, StudyShow};
+use super::StudyShow;
+use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -73,6 +74,14 @@ fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), 
             let margin = summary.document.run.rules.margin_percent;
             let message = format!("tails worse by more than {margin} %");
             Err(Failure::new(Code::Worse, message))
+        }
+        Some(_) if !summary.any_decided() => {
+            let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
+            let why = match blocks {
+                None | Some(0) => "no block is finished",
+                Some(_) => "the blocks are too few, or differ too much",
+            };
+            Err(Failure::new(Code::Undecided, format!("not decided: {why}")))
         }
         _ => Ok(()),
     }

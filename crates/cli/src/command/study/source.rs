@@ -10,7 +10,8 @@ use numalab_record::study::StudyList;
 use numalab_results::Report;
 use numalab_study::{ReadyStudy, StudyChanges, bundled, parse, start};
 
-use crate::args::{Format, StudyNewArgs};
+use super::StudyNewArgs;
+use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output;
 

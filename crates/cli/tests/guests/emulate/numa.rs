@@ -35,3 +35,16 @@ fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
     let text = String::from_utf8_lossy(&lab.run(&MACHINE, &shell).stdout).into_owned();
     assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");
 }
+
+/// Regression: the host's kernel refused cpus that only the emulated machine has.
+#[test]
+fn programs_bind_threads_to_cpus_that_the_host_may_not_have() {
+    let Some(lab) = lab() else { return };
+    let nproc = |cpus: &str| lab.run(&MACHINE, &["taskset", "-c", cpus, "nproc"]);
+    for (cpus, expected) in [("3", "1\n"), ("0,2,3", "3\n")] {
+        assert_eq!(String::from_utf8_lossy(&nproc(cpus).stdout), expected, "{cpus}");
+    }
+    let refused = nproc("9");
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && words.contains("Invalid argument"), "{words}");
+}

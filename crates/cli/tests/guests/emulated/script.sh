@@ -26,23 +26,30 @@ echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 500ms
 echo '== put back'; cat /proc/sys/kernel/numa_balancing /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 # Node 3 is filled up with huge pages and with what is read of disks, which stays in memory
-# as long as somebody has the disk open. Pages set free go to the node, not to a cpu's list;
-# what such lists still hold, 2 MiB at times, they give back within 3 s (`vmstat_update`),
+# as long as somebody has the disk open. Linux gives fewer huge pages where free memory is in
+# pieces, so disks are read until the node is full. Pages set free go to the node, not to a cpu's
+# list; what such lists still hold, 2 MiB at times, they give back within 3 s (`vmstat_update`),
 # after which one more disk takes it.
 echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction
 huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
 free=$(awk '/MemFree/ { print $4 }' /sys/devices/system/node/node3/meminfo)
 echo $(( (free - 49152) / 2048 )) > $huge
-exec 3< /dev/ram0 4< /dev/ram1 5< /dev/ram2
-numactl --physcpubind=6 cat /dev/ram0 /dev/ram1 > /dev/null
-sleep 5
-numactl --physcpubind=6 cat /dev/ram2 > /dev/null
+exec 3< /dev/ram0 4< /dev/ram1 5< /dev/ram2 6< /dev/ram3 7< /dev/ram4 8< /dev/ram5
+# No page of a node is taken below its low watermark.
+full() {
+  awk '/^Node 3, zone *DMA32/ { here = 1 } here && /pages free/ { free = $3 }
+    here && $1 == "low" { exit !(free < $2 + 100) }' /proc/zoneinfo
+}
+for disk in 0 1 2 3 4 5; do
+  full && sleep 5 && full && break
+  numactl --physcpubind=6 cat /dev/ram$disk > /dev/null
+done
 for mode in 0 1; do
   echo $mode > /proc/sys/vm/zone_reclaim_mode
   echo "== reclaim $mode"; CHASE 6 6 8 4k 1 0
 done
 echo 0 > /proc/sys/vm/zone_reclaim_mode
-exec 3<&- 4<&- 5<&-
+exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&-
 echo 0 > $huge
 echo 0 > /proc/sys/vm/percpu_pagelist_high_fraction
 echo '== weights'

@@ -130,6 +130,12 @@ fn a_thread_runs_only_on_allowed_cpus() {
     schedule.waits(1, 95);
     schedule.goes_on(1, 99);
     assert!([2, 3].contains(&schedule.seats[1].cpu));
+    // A thread that sleeps stays asleep, and wakes on a cpu that it may use.
+    schedule.waits(1, 100);
+    schedule.allows(1, &[0], 110);
+    assert!(!schedule.is_ready(1));
+    schedule.goes_on(1, 120);
+    assert_eq!((schedule.is_ready(1), schedule.seats[1].cpu), (true, 0));
 }
 
 #[test]

@@ -153,7 +153,6 @@ impl Agent<'_> {
         }
     }
 
-    /// Reports the domains that have ended.
     fn lose_ended(&mut self, pending: &[Made], phase: LostPhase) -> Result<(), AgentError> {
         let listed = read_list(&self.xl(&["list"])?);
         for domain in pending {

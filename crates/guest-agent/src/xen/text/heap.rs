@@ -25,9 +25,7 @@ pub struct XenNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenDomain {
     pub domain: u32,
-    /// Total number of its pages.
     pub total_pages: u64,
-    /// Number of its pages by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
 }
 

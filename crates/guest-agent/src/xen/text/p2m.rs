@@ -9,7 +9,6 @@ const FRAME_BYTES: u64 = 4096;
 /// A domain's frames by node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameCount {
-    /// Frames on each node.
     pub by_node: BTreeMap<u32, u64>,
     /// Frames with an address outside every node's memory.
     pub elsewhere: u64,

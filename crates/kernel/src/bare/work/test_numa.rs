@@ -23,7 +23,6 @@ const READS: u64 = 20_000_000;
 /// Number of nodes for which frames are counted separately.
 pub const NODES: usize = 64;
 
-/// The result of one thread.
 struct Thread {
     start: Moment,
     touched: Moment,
@@ -32,7 +31,6 @@ struct Thread {
     failure: Option<Failure>,
 }
 
-/// The size of a run.
 struct Size {
     pieces: u64,
     piece_frames: u64,

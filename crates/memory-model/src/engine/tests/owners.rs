@@ -75,6 +75,27 @@ fn a_shared_or_evicted_line_has_no_owner() {
 }
 
 #[test]
+fn an_atomic_operation_waits_until_the_farthest_reader_has_lost_the_line() {
+    let engine = owners("+core");
+    let [add, read] = [&[0xf0, 0x48, 0x83, 0x00, 0x01][..], READ].map(|code| block_of(&[code]));
+    let touch = |vcpu: usize, block, kind| {
+        engine.mark(vcpu, Marker::Phase(1));
+        let begin_ps = engine.time_ps(vcpu);
+        engine.block_of(vcpu, block);
+        engine.enter(vcpu).access(access(kind, MIB, 0));
+        engine.mark(vcpu, Marker::Publish);
+        (engine.time_ps(vcpu) - begin_ps) / 1000
+    };
+    let after = |readers: &[usize]| {
+        readers.iter().for_each(|reader| _ = touch(*reader, read, Kind::Load));
+        touch(0, add, Kind::Store)
+    };
+    after(&[0]);
+    let [alone, near, far] = [&[][..], &[1], &[1, 3]].map(after);
+    assert_eq!([near, far].map(|ns| ns - alone), [23, 197], "{alone} ns without readers");
+}
+
+#[test]
 fn a_vcpu_that_waits_for_a_line_ends_its_turn_until_the_line_is_written() {
     let engine = owners("");
     let look = || {

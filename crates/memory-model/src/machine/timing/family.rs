@@ -6,6 +6,7 @@ pub mod identity;
 pub(crate) mod table;
 
 use super::{Class, Timing};
+use crate::pipeline::Reach;
 
 /// A family of cores with a published table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -317,11 +318,14 @@ impl Family {
         self.is_zen()
     }
 
-    /// Returns the number of lines of the next page that such a core prefetches at the end of a page:
-    /// measured on a Zen 4, 14 to 19 after at least eight lines in a row; none on a Zen 3, assumed for
-    /// earlier ones.
-    pub(crate) fn past_page_lines(self) -> u64 {
-        if self == Self::Zen4 { 16 } else { 0 }
+    /// Returns the distances of such a core's prefetcher: on a Zen 4 it was measured to look 14 to 19
+    /// lines past the end of a page after at least eight lines in a row, and across pages after two of
+    /// them; not past a page on a Zen 3, assumed for earlier ones.
+    pub(crate) fn reach(self) -> Reach {
+        match self {
+            Self::Zen4 => Reach { past_page: 16, long: Some(128) },
+            _ => Reach { past_page: 0, long: None },
+        }
     }
 
     /// Returns the cycles between lines from beyond the L2, if known: measured on a Zen 3, 1.27 to
@@ -339,6 +343,19 @@ impl Family {
             Self::Skylake | Self::SunnyCove | Self::Zen1 | Self::Zen2 => 2,
             Self::GoldenCove | Self::RedwoodCove | Self::NeoverseN1 => 4,
             Self::Zen3 | Self::Zen4 => 6,
+        }
+    }
+
+    /// Returns the entries for small pages of a level of the data TLBs, if known: AMD's guides for
+    /// families 17h and 19h, 2.12 (Zen 4's were confirmed by chases over 50 to 3400 pages).
+    pub fn tlb_entries(self, level: u8) -> Option<u32> {
+        match (self, level) {
+            (Self::Zen1 | Self::Zen2 | Self::Zen3, 1) => Some(64),
+            (Self::Zen4, 1) => Some(72),
+            (Self::Zen1, 2) => Some(1536),
+            (Self::Zen2 | Self::Zen3, 2) => Some(2048),
+            (Self::Zen4, 2) => Some(3072),
+            _ => None,
         }
     }
 

@@ -8,8 +8,7 @@ use super::machine::MachineCosts;
 use super::spread::Spread;
 
 /// A candidate change of placement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
     /// Run all threads, and place their memory, on one node.

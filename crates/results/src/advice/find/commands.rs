@@ -8,8 +8,7 @@ use super::machine::{MachineCosts, cpu_list, node_list};
 use super::{Candidate, Spread};
 
 /// A command line with its tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolCommand {
     /// The tool's name.
     pub tool: String,

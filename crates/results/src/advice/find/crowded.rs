@@ -14,8 +14,7 @@ const LARGE_BYTES: u64 = 64 << 20;
 const FILLED: f64 = 0.9;
 
 /// A shared segment that one thread placed for others, on nodes that it fills.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CrowdedSegment {
     /// Its file, or `[anonymous]`.
     pub name: String,

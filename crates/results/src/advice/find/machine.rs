@@ -7,8 +7,7 @@ use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
 /// A machine's topology and costs. Nodes are given by position; matrix rows are the cpu node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MachineCosts {
     /// The source of latencies and caches.
     pub known: CostsKnown,
@@ -49,8 +48,7 @@ pub struct MachineCosts {
 }
 
 /// The source of a machine's latencies and caches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostsKnown {
     /// Given in the description of the machine.
@@ -65,8 +63,7 @@ pub enum CostsKnown {
 }
 
 /// A cpu and what it shares with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuPlace {
     /// The cpu's number.
     pub cpu: u32,
@@ -79,8 +76,9 @@ pub struct CpuPlace {
 }
 
 /// The settings of the kernel that affect placement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct KernelNow {
     /// The value of `kernel.numa_balancing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,8 +22,7 @@ const UNKNOWN_PART: f64 = 0.2;
 const UNKNOWN_POINTS: f64 = 2.0;
 
 /// A predicted change of run time in percent; negative is faster.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Prediction {
     /// The predicted change.
     pub change_percent: f64,

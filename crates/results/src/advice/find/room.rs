@@ -55,7 +55,6 @@ fn needed(
     }
 }
 
-/// Returns the memory of a region in bytes.
 fn bytes(region: &Region) -> u64 {
     let resident = region.resident.iter().map(|of| of.pages).fold(0, u64::saturating_add);
     let used = region.pages.iter().map(|of| of.pages).fold(0, u64::saturating_add);

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::machine::{CpuPlace, MachineCosts};
 
 /// A rule that chooses cpus for threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// One cpu per core, so that no two threads share a core.

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::VerdictWord;
 
 /// The place where candidates are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialPlace {
     /// This machine.
@@ -18,8 +17,7 @@ pub enum TrialPlace {
 }
 
 /// The outcome of all trials.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Trials {
     /// Number of finished blocks.
     pub blocks: usize,
@@ -46,8 +44,7 @@ impl Trials {
 }
 
 /// The reason for the end of trials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialsEnd {
     /// All blocks ran.
@@ -61,8 +58,7 @@ pub enum TrialsEnd {
 }
 
 /// A candidate's measured effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Measured {
     /// The change of the trials' metric in percent; for a time, negative is faster.
     pub change_percent: f64,
@@ -78,8 +74,7 @@ pub struct Measured {
 }
 
 /// The reason why a candidate could no longer win.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RaceEnd {
     /// Number of blocks before it dropped out.
     pub blocks: usize,
@@ -90,8 +85,7 @@ pub struct RaceEnd {
 }
 
 /// The reason why an option cannot be tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Untried {
     /// The program's source must change.

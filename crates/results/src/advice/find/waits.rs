@@ -69,7 +69,6 @@ fn followed_ns(
     followed.collect()
 }
 
-/// Returns the saved waiting for memory.
 fn memory_saved_ns(
     candidate: &Candidate,
     region: &Region,

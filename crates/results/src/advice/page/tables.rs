@@ -70,8 +70,7 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
     };
     let all = all.rows(advice.options.iter().map(row));
     let trials = Table::new("Trials, or the reason why there are none")
-        .words("option")
-        .words("measured")
+        .words(["option", "measured"])
         .words("trial");
     let has_word = |option: &&AdvisedOption| {
         let why = option.untried.as_ref().filter(|why| **why != Untried::ProgramMustChange);

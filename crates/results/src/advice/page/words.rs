@@ -80,7 +80,6 @@ fn file_and_line(line: &str) -> &str {
     line.rsplit('/').next().unwrap_or(line)
 }
 
-/// Returns the source change to make.
 pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     Some(match candidate {
         Candidate::FirstTouch { line: Some(line), .. } => {

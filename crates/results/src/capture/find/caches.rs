@@ -1,5 +1,6 @@
 //! Cache sizes and hit latencies from the sweep over sizes.
 
+use numalab_memory_model::others::LIVES;
 use numalab_topology::{Cache, CacheKind, Machine};
 
 use super::Remark;
@@ -11,7 +12,8 @@ const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
 /// Returns the hit latency of each level of data cache in ns, nearest first: for shared caches, the
-/// lowest on the plateau, because other users slow some sizes down.
+/// lowest on the plateau, because other users slow some sizes down. Also returns the mean life of an
+/// unused line of the last cache in ns, if it seems smaller than it is because a guest shares it.
 ///
 /// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
 /// found.
@@ -19,11 +21,11 @@ pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
     remarks: &mut Vec<Remark>,
-) -> Vec<f64> {
+) -> (Vec<f64>, Option<f64>) {
     let is_data = |cache: &Cache| cache.kind != CacheKind::Instruction;
     let Some(sweep) = summary.curves.first().filter(|curve| !curve.levels.is_empty()) else {
         remarks.push(Remark::NoSweep);
-        return Vec::new();
+        return (Vec::new(), None);
     };
     let found = |level: u8| sweep.levels.iter().find(|found| found.name == LevelName::Cache(level));
     let mut levels: Vec<u8> =
@@ -31,7 +33,8 @@ pub(super) fn caches(
     levels.sort_unstable();
     levels.dedup();
     let last = levels.last().copied().unwrap_or(0);
-    let mut latencies = Vec::new();
+    let is_guest = summary.run.environment.facts.contains_key("hypervisor");
+    let (mut latencies, mut life_ns) = (Vec::new(), None);
     for level in levels {
         let Some(plateau) = found(level) else {
             machine.caches.retain(|cache| !is_data(cache) || cache.level != level);
@@ -46,7 +49,8 @@ pub(super) fn caches(
         let on_plateau = plateau.from_bytes..=plateau.to_bytes;
         let of = |size_bytes| is_shared && on_plateau.contains(&size_bytes);
         let points = sweep.points.iter().filter(|point| of(point.size_bytes));
-        latencies.push(points.map(|point| point.figure.median).fold(plateau.latency_ns, f64::min));
+        let hit_ns = points.map(|point| point.figure.median).fold(plateau.latency_ns, f64::min);
+        latencies.push(hit_ns);
         let mut replaced = None;
         let of_level = |cache: &&mut Cache| is_data(cache) && cache.level == level;
         for cache in machine.caches.iter_mut().filter(of_level) {
@@ -59,11 +63,22 @@ pub(super) fn caches(
                 let found_bytes = whole_sets(bytes, cache);
                 cache.size_bytes = Some(found_bytes);
                 replaced = Some(Remark::CacheFound { level, found_bytes, reported_bytes });
+                if factor < 1.0 && level == last && is_shared && is_guest {
+                    life_ns = Some(life(bytes, hit_ns));
+                }
             }
         }
         remarks.extend(replaced);
     }
-    latencies
+    remarks.extend(life_ns.map(|life_ns| Remark::CacheShared { level: last, life_ns }));
+    (latencies, life_ns)
+}
+
+/// Returns the mean life in ns of a line that is not used in a cache that others use as well, if chases
+/// are as fast as its hits up to these bytes: each line is used again just before the first are evicted.
+fn life(bytes: f64, hit_ns: f64) -> f64 {
+    let [shortest, _] = LIVES;
+    (bytes / LINE_BYTES as f64 * hit_ns / shortest).round()
 }
 
 /// Rounds a size to whole sets, in bytes.

@@ -28,7 +28,14 @@ pub(super) fn tlb(
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
         for level in probed.levels.iter().filter(|level| level.passed_pages.is_some()) {
-            let entries = u32::try_from(level.holds_pages).unwrap_or(u32::MAX);
+            // The probe doubles the number of pages.
+            let published = family(summary).and_then(|family| family.tlb_entries(level.level));
+            let fits = |entries: &u32| {
+                let pages = u64::from(*entries);
+                pages >= level.holds_pages && level.passed_pages.is_some_and(|of| pages < of)
+            };
+            let holds = u32::try_from(level.holds_pages).unwrap_or(u32::MAX);
+            let entries = published.filter(fits).unwrap_or(holds);
             let same = |part: &TlbPart| {
                 part.level == level.level && part.page_bytes == [probed.apart_bytes]
             };

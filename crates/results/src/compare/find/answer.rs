@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Answer;
 
 /// An answer without its details.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerWord {
     /// A difference is shown, and the candidate is better.

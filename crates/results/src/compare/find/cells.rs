@@ -107,7 +107,6 @@ pub(super) struct MatchedCell<'a> {
     pub pages_differ: Option<(u64, u64)>,
 }
 
-/// Returns the cells that both sides have.
 pub(super) fn matched<'a>(sides: &'a [Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
     let matched = |key: (&'a CellId, Metric)| {
         let (before, after) = (sides[0].by_run(&key)?, sides[1].by_run(&key)?);
@@ -152,7 +151,6 @@ pub(super) struct Unmatched {
     pub not_in_every_run: Vec<CellId>,
 }
 
-/// Returns the cells that some runs lack.
 pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
     let [before, after] = [sides[0].ids(), sides[1].ids()];
     let is_everywhere = |id: &CellId| {

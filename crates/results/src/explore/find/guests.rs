@@ -13,8 +13,7 @@ use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
 use crate::Finding;
 
 /// A problem of a guest's placement. Shares are 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum GuestProblem {
     /// Virtual cpus run away from their guest's memory.

@@ -17,8 +17,7 @@ const SCATTERED: f64 = 0.5;
 const ON_ONE: f64 = 0.95;
 
 /// A problem in a heap dump. Shares are 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HeapProblem {
     /// A node's heap is almost full while another has room.

@@ -24,8 +24,7 @@ const SCATTERED: f64 = 0.9;
 const LEAST_FREE_BYTES: u64 = 256 << 20;
 
 /// A problem of the nodes' memory. Shares are 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum NodesProblem {
     /// A node is full while another has room, so new memory spills over.
@@ -77,8 +76,7 @@ pub enum NodesProblem {
 }
 
 /// Reserved huge pages of one size on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnusedPool {
     /// The page size, in bytes.
     pub page_bytes: u64,

@@ -23,8 +23,7 @@ const FEW_HUGE: f64 = 0.1;
 const MUCH_SWAP: f64 = 0.05;
 
 /// A problem of a process's memory. Shares are 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ProcessProblem {
     /// Threads run on one node and touch mostly another's memory.
@@ -102,8 +101,7 @@ pub enum ProcessProblem {
 }
 
 /// The memory that a thread's location is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touched {
     /// The process's private memory, for several threads.

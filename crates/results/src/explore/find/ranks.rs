@@ -12,8 +12,7 @@ use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
 /// A problem of rank placement. Shares are 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RanksProblem {
     /// Several busy threads are bound to the same single cpus.

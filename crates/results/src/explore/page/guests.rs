@@ -16,10 +16,8 @@ pub(super) fn page(view: &GuestsView) -> Page {
         guests => count(guests, "guest"),
     };
     let shown = Table::new("each guest's vcpus and memory by node")
-        .words("guest")
-        .words("by")
-        .figures("number")
-        .figures("vcpus")
+        .words(["guest", "by"])
+        .figures(["number", "vcpus"])
         .words("on nodes")
         .figures("memory")
         .words("on nodes")

@@ -63,13 +63,8 @@ fn nodes(view: &HeapView) -> Table {
         row
     };
     Table::new("used and free memory of each node")
-        .words("node")
-        .words("used")
-        .figures("free")
-        .figures("of")
-        .figures("in 2 MiB")
-        .figures("cached")
-        .figures("offline")
+        .words(["node", "used"])
+        .figures(["free", "of", "in 2 MiB", "cached", "offline"])
         .rows(view.nodes.iter().map(row))
 }
 

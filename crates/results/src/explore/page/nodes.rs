@@ -76,10 +76,8 @@ fn usage(view: &NodesView) -> Table {
         row
     };
     let heading = Table::new("use of each node's memory")
-        .words("node")
-        .words("used")
-        .figures("")
-        .figures("of")
+        .words(["node", "used"])
+        .figures(["", "of"])
         .words("cpus");
     let has_tiers = view.nodes.iter().any(|node| node.tier.is_some());
     let heading = if has_tiers { heading.figures("tier") } else { heading };
@@ -104,11 +102,7 @@ fn moves(view: &NodesView) -> Table {
         Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
     });
     Table::new(if with_rates { "per second, now" } else { "since boot" })
-        .figures("node")
-        .figures("tier")
-        .figures("promoted to it")
-        .figures("candidates")
-        .figures("demoted from it")
+        .figures(["node", "tier", "promoted to it", "candidates", "demoted from it"])
         .rows(rows)
 }
 
@@ -135,12 +129,7 @@ fn uses(view: &NodesView) -> Table {
         ]
     });
     Table::new("contents of each node's memory")
-        .figures("node")
-        .figures("free")
-        .figures("anonymous")
-        .figures("of which huge")
-        .figures("page cache")
-        .figures("slab")
+        .figures(["node", "free", "anonymous", "of which huge", "page cache", "slab"])
         .words("reserved huge pages")
         .rows(rows)
 }
@@ -209,13 +198,7 @@ fn counters(view: &NodesView) -> Table {
         Some(row)
     });
     Table::new(if with_rates { "per second, now" } else { "since boot" })
-        .figures("node")
-        .figures("hit")
-        .figures("miss")
-        .figures("foreign")
-        .figures("interleaved")
-        .figures("local")
-        .figures("other")
+        .figures(["node", "hit", "miss", "foreign", "interleaved", "local", "other"])
         .figures("went elsewhere")
         .rows(rows)
 }

@@ -110,11 +110,8 @@ fn by_node(view: &ProcessView) -> Table {
         ]
     };
     Table::new("its memory and threads by node")
-        .words("node")
-        .words("memory")
-        .figures("")
-        .figures("share")
-        .figures("threads")
+        .words(["node", "memory"])
+        .figures(["", "share", "threads"])
         .rows(nodes(view).into_iter().map(row))
 }
 
@@ -156,13 +153,10 @@ fn threads(view: &ProcessView) -> Table {
     });
     Table::new("its threads' nodes, and the remote share of what they touch")
         .figures("thread")
-        .words("name")
-        .words("")
-        .figures("cpu")
-        .figures("node")
+        .words(["name", ""])
+        .figures(["cpu", "node"])
         .words("may run on")
-        .figures("cpu time")
-        .figures("remote")
+        .figures(["cpu time", "remote"])
         .words("by")
         .rows(cells)
 }
@@ -179,11 +173,9 @@ fn devices(view: &ProcessView) -> Table {
         ]
     };
     Table::new("PCI devices with device files open or mapped")
-        .words("device")
-        .words("kind")
+        .words(["device", "kind"])
         .figures("node")
-        .words("address")
-        .words("files")
+        .words(["address", "files"])
         .rows(view.devices.iter().map(row))
 }
 
@@ -206,11 +198,8 @@ fn mappings(view: &ProcessView) -> Table {
     });
     Table::new("the largest first")
         .words("address")
-        .figures("in memory")
-        .figures("huge")
-        .words("policy")
-        .words("nodes")
-        .words("what")
+        .figures(["in memory", "huge"])
+        .words(["policy", "nodes", "what"])
         .rows(cells)
 }
 

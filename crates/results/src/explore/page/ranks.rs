@@ -60,12 +60,7 @@ fn picture(view: &RanksView) -> Table {
     let legend = format!(
         "each cpu as the last digit of the rank that runs on it; {FREE} none, {SEVERAL} several"
     );
-    Table::new(&legend)
-        .figures("node")
-        .words("cpus")
-        .words("ranks")
-        .words("memory of ranks")
-        .rows(rows)
+    Table::new(&legend).figures("node").words(["cpus", "ranks", "memory of ranks"]).rows(rows)
 }
 
 fn letter(view: &RanksView, cpu: CpuId) -> char {
@@ -125,8 +120,7 @@ fn ranks(view: &RanksView) -> Table {
     Table::new("each rank's cpus, and its own memory by node")
         .figures("rank")
         .words("job")
-        .figures("process")
-        .figures("threads")
+        .figures(["process", "threads"])
         .words("on cpus")
         .figures("memory")
         .words("on nodes")
@@ -151,11 +145,9 @@ fn threads(view: &RanksView) -> Table {
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()
     };
     Table::new("each rank's threads: where they run, and where they may run")
-        .figures("rank")
-        .figures("thread")
+        .figures(["rank", "thread"])
         .words("name")
-        .figures("cpu")
-        .figures("node")
+        .figures(["cpu", "node"])
         .words("may run on")
         .figures("cpu time")
         .rows(view.ranks.iter().flat_map(of_rank))

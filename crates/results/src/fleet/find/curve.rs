@@ -7,8 +7,7 @@ use super::Scope;
 use super::score::{Selection, Subject, Test, Tests};
 
 /// The share of shifted units that is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DetectionPoint {
     /// The shift of each figure, in robust standard deviations.
     pub shift: f64,

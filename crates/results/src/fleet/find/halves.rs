@@ -17,8 +17,7 @@ use super::{Family, FigureKey, HostRun, LEAST_PEERS};
 use figures::Kind;
 
 /// Peers of two kinds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Halves {
     /// The kind of figures that separates them.
     pub family: Family,

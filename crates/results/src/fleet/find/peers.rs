@@ -37,8 +37,7 @@ pub(super) fn groups(hosts: &[HostRun]) -> Vec<Group> {
 }
 
 /// A host with too few peers for a test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Untested {
     /// The host's name.
     pub host: String,
@@ -51,8 +50,7 @@ pub struct Untested {
 }
 
 /// A fact in which a host differs from most others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Differing {
     /// The fact's name.
     pub name: String,

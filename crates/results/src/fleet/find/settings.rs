@@ -19,8 +19,7 @@ const LEAST_HOSTS: usize = 5;
 const LEAST_PERCENT: f64 = 1.0;
 
 /// An unusual value of an outlier.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Different {
     /// The host's name.
     pub host: String,
@@ -35,8 +34,7 @@ pub struct Different {
 }
 
 /// An unusual value shared by hosts that deviate in the same way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SettingEffect {
     /// The setting's name.
     pub name: String,

@@ -18,8 +18,7 @@ const CHANCE: f64 = 0.001;
 const MOST_DISTURBED: f64 = 0.5;
 
 /// All cells of one family on one node's memory, or on the whole host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HealthFigure {
     /// The part of the machine that the figure covers.
     pub scope: Scope,

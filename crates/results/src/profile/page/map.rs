@@ -97,7 +97,6 @@ fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(String, Vec<
     groups.into_iter().map(|(node, columns)| (from(node), columns)).collect()
 }
 
-/// Merges all columns of a node into one.
 fn joined((node, columns): (u32, Vec<Column>)) -> (u32, Vec<Column>) {
     let threads: Vec<u32> = columns.into_iter().flat_map(|of| of.threads).collect();
     let label = format!("{} threads", threads.len());

@@ -115,16 +115,12 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
     })
 }
 
-/// Returns one row per phase.
 pub(super) fn phases(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let table = Table::new("Phases: periods with the same use of regions")
         .words("phase")
-        .figures("from")
-        .figures("to")
-        .figures("threads")
+        .figures(["from", "to", "threads"])
         .figures(counted(&profile.source))
-        .figures("remote")
-        .figures("waiting")
+        .figures(["remote", "waiting"])
         .words("mostly in");
     let row = |(at, phase): (usize, &crate::profile::Phase)| {
         let seconds = (phase.end_ns - phase.begin_ns).max(1) as f64 / 1e9;

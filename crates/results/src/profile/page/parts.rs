@@ -88,9 +88,7 @@ fn regions(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         .words("region")
         .figures("in memory")
         .figures(format!("% of {counted}"))
-        .figures("remote")
-        .figures("stores")
-        .figures("hot")
+        .figures(["remote", "stores", "hot"])
         .words("used by")
         .words(if several { "on nodes" } else { "address" });
     let row = |of: &RegionUse<'_>| {
@@ -210,8 +208,7 @@ fn touches(profile: &Profile) -> Table {
 fn users(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let all = summary.distance.all().max(1) as f64;
     let table = Table::new(format!("Code that uses memory, by {}", counted(&profile.source)))
-        .words("at")
-        .words("region")
+        .words(["at", "region"])
         .figures("%")
         .figures("remote");
     let regions = profile.program.regions.iter();
@@ -233,8 +230,7 @@ fn users(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
 fn threads(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let table = Table::new("Threads: their main node, and what they use")
         .words("thread")
-        .figures("node")
-        .figures("on cpus")
+        .figures(["node", "on cpus"])
         .figures(counted(&profile.source))
         .figures("remote");
     let sums = |thread: u32| {

@@ -5,7 +5,6 @@ use numalab_record::profile::{
     CannotSee, Ended, FaultsSeen, Hindrance, Profile, ProfileSource, SamplingUnit, Target,
 };
 
-/// Returns the plural of the event counted.
 pub(super) fn counted(source: &ProfileSource) -> &'static str {
     match source {
         ProfileSource::Samples { .. } => "samples",
@@ -15,7 +14,6 @@ pub(super) fn counted(source: &ProfileSource) -> &'static str {
     }
 }
 
-/// Returns the source's name on a page.
 pub(super) fn source_name(source: &ProfileSource) -> String {
     match source {
         ProfileSource::Samples { unit, .. } => unit_name(*unit),
@@ -106,7 +104,6 @@ fn faults_sentence(balancing: bool, faults: Option<FaultsSeen>) -> String {
     format!("Page faults: {first} first touches, and {again}.{lost}")
 }
 
-/// Returns a limit of the source.
 pub(super) fn cannot_words(of: &CannotSee) -> String {
     match of {
         CannotSee::LaterAccesses => "accesses to a page after the first one".to_owned(),
@@ -129,6 +126,11 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
         }
         CannotSee::Before => "memory touched before profiling began".to_owned(),
         CannotSee::PageNodes { reason } => format!("the nodes of single pages ({reason})"),
+        CannotSee::SharesOfMappings => {
+            "which of adjacent regions was used, if the kernel joins them to one mapping (their \
+             uses are divided by resident memory)"
+                .to_owned()
+        }
         CannotSee::PagesBeyond { most } => format!("single pages beyond the first {most}"),
         CannotSee::ThisMachine => "this machine's own caches, memory and kernel".to_owned(),
     }
@@ -179,7 +181,6 @@ pub fn hindrance_words(of: &Hindrance) -> String {
     }
 }
 
-/// Returns how the observation ended.
 pub(super) fn ended(profile: &Profile) -> String {
     let command = matches!(profile.target, Target::Command(_));
     match profile.ended {

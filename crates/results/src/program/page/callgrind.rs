@@ -43,7 +43,6 @@ struct Costs {
     calls: BTreeMap<(u64, Place), (u64, Figures)>,
 }
 
-/// Returns the program in Callgrind's format.
 pub(crate) fn callgrind(program: &ProgramMemory) -> String {
     let mut graph = Graph::default();
     for region in &program.regions {

@@ -1,13 +1,11 @@
 //! The parts of the emulator report's page.
 
-use std::collections::BTreeMap;
-
 use numalab_page::number::{figure, trimmed};
 use numalab_page::{Panel, Part, Table};
 use numalab_record::Unit;
-use numalab_record::{EmulatedAccesses, EmulatedCpu, EmulatedPhase, MemoryReport, ProgramMemory};
+use numalab_record::{EmulatedAccesses, EmulatedCpu, EmulatedPhase, MemoryReport};
 
-use super::program::{regions, sharing};
+use super::program::{regions, sharing, threads};
 use crate::run::page::matrix_panel;
 use crate::run::{Axis, Matrix, MatrixEntry};
 
@@ -16,7 +14,7 @@ pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
     match &report.program {
         Some(program) => {
             let parts = [Some(regions(program)), sharing(program)].into_iter().flatten();
-            parts.chain([accesses(report), charged(report)]).collect()
+            parts.chain([threads(program), accesses(report), charged(report)]).collect()
         }
         None => vec![accesses(report), charged(report), checks(report)],
     }
@@ -31,12 +29,9 @@ fn accesses(report: &MemoryReport) -> Part {
     let (mut notes, mut panels) = (Vec::new(), Vec::new());
     for phase in &report.phases {
         let of = if several { format!(", phase {}", phase.label()) } else { String::new() };
-        let rows_are = if report.program.is_some() { Axis::Thread } else { Axis::Cpu };
-        let who = rows_are.name();
-        let matrix = Matrix { rows_are, ..matrix(phase) };
-        let caption = format!("% of each {who}'s accesses that reached memory, by node{of}");
-        panels.push(matrix_panel(&matrix, caption));
-        panels.push(Panel::table(cpus(phase, report.program.as_ref(), who, &of)));
+        let caption = format!("% of each cpu's accesses that reached memory, by node{of}");
+        panels.push(matrix_panel(&matrix(phase), caption));
+        panels.push(Panel::table(cpus(phase, &of)));
         notes.push(sentence(phase, several));
     }
     if report.phases.is_empty() {
@@ -81,19 +76,11 @@ fn matrix(phase: &EmulatedPhase) -> Matrix {
     }
 }
 
-fn cpus(phase: &EmulatedPhase, program: Option<&ProgramMemory>, who: &str, of: &str) -> Table {
-    let waits = program.and_then(|program| waits_ns(program, phase));
-    let caption = format!("Each {who}'s accesses, those that reached memory, and their cost{of}");
+fn cpus(phase: &EmulatedPhase, of: &str) -> Table {
+    let caption = format!("Each cpu's accesses, those that reached memory, and their cost{of}");
     let table = Table::new(caption)
-        .words(who)
-        .figures("node")
-        .figures("10^6")
-        .figures("to memory")
-        .figures("local")
-        .figures("ns each")
-        .figures("queue ms");
-    let table = if waits.is_some() { table.figures("waits, ms") } else { table };
-    let table = table.figures("time ms");
+        .words("cpu")
+        .figures(["node", "10^6", "to memory", "local", "ns each", "queue ms", "time ms"]);
     let sum = |cpu: &EmulatedCpu, of: fn(&EmulatedAccesses) -> u64| {
         cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
     };
@@ -101,32 +88,18 @@ fn cpus(phase: &EmulatedPhase, program: Option<&ProgramMemory>, who: &str, of: &
         let (reached, cost_ns) = (cpu.misses(), sum(cpu, |node| node.cost_ns));
         let accesses = sum(cpu, |node| node.loads.saturating_add(node.stores));
         let mean = if reached > 0 { figure(cost_ns as f64 / reached as f64) } else { "–".into() };
-        let mut row = vec![
-            format!("{who} {}", cpu.vcpu),
+        vec![
+            format!("cpu {}", cpu.vcpu),
             cpu.node.to_string(),
             figure(accesses as f64 / 1e6),
             percent(reached, accesses),
             percent(cpu.local_misses(), reached),
             mean,
             figure(sum(cpu, |node| node.queue_ns) as f64 / 1e6),
-        ];
-        let waited = waits.as_ref().map(|of| of.get(&cpu.vcpu).copied().unwrap_or(0));
-        row.extend(waited.map(|ns| figure(ns as f64 / 1e6)));
-        row.push(figure(cpu.time_ns as f64 / 1e6));
-        row
+            figure(cpu.time_ns as f64 / 1e6),
+        ]
     };
     table.rows(phase.vcpus.iter().map(row))
-}
-
-/// Returns each thread's wait for its memory and caches in ns; `None` if the phase joins threads of
-/// several processes.
-fn waits_ns(program: &ProgramMemory, phase: &EmulatedPhase) -> Option<BTreeMap<u64, u64>> {
-    let mut waits = BTreeMap::new();
-    for by in program.regions.iter().flat_map(|region| &region.accesses) {
-        *waits.entry(u64::from(by.thread)).or_default() += by.waited_ns;
-    }
-    let is_known = |thread: &u64| phase.vcpus.iter().any(|cpu| cpu.vcpu == *thread);
-    waits.keys().all(is_known).then_some(waits)
 }
 
 fn charged(report: &MemoryReport) -> Part {
@@ -143,8 +116,7 @@ fn charged(report: &MemoryReport) -> Part {
 
 fn checks(report: &MemoryReport) -> Part {
     let table = Table::new("The emulator's checks of QEMU at startup")
-        .words("check")
-        .words("passed")
+        .words(["check", "passed"])
         .words("found");
     let table = table.rows(report.self_test.iter().map(|check| {
         let passed = if check.passed { "yes" } else { "no" };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
-use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
+use numalab_record::{CodePlace, ContendedLine, ProgramMemory, ProgramThread, Region};
 
 use crate::program::{RemoteCost, RemoteRegion, told};
 
@@ -134,9 +134,7 @@ fn origins(regions: &[&Region]) -> Option<Table> {
     };
     let rows: Vec<_> = regions.iter().filter_map(row).collect();
     let table = Table::new("Where regions are allocated and first touched")
-        .words("region")
-        .words("allocated at")
-        .words("first touch at")
+        .words(["region", "allocated at", "first touch at"])
         .words("by");
     (!rows.is_empty()).then(|| table.rows(rows))
 }
@@ -158,12 +156,8 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
     let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
     let table = Table::new("Cache lines that threads contend for, by waiting time")
-        .words("line")
-        .words("region")
-        .words("sharing")
-        .figures("threads")
-        .figures("changes")
-        .figures("waits, ms")
+        .words(["line", "region", "sharing"])
+        .figures(["threads", "changes", "waits, ms"])
         .words("stores at");
     let notes = vec![
         "False sharing: no thread uses a byte that another one stores to. With its data on \
@@ -176,6 +170,33 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         panels: vec![Panel::table(table.rows(rows))],
         ..Part::default()
     })
+}
+
+/// Tabulates each thread's accesses and its time.
+pub(super) fn threads(program: &ProgramMemory) -> Part {
+    let row = |thread: &ProgramThread| {
+        let regions = program.regions.iter().flat_map(|region| &region.accesses);
+        let own = || regions.clone().filter(|by| by.thread == thread.thread);
+        let accesses: u64 = own().map(|by| by.loads + by.stores).sum();
+        vec![
+            format!("thread {}", thread.thread),
+            thread.cpu_node.to_string(),
+            figure(accesses as f64 / 1e6),
+            figure(own().map(|by| by.waited_ns).sum::<u64>() as f64 / 1e6),
+            figure(thread.busy_ns as f64 / 1e6),
+        ]
+    };
+    let table = Table::new("Each thread's accesses, its waits for memory and caches, and its time")
+        .words("thread")
+        .figures("node")
+        .figures("10^6")
+        .figures("waits, ms")
+        .figures("busy, ms");
+    Part {
+        title: "Threads".to_owned(),
+        panels: vec![Panel::table(table.rows(program.threads.iter().map(row)))],
+        ..Part::default()
+    }
 }
 
 fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
@@ -192,9 +213,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     let shown = regions.len().min(MOST_REGIONS);
     let table = Table::new("Regions by threads' waiting time, with the nodes of cpus and memory")
         .words("region")
-        .figures("size")
-        .figures("10^6")
-        .figures("waits, ms")
+        .figures(["size", "10^6", "waits, ms"])
         .words("cpus → memory");
     let row = |region: &&Region| {
         let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();

@@ -11,8 +11,7 @@ use super::cell::CellSummary;
 use super::matrix::{Axis, Matrix, Value};
 
 /// The node that holds the line's page, relative to the two cpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(into = "&'static str")]
 pub enum Home {
     /// The node of the cpu that sends first, which may be the other cpu's node too.
@@ -41,8 +40,7 @@ impl From<Home> for &'static str {
 }
 
 /// Closeness of two cpus, closest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(into = "&'static str")]
 pub enum Nearness {
     /// SMT siblings.
@@ -76,8 +74,7 @@ impl From<Nearness> for &'static str {
 }
 
 /// Round trips of all pairs at one closeness.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NearnessFigure {
     /// The closest level that the cpus share, such as `same core` or `same node`.
     pub nearness: Nearness,
@@ -95,8 +92,7 @@ pub struct NearnessFigure {
 }
 
 /// Round trips between every pair of cpus, for one location of the line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RoundTrips {
     /// The node that holds the line, such as `line on the sender's node`.
     pub home: Home,

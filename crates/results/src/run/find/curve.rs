@@ -17,22 +17,20 @@ pub use levels::{Level, LevelName};
 const LEAST_POINTS: usize = 3;
 
 /// One buffer size of a curve.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CurvePoint {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
     /// The median latency in nanoseconds.
     #[serde(rename = "median_ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[schemars(with = "f64")]
     pub figure: Figure,
     /// The id of the cell measured.
     pub cell: CellId,
 }
 
 /// Latency by buffer size, for one worker.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Curve {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,

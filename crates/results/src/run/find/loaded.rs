@@ -11,8 +11,7 @@ use super::bandwidth::{BandwidthRow, Bandwidths};
 use super::cell::{CellSummary, Figure};
 
 /// One throttle setting of the load workers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadedPoint {
     /// The id of the cell measured.
     pub cell: CellId,
@@ -21,11 +20,11 @@ pub struct LoadedPoint {
     pub delay: Option<u32>,
     /// The chaser's median latency in nanoseconds.
     #[serde(rename = "latency_ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[schemars(with = "f64")]
     pub latency: Figure,
     /// The bandwidth of all load workers together, in GB/s; `None` (0 in documents) without load.
     #[serde(rename = "bandwidth_gb_per_s", serialize_with = "or_zero")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[schemars(with = "f64")]
     pub bandwidth: Option<Figure>,
     /// Memory traffic in GB/s: the bytes requested, plus the lines that stores read first
     /// (write-allocate); 0 without load.
@@ -47,8 +46,7 @@ fn or_zero<S: Serializer>(figure: &Option<Figure>, to: S) -> Result<S::Ok, S::Er
 }
 
 /// A latency at a given memory traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Peak {
     /// The traffic in GB/s.
     pub gb_per_s: f64,

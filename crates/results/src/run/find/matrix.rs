@@ -10,13 +10,10 @@ use serde::Serialize;
 use super::cell::CellSummary;
 
 /// The kind of item that a row or column represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
     Cpu,
-    /// A thread of a program.
-    Thread,
     Node,
 }
 
@@ -25,7 +22,6 @@ impl Axis {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
-            Self::Thread => "thread",
             Self::Node => "node",
         }
     }
@@ -50,8 +46,7 @@ impl From<MatrixEntry> for f64 {
 }
 
 /// Values by row and column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Matrix {
     /// The unit of the values.
     pub unit: Unit,
@@ -65,7 +60,7 @@ pub struct Matrix {
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` where nothing was measured.
     #[serde(rename = "values")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<Vec<Option<f64>>>"))]
+    #[schemars(with = "Vec<Vec<Option<f64>>>")]
     pub entries: Vec<Vec<Option<MatrixEntry>>>,
 }
 
@@ -149,8 +144,7 @@ fn merge(values: Vec<Value>) -> Option<MatrixEntry> {
 }
 
 /// Latency from every measured cpu to every measured node, for one kind of chase.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LatencyMatrix {
     /// The buffer's length in bytes.
     pub size_bytes: u64,

@@ -19,12 +19,10 @@ const SLOWER_THAN_PEERS: f64 = 1.10;
 const CACHE_OFF_BY: f64 = 2.0;
 /// Share of bursty cells to expect by chance.
 const BURSTY_SHARE: f64 = 0.05;
-/// Share of disturbed windows that is ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
 /// An anomaly of a machine or a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Oddity {
     /// Workers or their memory were not where they should have been.
@@ -168,8 +166,7 @@ pub enum Oddity {
 }
 
 /// A node's memory as seen from another node.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Target {
     /// The node that holds the memory.
     pub node: NodeId,

@@ -78,7 +78,6 @@ pub fn is_on_node(placement: &Placement) -> bool {
     nodes.all(|(&node, &pages)| node == placement.memory_node || pages == 0)
 }
 
-/// Returns the size of these pages in bytes.
 pub(super) fn page_bytes(pages: Pages) -> u64 {
     match pages {
         Pages::Transparent => HUGE_2M_BYTES,

@@ -44,8 +44,7 @@ impl RemoteCost {
 }
 
 /// Latency from the cpus of one node to the memory of another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RemotePair {
     /// The cpus' node.
     pub from: NodeId,

@@ -14,7 +14,6 @@ use super::proof::{huge_bytes, page_bytes};
 
 /// Smallest block of page-local order, in bytes.
 const LEAST_BLOCK_BYTES: u64 = 256 << 10;
-/// Size of a cache line in bytes.
 const LINE_BYTES: u64 = 64;
 /// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
@@ -56,8 +55,7 @@ impl From<TlbPoint> for (u64, f64) {
 }
 
 /// One level of the TLB.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TlbLevel {
     /// The TLB level, from 1.
     pub level: u8,
@@ -71,8 +69,7 @@ pub struct TlbLevel {
 }
 
 /// The TLB as one worker sees it, for pages of one size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Tlb {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
@@ -88,7 +85,7 @@ pub struct Tlb {
     pub beyond_ns: Option<f64>,
     /// The points, fewest pages first.
     #[serde(rename = "costs_ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<(u64, f64)>"))]
+    #[schemars(with = "Vec<(u64, f64)>")]
     pub points: Vec<TlbPoint>,
 }
 
@@ -197,7 +194,6 @@ pub(super) fn tlbs(cells: &[CellSummary<'_>]) -> Vec<Tlb> {
     groups.into_iter().filter_map(tlb).collect()
 }
 
-/// Returns the serial cells that have figures.
 fn serial<'a>(
     cells: &'a [CellSummary<'a>],
 ) -> impl Iterator<Item = (&'a CellSummary<'a>, &'a LatencyCell, &'a Figure)> {

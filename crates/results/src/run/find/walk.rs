@@ -8,8 +8,7 @@ use super::cell::{CellSummary, Figure};
 use super::matrix::LatencyMatrix;
 
 /// Page-walk cost of one worker at one buffer size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PageWalk {
     /// The cpu and the node of its memory.
     pub worker: WorkerPlan,

@@ -39,9 +39,7 @@ fn weights(bandwidth: &Bandwidths<'_>) -> Table {
         vec![found.node.to_string(), figure(found.gb_per_s), found.weight.to_string()]
     };
     Table::new(format!("weights for interleaving by measured bandwidth; {command} sets them"))
-        .figures("node")
-        .figures("read GB/s")
-        .figures("weight")
+        .figures(["node", "read GB/s", "weight"])
         .rows(bandwidth.weights.iter().map(row))
 }
 
@@ -100,12 +98,8 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
         ]
     });
     Table::new("All workers together, in GB/s")
-        .words("kernel")
-        .words("order")
-        .words("workers")
-        .figures("GB/s")
-        .figures("95 % interval, this run")
-        .words("pages")
-        .words("isa")
+        .words(["kernel", "order", "workers"])
+        .figures(["GB/s", "95 % interval, this run"])
+        .words(["pages", "isa"])
         .rows(rows)
 }

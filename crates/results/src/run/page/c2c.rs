@@ -61,9 +61,7 @@ fn nearness_table(summary: &Summary<'_>) -> Table {
     });
     let table = Table::new("Round trips by the closest level that two cpus share, in ns")
         .words("cpus")
-        .figures("pairs")
-        .figures("round trip")
-        .figures("one way")
+        .figures(["pairs", "round trip", "one way"])
         .figures("range of round trips");
     let table = if has_lines { table.figures("lines of a pair differ by") } else { table };
     table.rows(rows)

@@ -53,12 +53,8 @@ fn remote_table(cost: &RemoteCost) -> Table {
     } else {
         "Remote cost, lowest first".to_owned()
     };
-    Table::new(caption)
-        .words("from → to")
-        .figures("ns")
-        .figures("x local")
-        .figures("distance / 10")
-        .rows(shown.map(|(_, pair)| {
+    Table::new(caption).words("from → to").figures(["ns", "x local", "distance / 10"]).rows(
+        shown.map(|(_, pair)| {
             let said = |distance: u8| format!("{:.1}", f64::from(distance) / 10.0);
             vec![
                 format!("node {} → node {}", pair.from, pair.to),
@@ -66,7 +62,8 @@ fn remote_table(cost: &RemoteCost) -> Table {
                 figure(pair.ratio),
                 pair.distance.map_or_else(|| "–".to_owned(), said),
             ]
-        }))
+        }),
+    )
 }
 
 /// Returns a note on the latency that concurrent chasing adds, if both teams ran the same chase.
@@ -166,9 +163,7 @@ fn points_table(summary: &Summary<'_>) -> Table {
     Table::new(format!("Latency by size of the buffer, {pattern} order"))
         .figures("size")
         .words("worker")
-        .figures("ns")
-        .figures("95 % interval, this run")
-        .figures("cycles")
+        .figures(["ns", "95 % interval, this run", "cycles"])
         .rows(rows)
 }
 
@@ -188,11 +183,7 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
     });
     Table::new(format!("Plateaus found, {}", label::worker(curve.worker)))
         .words("level")
-        .figures("ns")
-        .figures("cycles")
-        .figures("ends at")
-        .figures("undisturbed to")
-        .figures("reported size")
+        .figures(["ns", "cycles", "ends at", "undisturbed to", "reported size"])
         .rows(rows)
 }
 
@@ -218,10 +209,8 @@ pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
     };
     let rows: Vec<Vec<String>> = summary.cells.iter().filter(is_left).filter_map(row).collect();
     let table = Table::new("Latency in ns")
-        .words("worker")
-        .words("order")
-        .figures("ns")
-        .figures("95 % interval, this run")
+        .words(["worker", "order"])
+        .figures(["ns", "95 % interval, this run"])
         .rows(rows);
     Part::of("Latency", vec![Panel::table(table)])
 }
@@ -262,14 +251,8 @@ pub(super) fn walk(summary: &Summary<'_>) -> Option<Part> {
         ]
     });
     let table = Table::new("Random minus page-local order, in ns")
-        .words("pages")
-        .words("worker")
-        .figures("size")
-        .figures("random")
-        .figures("TLB hit")
-        .figures("walk")
-        .figures("range")
-        .figures("cycles")
+        .words(["pages", "worker"])
+        .figures(["size", "random", "TLB hit", "walk", "range", "cycles"])
         .rows(rows);
     let note = "A walk's cost is the difference of two medians; its range is the widest that \
                 both intervals allow.";

@@ -77,12 +77,7 @@ fn family_table(family: &[LoadedCurve<'_>]) -> Table {
     });
     Table::new(format!("{}: traffic in GB/s, latency in ns", who.unwrap_or_default()))
         .words("load")
-        .figures("% reads")
-        .figures("idle ns")
-        .figures("knee GB/s")
-        .figures("saturated GB/s")
-        .figures("peak GB/s")
-        .figures("ns at peak")
+        .figures(["% reads", "idle ns", "knee GB/s", "saturated GB/s", "peak GB/s", "ns at peak"])
         .rows(rows)
 }
 
@@ -191,9 +186,6 @@ fn points_table(curve: &LoadedCurve<'_>) -> Table {
         curve.cell.pages.name()
     ))
     .words("load")
-    .figures("GB/s")
-    .figures("GB/s of traffic")
-    .figures("ns")
-    .figures("95 % interval, this run")
+    .figures(["GB/s", "GB/s of traffic", "ns", "95 % interval, this run"])
     .rows(rows)
 }

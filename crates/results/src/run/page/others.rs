@@ -11,11 +11,8 @@ use crate::run::{CellSummary, Figure, Summary};
 pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     let cells = summary.cells.iter().filter(|cell| !has_part(&cell.cell.experiment));
     let table = Table::new("Each cell, median over its windows")
-        .words("cell")
-        .words("figure")
-        .words("unit")
-        .figures("median")
-        .figures("95 % interval, this run")
+        .words(["cell", "figure", "unit"])
+        .figures(["median", "95 % interval, this run"])
         .rows(cells.flat_map(rows));
     Part::of("Other measurements", vec![Panel::table(table)])
 }

@@ -11,13 +11,8 @@ use crate::run::{Summary, Tlb, TlbLevel};
 pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
     let worker = label::worker(summary.tlbs.first()?.worker);
     let table = Table::new(format!("One line of each page loaded in random order, {worker}"))
-        .words("pages")
-        .words("TLB")
-        .figures("holds")
-        .figures("exceeded at")
-        .figures("reach")
-        .figures("costs, ns")
-        .figures("cycles")
+        .words(["pages", "TLB"])
+        .figures(["holds", "exceeded at", "reach", "costs, ns", "cycles"])
         .rows(summary.tlbs.iter().filter(is_told).flat_map(|tlb| rows(tlb, summary)));
     let note = "A cost is the extra time over a load that hits the first level, with its line in \
          the same cache. `beyond` is a page walk, or a level larger than any number of pages \

@@ -6,8 +6,7 @@ use serde::Serialize;
 use super::{Bounds, bounds};
 
 /// Two samples compared at one percentile of their worse tail.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ComparedExtreme {
     /// The percentile, counted from the better end.
     pub percentile: f64,

@@ -5,8 +5,7 @@ use numalab_stats::Sample;
 use serde::Serialize;
 
 /// Statistics over the ranks of one step at one size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StepFigures {
     /// The step's file.
     pub file: String,

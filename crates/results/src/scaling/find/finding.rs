@@ -11,8 +11,7 @@ pub type ScalingFinding = Finding<ScalingObservation, ScalingEvidence>;
 
 /// An observation about a scaling run. If the evidence cannot separate two causes, the observation
 /// says so.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingObservation {
     /// Other work disturbed some steps, and may explain other findings.
@@ -118,8 +117,7 @@ pub enum ScalingObservation {
 }
 
 /// Sizes that fit one cache, or only memory.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CacheFit {
     /// The cache's level; `None` for memory.
     pub level: Option<u8>,
@@ -139,8 +137,7 @@ pub struct CacheFit {
 }
 
 /// A flat stretch of latency over size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Plateau {
     pub latency_ns: f64,
     /// The smallest size, in bytes.
@@ -150,8 +147,7 @@ pub struct Plateau {
 }
 
 /// The ranks on one side of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Side {
     /// Number of ranks.
     pub ranks: usize,
@@ -160,8 +156,7 @@ pub struct Side {
 }
 
 /// The difference between ranks under two conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
     /// The metric of the figures.
     pub metric: ScalingMetric,
@@ -172,8 +167,7 @@ pub struct Difference {
 }
 
 /// The cause of a slowdown with more ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Resources that the ranks of a CCD share: the load on each node's memory is the same.
@@ -187,8 +181,7 @@ pub enum Cause {
 }
 
 /// A figure behind a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingEvidence {
     /// The ranks of a step at one size.

@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::figures::{mean, same_series, series, series_name};
 
 /// The criterion for a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
     /// A single rank on one core.
@@ -24,8 +23,7 @@ pub enum GroupKind {
 }
 
 /// A group of ranks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Group {
     /// The series' name.
     pub series: String,

@@ -183,9 +183,7 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
     });
     let table = Table::new("mean latency of the ranks in ns, fewest and most ranks of each series")
         .words("series")
-        .figures("ranks")
-        .figures("size")
-        .figures("ns")
+        .figures(["ranks", "size", "ns"])
         .rows(rows);
     Part::of("Over sizes", vec![Panel::drawn(Chart::Curves(curves), table)])
 }
@@ -204,14 +202,8 @@ fn modes(scaling: &Scaling) -> Option<Part> {
     });
     let rows: Vec<Vec<String>> = alike.filter_map(|(a, b)| compared(a, b)).collect();
     let table = Table::new("the same ranks at the largest size, bound and timed in two ways")
-        .words("this")
-        .words("against")
-        .figures("ranks")
-        .figures("size")
-        .figures("this")
-        .figures("that")
-        .figures("change")
-        .figures("p")
+        .words(["this", "against"])
+        .figures(["ranks", "size", "this", "that", "change", "p"])
         .rows(rows);
     let note = "p: the probability of such a difference by chance (rank-sum test over the ranks); \
          with few ranks it cannot be small";

@@ -12,8 +12,7 @@ use crate::study::page::words::own_words;
 use crate::study::{Effect, PairRow, StudyPair, Subject};
 
 /// Two runs of a study compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyComparison {
     /// The study's question.
     #[serde(default)]
@@ -34,8 +33,7 @@ pub struct StudyComparison {
 }
 
 /// One metric under one treatment, in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PairedValue {
     /// The workload and the metric.
     pub metric: String,
@@ -60,8 +58,7 @@ pub struct PairedValue {
 }
 
 /// The results of each of two runs, taken by itself, for one metric and one change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PairedAnswer {
     /// The workload and the metric.
     pub metric: String,
@@ -74,8 +71,7 @@ pub struct PairedAnswer {
 }
 
 /// The result of one run by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnAnswer {
     /// The verdict, adjusted for all metrics.
     pub verdict: VerdictWord,
@@ -120,7 +116,7 @@ fn answers(pair: &StudyPair<'_>) -> Vec<PairedAnswer> {
         let own = |subject: &Subject, found: &Comparison| OwnAnswer {
             verdict: found.verdict.into(),
             change_percent: found.percent(),
-            words: own_words(found, subject.margin_percent),
+            words: own_words(subject, found),
         };
         Some(PairedAnswer {
             metric,

@@ -1,39 +1,81 @@
-//! Adjustment of verdicts for testing several metrics.
+//! Adjustment of verdicts for testing several effects on several metrics.
+//!
+//! Main effects and interactions, or the trends of a study without main effects, are its answers: one
+//! family (Holm). All other effects explain them and are another family. A level has no effect within
+//! others unless it has one on average or an interaction, so an explaining verdict counts only if an
+//! answer about one of its changes permits it. The primary metric comes before the others in the same
+//! way.
 
-use numalab_stats::{Comparison, adjust_verdicts_in_order};
+use numalab_stats::{Comparison, adjust_verdicts, gate};
 
 use super::{Effect, EffectKind, Subject};
 
-/// Adjusts the effects of one kind: the primary metric's first, at the full level, then the others
-/// as one family; without a primary metric, all of them are one family. The verdicts from first
-/// samples are adjusted likewise.
-pub(super) fn adjust(subjects: &mut [Subject], kind: EffectKind) {
-    let flagged = subjects.iter_mut().flat_map(|subject| {
-        let is_primary = subject.is_primary;
-        subject.effects.iter_mut().map(move |effect| (is_primary, effect))
-    });
-    let (primary, rest): (Vec<_>, Vec<_>) =
-        flagged.filter(|(_, effect)| effect.kind == kind).partition(|(primary, _)| *primary);
-    let mut primary: Vec<&mut Effect> = primary.into_iter().map(|(_, effect)| effect).collect();
-    let mut rest: Vec<&mut Effect> = rest.into_iter().map(|(_, effect)| effect).collect();
-    let found = |effects: &[&mut Effect]| -> Vec<Comparison> {
-        effects.iter().map(|effect| effect.found.clone()).collect()
-    };
-    let (mut first, mut others) = (found(&primary), found(&rest));
-    adjust_verdicts_in_order(&mut first, &mut others);
-    put(&mut primary, first, |effect, found| effect.found = found);
-    put(&mut rest, others, |effect, found| effect.found = found);
-    let as_first_taken = |effects: &[&mut Effect]| -> Vec<Comparison> {
-        let of = effects.iter().map(|effect| effect.first.as_ref().unwrap_or(&effect.found));
-        of.cloned().collect()
-    };
-    let (mut first, mut others) = (as_first_taken(&primary), as_first_taken(&rest));
-    adjust_verdicts_in_order(&mut first, &mut others);
-    let keep = |effect: &mut Effect, found| effect.first = effect.first.is_some().then_some(found);
-    put(&mut primary, first, keep);
-    put(&mut rest, others, keep);
+/// Adjusts the verdicts of all effects, and likewise those from first samples.
+pub(super) fn adjust(subjects: &mut [Subject]) {
+    let found = adjusted(subjects, |effect| &effect.found);
+    let first = adjusted(subjects, |effect| effect.first.as_ref().unwrap_or(&effect.found));
+    let effects = subjects.iter_mut().flat_map(|subject| &mut subject.effects);
+    for ((effect, found), first) in effects.zip(found).zip(first) {
+        effect.found = found;
+        effect.first = effect.first.is_some().then_some(first);
+    }
 }
 
-fn put(effects: &mut [&mut Effect], found: Vec<Comparison>, to: impl Fn(&mut Effect, Comparison)) {
-    effects.iter_mut().zip(found).for_each(|(effect, found)| to(effect, found));
+/// Returns the adjusted comparisons of all effects, in order.
+fn adjusted(subjects: &[Subject], of: impl Fn(&Effect) -> &Comparison) -> Vec<Comparison> {
+    let effects: Vec<(&Subject, &Effect)> = subjects
+        .iter()
+        .flat_map(|subject| subject.effects.iter().map(move |effect| (subject, effect)))
+        .collect();
+    let mut found: Vec<Comparison> = effects.iter().map(|(_, effect)| of(effect).clone()).collect();
+    let has_main = effects.iter().any(|(_, effect)| effect.kind == EffectKind::Main);
+    let is_answer = |effect: &Effect| match effect.kind {
+        EffectKind::Main | EffectKind::Interaction => true,
+        EffectKind::Within | EffectKind::Together => false,
+        EffectKind::Trend => !has_main,
+    };
+    let family = |is_primary: bool, answers: bool| -> Vec<usize> {
+        let is_in = |at: &usize| {
+            let (subject, effect) = effects[*at];
+            subject.is_primary == is_primary && is_answer(effect) == answers
+        };
+        (0..effects.len()).filter(is_in).collect()
+    };
+    let families = [(true, true), (true, false), (false, true), (false, false)];
+    let families = families.map(|(is_primary, answers)| family(is_primary, answers));
+    for family in &families {
+        change(&mut found, family, adjust_verdicts);
+    }
+    let [primary, explaining, others, explaining_others] = families;
+    let answers = picked(&found, &primary);
+    let rest = [&others[..], &explaining_others].concat();
+    change(&mut found, &rest, |rest| gate(&answers, rest));
+    for at in [explaining, explaining_others].concat() {
+        let (of, effect) = effects[at];
+        let is_about = |by: &usize| {
+            let (subject, answer) = effects[*by];
+            std::ptr::eq(subject, of) && is_answer(answer) && shares_a_change(answer, effect)
+        };
+        let about: Vec<usize> = (0..effects.len()).filter(is_about).collect();
+        let answers = picked(&found, &about);
+        change(&mut found, &[at], |explaining| gate(&answers, explaining));
+    }
+    found
+}
+
+fn shares_a_change(one: &Effect, other: &Effect) -> bool {
+    one.change.changed.iter().any(|change| other.change.changed.contains(change))
+}
+
+fn picked(found: &[Comparison], places: &[usize]) -> Vec<Comparison> {
+    places.iter().map(|at| found[*at].clone()).collect()
+}
+
+/// Changes the comparisons at some places together.
+fn change(found: &mut [Comparison], places: &[usize], by: impl FnOnce(&mut [Comparison])) {
+    let mut of_places = picked(found, places);
+    by(&mut of_places);
+    for (at, comparison) in places.iter().zip(of_places) {
+        found[*at] = comparison;
+    }
 }

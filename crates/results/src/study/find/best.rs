@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::{StudySummary, Subject};
 
 /// The treatment with the best median of the metric that a study asks about.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BestTreatment {
     /// The workload's name.
     pub workload: String,

@@ -37,8 +37,7 @@ impl EffectKind {
 }
 
 /// The factors that an effect changes, and those that it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// Factors that go from one level to another: two for an interaction, none for a plain trend
     /// over a scale.
@@ -52,8 +51,7 @@ pub struct Change {
 }
 
 /// A factor that goes from its first level to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct LevelChange {
     /// The factor's name.
     pub factor: String,
@@ -64,8 +62,7 @@ pub struct LevelChange {
 }
 
 /// A factor held at one level.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct HeldLevel {
     /// The factor's name.
     pub factor: String,

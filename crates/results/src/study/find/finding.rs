@@ -19,8 +19,7 @@ const FALSE_POSITIVE_P: f64 = 0.05;
 pub type StudyFinding = Finding<StudyObservation, EffectOf>;
 
 /// The name of an effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EffectOf {
     /// The workload's name.
     pub workload: String,
@@ -39,8 +38,7 @@ impl EffectOf {
 }
 
 /// An observation about a study as a whole.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyObservation {
     /// No block is finished yet.
@@ -137,8 +135,7 @@ pub enum StudyObservation {
 }
 
 /// An upper bound on the cost of a change that cannot act, on the metric that answers the question.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum CostBound {
     /// The worse end of the widest interval.
@@ -158,8 +155,7 @@ pub enum CostBound {
 }
 
 /// The effects that the study could detect, judged by the baseline against itself.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OwnDifference {
     /// No test can reach the level with so few blocks, so the absence of false positives proves

@@ -78,7 +78,6 @@ impl<'a> StudyPair<'a> {
     }
 }
 
-/// Returns the environment at the start of a run.
 fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
     let facts = summary.first_facts();
     numalab_record::Environment { facts }

@@ -6,8 +6,7 @@ use serde::Serialize;
 use super::{StudySummary, Subject};
 
 /// A metric with the published figures that the study repeats.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedMetric {
     /// The workload's name.
     pub workload: String,
@@ -17,17 +16,19 @@ pub struct PublishedMetric {
     pub source: String,
     /// The changes from the baseline, one per treatment with a published one.
     pub changes: Vec<PublishedChange>,
-    /// True if the treatments have the same order by both; `None` with a single one.
+    /// True if treatments that differ here have the same order by both; `None` if none do.
     pub is_same_order: Option<bool>,
+    /// The margin in percent, if some treatments differ here by no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tied_within_percent: Option<f64>,
 }
 
 /// A treatment's change, here and as published.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedChange {
     /// The treatment's name.
     pub treatment: String,
-    /// The change of the median in percent.
+    /// The change in percent, as the study estimates it.
     pub percent: f64,
     /// The published change in percent.
     pub published_percent: f64,
@@ -59,12 +60,14 @@ impl StudySummary<'_> {
         let change = |at: usize| {
             let baseline = baseline(run, at)?;
             let published_percent = self.published_percent(subject, (baseline, at))?;
-            let percent = 100.0 * (subject.median(at)? / subject.median(baseline)? - 1.0);
+            let percent = subject.change_percent((baseline, at))?;
             let treatment = run.treatments[at].name.clone();
             Some(PublishedChange { treatment, percent, published_percent })
         };
         let changes: Vec<PublishedChange> = (0..run.treatments.len()).filter_map(change).collect();
-        let is_same_order = (changes.len() > 1).then(|| is_same_order(&changes));
+        let [tied, apart] = pairs(&changes, subject.margin_percent);
+        let is_same_order = (!apart.is_empty()).then(|| apart.iter().all(has_same_order));
+        let tied_within_percent = (!tied.is_empty()).then_some(subject.margin_percent);
         let (workload, metric) = (subject.name.clone(), subject.quantity.metric.clone());
         (!changes.is_empty()).then_some(PublishedMetric {
             workload,
@@ -72,6 +75,7 @@ impl StudySummary<'_> {
             source,
             changes,
             is_same_order,
+            tied_within_percent,
         })
     }
 }
@@ -89,12 +93,22 @@ fn baseline(run: &StudyRun, treatment: usize) -> Option<usize> {
     (found != treatment).then_some(found)
 }
 
-fn is_same_order(changes: &[PublishedChange]) -> bool {
-    let pairs = changes.iter().enumerate().flat_map(|(at, one)| {
-        changes[at + 1..].iter().map(move |other| {
-            let here = one.percent.total_cmp(&other.percent);
-            (here, one.published_percent.total_cmp(&other.published_percent))
-        })
-    });
-    pairs.into_iter().all(|(here, published)| here == published)
+/// Two treatments with their changes.
+type Pair<'c> = [&'c PublishedChange; 2];
+
+/// Returns the pairs of treatments that differ here by at most the margin, and the others.
+fn pairs(changes: &[PublishedChange], margin_percent: f64) -> [Vec<Pair<'_>>; 2] {
+    let all = changes.iter().enumerate();
+    let all = all.flat_map(|(at, one)| changes[at + 1..].iter().map(move |other| [one, other]));
+    let is_tied = |[one, other]: &Pair<'_>| {
+        let ratio = (100.0 + one.percent) / (100.0 + other.percent);
+        100.0 * (ratio.max(ratio.recip()) - 1.0) <= margin_percent
+    };
+    let (tied, apart) = all.partition(is_tied);
+    [tied, apart]
+}
+
+fn has_same_order([one, other]: &Pair<'_>) -> bool {
+    let here = one.percent.total_cmp(&other.percent);
+    here == one.published_percent.total_cmp(&other.published_percent)
 }

@@ -8,8 +8,7 @@ use serde::Serialize;
 use super::StudySummary;
 
 /// The page walks of a workload under each treatment; medians of its samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PageWalks {
     /// The workload's name.
     pub workload: String,
@@ -18,8 +17,7 @@ pub struct PageWalks {
 }
 
 /// The page walks of a workload under one treatment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TreatmentWalks {
     /// The treatment's name.
     pub treatment: String,

@@ -11,6 +11,13 @@ impl StudySummary<'_> {
         self.worse().next().is_some()
     }
 
+    /// Returns `true` if any answer is decided.
+    pub fn any_decided(&self) -> bool {
+        let is_open =
+            |effect: &Effect| matches!(effect.found.verdict, Verdict::Inconclusive { .. });
+        self.answers().any(|(_, effect)| !is_open(effect))
+    }
+
     /// Reports whether the tail of any answer is shown to be worse.
     pub fn any_tail_worse(&self) -> bool {
         let is_worse = |effect: &Effect| effect.tail.as_ref().is_some_and(Tail::is_shown_worse);

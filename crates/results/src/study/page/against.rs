@@ -46,7 +46,7 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, named: &[(&Effect, St
         let interval = effect.found.percent_interval();
         let median = effect.sides.and_then(|(_, at)| median(at));
         let facts = median.into_iter().chain(interval.as_ref().map(words::range)).collect();
-        format!("{} under {name}{}", words::change(&effect.found), in_brackets(facts))
+        format!("{} under {name}{}", words::change(subject, &effect.found), in_brackets(facts))
     };
     let changes: Vec<String> = named.iter().map(change).collect();
     let is_bounded = named.iter().any(|(effect, _)| effect.found.percent_interval().is_some());

@@ -15,43 +15,52 @@ fn two<'s>(summary: &'s StudySummary<'_>) -> Option<[&'s Factor; 2]> {
 }
 
 /// Returns the medians of a study of two factors by the levels of both, each with its change from
-/// the first, and the published figures likewise; `None` for other studies.
+/// the first as the study estimates it, and the published figures likewise; `None` for other
+/// studies.
 pub(super) fn table(summary: &StudySummary<'_>, subject: &Subject) -> Option<Table> {
     let [rows, columns] = two(summary)?;
     let treatments = &summary.document.run.treatments;
     let at = |levels: [usize; 2]| treatments.iter().position(|of| of.levels == levels);
     let published = summary.published_figures(subject);
-    let here = |levels| subject.median(at(levels)?);
-    let there = |levels| published?.values.get(&treatments[at(levels)?].name).copied();
+    let first = at([0, 0]);
+    let change_here = |to| subject.change_percent((first?, to));
+    let change_there = |to| summary.published_percent(subject, (first?, to));
+    let here = |levels| {
+        let to = at(levels)?;
+        Some(cell(subject.median(to)?, change_here(to).filter(|_| first != Some(to))))
+    };
+    let there = |levels| {
+        let to = at(levels)?;
+        let value = *published?.values.get(&treatments[to].name)?;
+        Some(cell(value, change_there(to).filter(|_| first != Some(to))))
+    };
     let heads = |prefix: &'static str| {
         let head = move |level: &String| format!("{prefix}{} {level}", columns.name);
         columns.levels.iter().map(head)
     };
     let row = |(at, level): (usize, &String)| {
         let levels = || (0..columns.levels.len()).map(move |column| [at, column]);
-        let of = levels().map(|levels| cell(levels, here));
-        let published = levels().filter_map(|levels| published.map(|_| cell(levels, there)));
-        core::iter::once(format!("{} {level}", rows.name)).chain(of).chain(published).collect()
+        let of = levels().map(here);
+        let there = levels().map(there).filter(|_| published.is_some());
+        let shown = of.chain(there).map(|cell| cell.unwrap_or_else(|| "–".to_owned()));
+        core::iter::once(format!("{} {level}", rows.name)).chain(shown).collect()
     };
     let source =
         published.map_or_else(String::new, |of| format!("; published: {}, {}", of.unit, of.source));
     let table = Table::new(format!(
-        "{} in {} by {} and {}, medians; change of the median from the first{source}",
+        "{} in {} by {} and {}, medians; change from the first, from pairs within blocks{source}",
         subject.quantity.metric, subject.quantity.unit, rows.name, columns.name
     ))
-    .words(&rows.name);
+    .words(&*rows.name);
     let heads = heads("").chain(heads("published: ").filter(|_| published.is_some()));
-    let table = heads.fold(table, |table, head| table.figures(&head));
+    let table = heads.fold(table, |table, head| table.figures(&*head));
     Some(table.rows(rows.levels.iter().enumerate().map(row)))
 }
 
-/// Returns a value with its change from the first one.
-fn cell(levels: [usize; 2], value: impl Fn([usize; 2]) -> Option<f64>) -> String {
-    match (value(levels), value([0, 0])) {
-        (Some(value), Some(first)) if levels != [0, 0] && first > 0.0 => {
-            format!("{}, {}", figure(value), percent(100.0 * (value / first - 1.0)))
-        }
-        (value, _) => value.map_or_else(|| "–".to_owned(), figure),
+fn cell(value: f64, change: Option<f64>) -> String {
+    match change {
+        Some(change) => format!("{}, {}", figure(value), percent(change)),
+        None => figure(value),
     }
 }
 

@@ -28,12 +28,12 @@ pub(super) fn intervals(
             interval: effect.found.percent_interval(),
             margin_percent: subject.margin_percent,
             mood: label::mood(effect.found.verdict),
-            verdict: format!("{} {short}", words::change(&effect.found)),
+            verdict: format!("{} {short}", words::change(subject, &effect.found)),
             detail: format!(
                 "{}: {}\n{}\n{verdict}",
                 subject.title(),
                 words::label(effect),
-                words::change_with_interval(&effect.found)
+                words::change_with_interval(subject, &effect.found)
             ),
         }
     };
@@ -43,7 +43,6 @@ pub(super) fn intervals(
     rows.collect()
 }
 
-/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
     let ratios = effect.found.scale == Scale::LogRatio;
     let shown = |value: f64| if ratios { percent_change(value) } else { value };
@@ -59,7 +58,7 @@ pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
             "{} {}: {} over {} blocks",
             subject.title(),
             words::label(effect),
-            words::change_with_interval(&effect.found),
+            words::change_with_interval(subject, &effect.found),
             effect.differences.len()
         ),
     }

@@ -213,7 +213,6 @@ fn unsigned(value: f64) -> String {
     percent(value).trim_start_matches('+').to_owned()
 }
 
-/// Describes the A/A arm.
 fn against_itself(
     metrics: usize,
     differing: usize,

@@ -2,7 +2,6 @@
 //! mean over them answers no question, and its growth.
 
 use numalab_page::Lead;
-use numalab_page::number::percent;
 use numalab_record::study::{Factor, FactorKind};
 
 use super::words;
@@ -51,7 +50,7 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
 fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     let (subject, first) = of[0];
     let level = |effect: &Effect| effect.change.held[0].level.clone();
-    let changes: Vec<String> = of.iter().map(|(_, effect)| signed(effect)).collect();
+    let changes: Vec<String> = of.iter().map(|(of, effect)| signed(of, effect)).collect();
     let levels: Vec<String> = of.iter().map(|(_, effect)| level(effect)).collect();
     let named: Vec<(&Effect, String)> =
         of.iter().map(|(_, effect)| (*effect, level(effect))).collect();
@@ -69,9 +68,8 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
 }
 
 /// Formats a change with its sign: `+4.20`.
-fn signed(effect: &Effect) -> String {
-    let change = effect.found.percent().map_or_else(|| words::change(&effect.found), percent);
-    change.trim_end_matches(" %").to_owned()
+fn signed(subject: &Subject, effect: &Effect) -> String {
+    words::change(subject, &effect.found).trim_end_matches(" %").to_owned()
 }
 
 /// Returns the growth of the answer with the number, one sentence per change of another factor.
@@ -86,7 +84,7 @@ pub(super) fn trends(summary: &StudySummary<'_>) -> Vec<Lead> {
             "{}: {} {}, {}.",
             words::label(effect),
             subject.title(),
-            words::change_with_interval(&effect.found),
+            words::change_with_interval(subject, &effect.found),
             words::verdict(&effect.found, subject.margin_percent)
         );
         Lead::new("Trend", sentence, words::mood_of([effect.found.verdict]))

@@ -21,9 +21,11 @@ pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
         ),
         "Effects are Hodges-Lehmann estimates of log ratios within blocks, with distribution-free \
          intervals; averages over other factors and interactions are weighted the same way in \
-         logarithms. Better and worse need a signed-rank test after Holm's adjustment over all \
-         metrics of a kind of effect, and an interval that excludes zero; equivalent needs two \
-         one-sided tests within the margin, and takes precedence. The geometric mean has a BCa \
+         logarithms. Better and worse need a signed-rank test after Holm's adjustment over main \
+         effects and interactions in all metrics, and an interval that excludes zero; equivalent \
+         needs two one-sided tests within the margin, and takes precedence. Other effects explain \
+         these: they are adjusted among themselves, and count where one that they explain is \
+         decided. The geometric mean has a BCa \
          bootstrap interval from 20 blocks on, and the permutation test is given next to the \
          signed-rank test."
             .to_owned(),

@@ -1,6 +1,6 @@
 //! The opening of a study's page: the answer, its chart, and the explanation.
 
-use numalab_page::{Chart, Lead, Panel, Table, Terminal};
+use numalab_page::{Chart, Lead, Mood, Panel, Table, Terminal};
 
 use super::{against, cells, charts, findings, levels, published, tables, words};
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
@@ -25,8 +25,13 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let answer = levels::answer(summary)
         .or_else(|| against::answer(summary))
         .or_else(|| words::answer(summary));
-    // An effect of a factor that should have none must not be hidden.
-    let answer = answer.filter(|_| !cannot || pictured(summary).iter().any(words::is_decided));
+    // An effect of a factor that should have none must not be hidden, nor be a second answer.
+    let answer = match cannot {
+        false => answer,
+        true => answer
+            .filter(|_| pictured(summary).iter().any(words::is_decided))
+            .map(|found| Lead { name: "Unexpected".to_owned(), mood: Mood::Odd, ..found }),
+    };
     let published = published::leads(summary, &found);
     let walks = said(|what| matches!(what, StudyObservation::PageWalks(_)));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));

@@ -131,13 +131,8 @@ fn values(of: &StudyComparison) -> Table {
         "The second run compared with the first; intervals are from the variation between \
          sessions",
     )
-    .words("metric")
-    .words("treatment")
-    .figures("first")
-    .figures("second")
-    .figures("change")
-    .figures("interval")
-    .figures("sessions")
+    .words(["metric", "treatment"])
+    .figures(["first", "second", "change", "interval", "sessions"])
     .words("verdict")
     .rows(rows)
     .moods(of.values.iter().map(|row| label::answer_mood(row.verdict)))
@@ -149,10 +144,5 @@ fn answers(of: &StudyComparison) -> Table {
         let [first, second] = [&answer.baseline, &answer.candidate].map(|own| own.words.clone());
         vec![answer.metric.clone(), answer.change.clone(), first, second]
     });
-    Table::new("Results of each run")
-        .words("metric")
-        .words("change")
-        .words("first")
-        .words("second")
-        .rows(rows)
+    Table::new("Results of each run").words(["metric", "change", "first", "second"]).rows(rows)
 }

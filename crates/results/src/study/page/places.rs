@@ -48,9 +48,7 @@ pub(super) fn cpus(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
             .collect::<Vec<_>>()
     });
     Table::new("Guests by the CPUs that they may run on")
-        .words("treatment")
-        .words("CPUs")
-        .words("guests")
+        .words(["treatment", "CPUs", "guests"])
         .rows(rows)
 }
 

@@ -1,6 +1,6 @@
 //! Published figures next to a study's own.
 
-use numalab_page::number::{figure, percent};
+use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::{IntervalRow, Lead, Mood, Panel, Table};
 
 use crate::study::{
@@ -25,17 +25,20 @@ pub(super) fn leads(summary: &StudySummary<'_>, found: &[StudyFinding]) -> Vec<L
 }
 
 /// Describes the published changes: `chase latency (a lab, one machine): host=2m guest=4k -6.50 %,
-/// here -4.10 %; host=2m guest=2m -14.7 %, here -9.20 %; the treatments have the same order here.`
+/// here -4.10 %; host=2m guest=2m -14.7 %, here -9.20 %; the treatments have the same order.`
 pub(super) fn lead(found: &PublishedMetric) -> Lead {
     let change = |of: &PublishedChange| {
         let [published, here] = [of.published_percent, of.percent].map(percent);
         format!("{} {published}, here {here}", of.treatment)
     };
     let changes: Vec<String> = found.changes.iter().map(change).collect();
+    let which = found.tied_within_percent.map_or_else(String::new, |margin| {
+        format!(" that differ here by more than {} %", trimmed(margin))
+    });
     let order = match found.is_same_order {
-        None => "",
-        Some(true) => "; the treatments have the same order here",
-        Some(false) => "; the treatments have another order here",
+        None => String::new(),
+        Some(true) => format!("; the treatments{which} have the same order"),
+        Some(false) => format!("; the treatments{which} have another order"),
     };
     let metric = format!("{} {}", found.workload, found.metric);
     let sentence = format!("{metric} ({}): {}{order}.", found.source, changes.join("; "));

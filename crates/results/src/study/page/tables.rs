@@ -22,7 +22,11 @@ pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)
             row.extend([baseline, candidate].map(|at| median(subject, at)));
             row.push(subject.quantity.unit.clone());
         }
-        row.extend([words::change(&effect.found), interval(effect), plain(subject, effect)]);
+        row.extend([
+            words::change(subject, &effect.found),
+            interval(effect),
+            plain(subject, effect),
+        ]);
         row
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -46,7 +50,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
         let change = words::label(effect);
         let row = vec![
             subject.title(),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             words::with_tail(words::short_verdict(&effect.found), effect),
         ];
@@ -55,8 +59,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
             None => tables.push(
                 Table::new(change)
                     .words("metric")
-                    .figures("change")
-                    .figures("interval")
+                    .figures(["change", "interval"])
                     .words("verdict")
                     .rows([row]),
             ),
@@ -71,7 +74,7 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     let rows = effects.iter().map(|(_, effect)| {
         vec![
             words::label(effect),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             words::with_tail(words::short_verdict(&effect.found), effect),
         ]
@@ -104,7 +107,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
             subject.title(),
             words::label(effect),
             subject.blocks().to_string(),
-            words::change(&effect.found),
+            words::change(subject, &effect.found),
             interval(effect),
             mean,
             p(&effect.found.difference),
@@ -114,15 +117,9 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         ]
     });
     Table::new(words::title(kind))
-        .words("metric")
-        .words("change of")
-        .figures("blocks")
-        .figures("change")
-        .figures("interval")
-        .figures("geometric mean")
-        .figures("p, signed rank")
-        .figures("p, permutation")
-        .figures("p, equivalence")
+        .words(["metric", "change of"])
+        .figures(["blocks", "change", "interval", "geometric mean", "p, signed rank"])
+        .figures(["p, permutation", "p, equivalence"])
         .words("verdict")
         .rows(rows)
 }
@@ -135,7 +132,7 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
         match against(subject, index) {
             Some(effect) => {
                 row.extend([
-                    words::change(&effect.found),
+                    words::change(subject, &effect.found),
                     interval(effect),
                     plain(subject, effect),
                 ]);
@@ -159,8 +156,7 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
     ))
     .words("treatment")
     .figures(format!("median ({})", subject.quantity.unit))
-    .figures("change")
-    .figures("interval")
+    .figures(["change", "interval"])
     .words("verdict")
     .rows(rows)
     .moods(moods)
@@ -196,7 +192,6 @@ pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
     words::with_tail(words::verdict(&effect.found, subject.margin_percent), effect)
 }
 
-/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect, caption: String) -> Table {
     let of = super::charts::blocks(subject, effect);
     let rows = of.changes.iter().enumerate().map(|(block, change)| {
@@ -225,21 +220,17 @@ pub(super) fn order(of: &RunOrder, caption: String) -> Table {
     });
     Table::new(caption)
         .words("treatment")
-        .figures("samples")
-        .figures("disturbed")
-        .figures("first")
-        .figures("last")
+        .figures(["samples", "disturbed", "first", "last"])
         .rows(rows)
 }
 
-/// Returns the A/A arm.
 pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
     let rows = summary.subjects.iter().filter_map(|subject| {
         let found = &subject.aa.as_ref()?.found;
         let least = found.least_detectable_percent();
         Some(vec![
             subject.title(),
-            words::change(found),
+            words::change(subject, found),
             found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range),
             p(&found.difference),
             least.map_or_else(|| "–".to_owned(), |l| percent(l).trim_start_matches('+').to_owned()),
@@ -250,9 +241,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         changed",
     )
     .words("metric")
-    .figures("difference")
-    .figures("interval")
-    .figures("p, signed rank")
+    .figures(["difference", "interval", "p, signed rank"])
     .figures("least effect detectable with 80 % power")
     .rows(rows)
 }
@@ -288,9 +277,7 @@ pub(super) fn disturbed(summary: &StudySummary<'_>) -> Table {
     });
     Table::new("Samples by treatment; a treatment that disturbs its own samples shows here")
         .words("treatment")
-        .figures("samples")
-        .figures("disturbed")
-        .figures("share")
+        .figures(["samples", "disturbed", "share"])
         .rows(rows)
 }
 
@@ -322,10 +309,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
         vec![name(treatment).to_owned(), what, wanted, read, times.to_string()]
     });
     Table::new("Settings and facts read back during each treatment")
-        .words("treatment")
-        .words("setting or fact")
-        .words("wanted")
-        .words("found")
+        .words(["treatment", "setting or fact", "wanted", "found"])
         .figures("times")
         .rows(rows)
 }
@@ -358,8 +342,7 @@ pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
         vec![name, value]
     });
     Table::new("The environment of the first session; where a later one differs, both")
-        .words("fact")
-        .words("value")
+        .words(["fact", "value"])
         .rows(rows)
 }
 

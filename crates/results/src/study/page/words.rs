@@ -142,7 +142,7 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
         interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
     let known: Vec<String> = medians.into_iter().chain(interval).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
-    let (change, over) = (change(&effect.found), averaged(summary, effect));
+    let (change, over) = (change(subject, &effect.found), averaged(summary, effect));
     format!("{}: {word}; {} changes by {change}{over}{known}.", label(effect), subject.title())
 }
 
@@ -167,7 +167,7 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
     let open = with(|verdict| matches!(verdict, Verdict::Inconclusive { .. }));
     let named = |effects: &[&(&Subject, &Effect)]| {
         let one = |(subject, effect): &(&Subject, &Effect)| {
-            format!("{} {}", subject.title(), change_with_interval(&effect.found))
+            format!("{} {}", subject.title(), change_with_interval(subject, &effect.found))
         };
         let names: Vec<String> = effects.iter().map(|effect| one(effect)).collect();
         names.join("; ")
@@ -223,8 +223,8 @@ pub(super) fn level(summary: &StudySummary<'_>) -> String {
 }
 
 /// Formats a change with its interval: `-3.1 % (-4.0 to -2.2 %)`.
-pub(super) fn change_with_interval(found: &Comparison) -> String {
-    let change = change(found);
+pub(super) fn change_with_interval(subject: &Subject, found: &Comparison) -> String {
+    let change = change(subject, found);
     match found.percent_interval() {
         Some(interval) => format!("{change} ({})", range(&interval)),
         None => change,
@@ -236,11 +236,19 @@ pub(super) fn range(interval: &Interval) -> String {
     format!("{} to {}", percent(interval.lo).trim_end_matches(" %"), percent(interval.hi))
 }
 
-/// Formats a change, `-3.1 %`; as a difference if there is no ratio.
-pub(super) fn change(found: &Comparison) -> String {
+/// Formats a change, `-3.1 %`; as a difference, `+98.0 points`, if there is no ratio.
+pub(super) fn change(subject: &Subject, found: &Comparison) -> String {
     match (found.percent(), found.scale) {
         (Some(change), _) => percent(change),
-        (None, Scale::Difference) => format!("{:+.3}", found.effect),
+        (None, Scale::Difference) => {
+            let sign = if found.effect < 0.0 { "" } else { "+" };
+            // A difference of shares is not a change in percent.
+            let unit = match subject.quantity.unit.as_str() {
+                "%" | "percent" => "points",
+                unit => unit,
+            };
+            format!("{sign}{} {unit}", figure(found.effect)).trim_end().to_owned()
+        }
         (None, Scale::LogRatio) => "–".to_owned(),
     }
 }
@@ -249,7 +257,7 @@ pub(super) fn change(found: &Comparison) -> String {
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("at least {needed} blocks are needed"),
-        (_, Ground::Gated) => "the primary metric comes first".to_owned(),
+        (_, Ground::Gated) => "the answer that it explains comes first".to_owned(),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
             format!("about {further} more blocks, more than are worth running")
         }
@@ -276,8 +284,8 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
 }
 
 /// Describes the change and the verdict of a run by itself: `-3.1 %, equivalent within 2 %`.
-pub(in crate::study) fn own_words(found: &Comparison, margin_percent: f64) -> String {
-    format!("{}, {}", change(found), verdict(found, margin_percent))
+pub(in crate::study) fn own_words(subject: &Subject, found: &Comparison) -> String {
+    format!("{}, {}", change(subject, found), verdict(found, subject.margin_percent))
 }
 
 /// Returns a verdict in the width of a terminal: `inconclusive, +8 blocks`.
@@ -301,7 +309,6 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
     }
 }
 
-/// Returns the heading of a kind of effect.
 pub(super) fn title(kind: EffectKind) -> &'static str {
     match kind {
         EffectKind::Main => "Effects",

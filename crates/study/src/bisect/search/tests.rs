@@ -148,25 +148,20 @@ fn an_error_of_a_sample_ends_the_test_with_it() {
 fn a_higher_cost_and_a_lower_rate_are_worse() {
     searching(2, |bisect, _| {
         assert_eq!(bisect.cost(4.0), 4.0);
-        let (good, worse) = (judged(&[10.0, 10.0]), judged(&[11.0, 11.0]));
-        let percent = |bisect: &Bisect<'_>| bisect.worse_percent(&worse, &good).unwrap();
-        assert!((percent(bisect) - 10.0).abs() < 1e-9);
         bisect.document.quantity = Quantity::higher("rate", "1/s");
         assert_eq!(bisect.cost(4.0), 0.25);
-        assert!((percent(bisect) + 100.0 / 11.0).abs() < 1e-9, "it is faster");
     });
 }
 
 #[test]
-fn changes_are_by_the_means_of_logarithms_and_none_without_samples() {
-    searching(2, |bisect, _| {
-        let good = judged(&[1.0, 100.0]);
-        let twice = judged(&[20.0]);
-        let percent = bisect.worse_percent(&twice, &good).unwrap();
-        assert!((percent - 100.0).abs() < 1e-9, "20 is twice the geometric mean of 1 and 100");
-        assert_eq!(bisect.worse_percent(&judged(&[]), &good), None);
-        assert_eq!(bisect.worse_percent(&twice, &judged(&[])), None);
-    });
+fn changes_are_of_the_metric_by_the_means_of_logarithms_and_none_without_samples() {
+    let good = judged(&[1.0, 100.0]);
+    let twice = judged(&[20.0]);
+    let percent = change_percent(&twice, &good).unwrap();
+    assert!((percent - 100.0).abs() < 1e-9, "20 is twice the geometric mean of 1 and 100");
+    assert!((change_percent(&good, &twice).unwrap() + 50.0).abs() < 1e-9, "a rate that falls");
+    assert_eq!(change_percent(&judged(&[]), &good), None);
+    assert_eq!(change_percent(&twice, &judged(&[])), None);
 }
 
 #[test]
@@ -190,9 +185,9 @@ fn the_ends_are_recorded_with_their_sides() {
         let end = |samples: &[f64]| Candidate { judged: judged(samples), file: "/f".into() };
         bisect.tell_ends(&Ends { good: end(&[2.0]), bad: end(&[3.0]) });
         let (good, bad) = (&bisect.document.good, &bisect.document.bad);
-        assert_eq!((&good.side, good.worse_percent), (&CommitSide::Good, Some(0.0)));
+        assert_eq!((&good.side, good.change_percent), (&CommitSide::Good, Some(0.0)));
         assert_eq!(bad.side, CommitSide::Bad);
-        assert!((bad.worse_percent.unwrap() - 50.0).abs() < 1e-9);
+        assert!((bad.change_percent.unwrap() - 50.0).abs() < 1e-9);
     });
 }
 

@@ -186,7 +186,6 @@ impl Family {
         self.table().0
     }
 
-    /// Returns the timing of a class.
     pub(crate) fn takes(self, class: Class) -> Takes {
         let (_, [integer, shift, multiply, divide], floats, slow, vectors, (load, store)) =
             self.table();

@@ -49,7 +49,6 @@ pub(super) fn crowded(view: &ProcessView, of: &MappingView) -> Option<Crowded> {
     (is_crowded && (is_pool || is_shared(of))).then_some(Crowded { nodes, share, roomy })
 }
 
-/// Returns the nodes that hold a mapping.
 fn on(of: &MappingView) -> NodeSet {
     of.bytes_by_node.iter().filter(|(_, bytes)| **bytes > 0).map(|(node, _)| *node).collect()
 }

@@ -41,8 +41,7 @@ const END_SHARE: f64 = 0.36;
 const END_RATIO: f64 = 1.9;
 
 /// The part of the memory hierarchy that a plateau represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(into = "String")]
 pub enum LevelName {
     /// The data cache of this level.
@@ -74,8 +73,7 @@ impl From<LevelName> for String {
 }
 
 /// A plateau of a curve.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Level {
     /// The part that it represents: `L1`, `L2 TLB`, `memory`, or `unexplained`.
     pub name: LevelName,

@@ -1,0 +1,106 @@
+//! Others that use a shared cache: programs of other guests of a host, unknown apart from what they
+//! evict.
+//!
+//! A part of the cache is this guest's as long as it uses its lines often; those that it does not use
+//! are gone after some time. Measured on a Zen 4 whose L3 is shared with other virtual machines: of
+//! 2 MiB that were not used for 1, 2, 3, 5 and 8 ms, 95, 69, 61, 24 and 4 % were still there.
+
+use alloc::vec::Vec;
+
+use crate::counters::Figure;
+use crate::machine::CacheLevel;
+
+/// The shortest and the longest life of an unused line, as parts of the mean.
+pub const LIVES: [f64; 2] = [0.3, 1.7];
+/// Number of different lives.
+const STEPS: u64 = 64;
+
+/// The last uses of a cache's lines, and the time after which others evict them.
+#[derive(Debug)]
+pub(crate) struct Others {
+    /// Time of the last use of each way of each set.
+    used_ps: Vec<Figure>,
+    ways: usize,
+    /// The mean of that time.
+    life_ps: f64,
+}
+
+impl Others {
+    /// Creates those of a validated level; `None` if there are none.
+    pub fn of(level: &CacheLevel) -> Option<Self> {
+        let ways = u64::from(level.ways.max(1));
+        let lines = level.size_bytes / u64::from(level.line_bytes.max(1)) / ways * ways;
+        (level.life_ns > 0.0).then(|| Self {
+            used_ps: Figure::zeros(usize::try_from(lines.max(ways)).unwrap_or(usize::MAX)),
+            ways: usize::try_from(ways).unwrap_or(usize::MAX),
+            life_ps: level.life_ns * 1000.0,
+        })
+    }
+
+    /// Records a use of the line in this way of the set that begins at `first`, which becomes the
+    /// first one; returns true if others have evicted it since its last use.
+    pub fn took(&self, first: usize, way: usize, now_ps: u64) -> bool {
+        let used = &self.used_ps[first..=first + way];
+        let used_ps = used[way].get();
+        (0..way).rev().for_each(|newer| used[newer + 1].set(used[newer].get()));
+        used[0].set(now_ps);
+        now_ps.saturating_sub(used_ps) as f64 > self.life_ps * life(used_ps, first)
+    }
+
+    /// Removes the line in this way of the set that begins at `first`.
+    pub fn lose(&self, first: usize, way: usize) {
+        let used = &self.used_ps[first..first + self.ways];
+        (way + 1..self.ways).for_each(|older| used[older - 1].set(used[older].get()));
+    }
+}
+
+/// Returns the life of a line that was last used at a time, as a part of the mean.
+fn life(used_ps: u64, first: usize) -> f64 {
+    let hash = (used_ps ^ (first as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let [shortest, longest] = LIVES;
+    shortest + (longest - shortest) * (hash % STEPS) as f64 / STEPS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Cache;
+    use crate::machine::Scope;
+
+    /// Returns a cache of 4 MiB with lines that live for a millisecond.
+    fn cache() -> Cache {
+        Cache::new(&CacheLevel {
+            level: 3,
+            size_bytes: 4 << 20,
+            ways: 16,
+            line_bytes: 64,
+            scope: Scope::Group,
+            latency_ns: 0.0,
+            life_ns: 1e6,
+        })
+    }
+
+    #[test]
+    fn lines_that_are_not_used_for_a_time_are_gone_sooner_or_later() {
+        let held = |us: u64| {
+            let cache = cache();
+            (0..4096).for_each(|line| _ = cache.request(line * 64, false, line));
+            let holds = |line: &u64| cache.request(line * 64, false, line + us * 1_000_000).held;
+            (0..4096).filter(holds).count() as f64 / 4096.0
+        };
+        let [at_once, half, late] = [250, 1000, 1750].map(held);
+        assert_eq!([at_once, late], [1.0, 0.0]);
+        assert!((0.4..0.6).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn a_modified_line_that_others_evicted_was_written_then() {
+        let cache = cache();
+        cache.request(64, true, 0);
+        let reply = cache.request(64, false, 5_000_000_000);
+        assert_eq!((reply.held, reply.evicted), (false, Some(64)));
+        assert_eq!(cache.request(64, false, 15_000_000_000).evicted, None);
+        cache.lose(64);
+        assert!(!cache.holds(64));
+    }
+}
