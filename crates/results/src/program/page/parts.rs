@@ -78,9 +78,15 @@ fn matrix(phase: &EmulatedPhase) -> Matrix {
 
 fn cpus(phase: &EmulatedPhase, of: &str) -> Table {
     let caption = format!("Each cpu's accesses, those that reached memory, and their cost{of}");
-    let table = Table::new(caption)
-        .words("cpu")
-        .figures(["node", "10^6", "to memory", "local", "ns each", "queue ms", "time ms"]);
+    let table = Table::new(caption).words("cpu").figures([
+        "node",
+        "10^6",
+        "to memory",
+        "local",
+        "ns each",
+        "queue ms",
+        "time ms",
+    ]);
     let sum = |cpu: &EmulatedCpu, of: fn(&EmulatedAccesses) -> u64| {
         cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
     };
