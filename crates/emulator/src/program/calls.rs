@@ -153,7 +153,7 @@ impl Program {
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
             Some((Call::SetAffinity, arguments)) if value == 0 => {
-                self.set_affinity(seat, arguments)
+                self.set_affinity(seat, arguments);
             }
             Some((Call::Asks, arguments)) => self.answers(seat, arguments),
             _ => {}

@@ -39,6 +39,14 @@ fn hidden(level: u8, at_most_ns: f64) -> String {
     )
 }
 
+/// Describes a cache with other users.
+fn shared(level: u8, life_ms: f64) -> String {
+    format!(
+        "Assumed for the L{level}: other guests evict lines that are not used for {life_ms:.1} ms, \
+         from the largest chase that it keeps."
+    )
+}
+
 fn sentence(remark: &Remark) -> String {
     match remark {
         Remark::NoLatency { from, to } => {
@@ -47,16 +55,13 @@ fn sentence(remark: &Remark) -> String {
         Remark::LatencySolved { memory_ns, load_ns, bytes } => {
             solved(*memory_ns, *load_ns, &size(*bytes))
         }
-        Remark::CacheFound { level, found_bytes, reported_bytes } => format!(
-            "L{level} has the size that the sweep found, {}; the system reports {}.",
-            size(*found_bytes),
-            size(*reported_bytes)
-        ),
-        Remark::CacheShared { level, life_ns } => format!(
-            "Assumed for the L{level}: other guests evict lines that are not used for {:.1} ms, from \
-             the largest chase that it keeps.",
-            life_ns / 1e6
-        ),
+        Remark::CacheFound { level, found_bytes, reported_bytes } => {
+            let [found, reported] = [found_bytes, reported_bytes].map(|bytes| size(*bytes));
+            format!(
+                "L{level} has the size that the sweep found, {found}; the system reports {reported}."
+            )
+        }
+        Remark::CacheShared { level, life_ns } => shared(*level, life_ns / 1e6),
         Remark::CacheHidden { level, at_most_ns } => hidden(*level, *at_most_ns),
         Remark::NoCache { level } => {
             format!("Omitted: L{level}, which the sweep over sizes did not find.")
