@@ -289,8 +289,12 @@ impl Active<'_> {
             return InCaches { level, own: true, ..InCaches::default() };
         }
         let engine = self.engine;
+        let group = engine.groups[self.vcpu];
+        // Found here, unless the caches are like the machine's.
         let would_have = |regrouped: Option<&Regrouped>| {
-            self.thread.zip(regrouped).is_some_and(|(thread, of)| of.access(thread, address))
+            let (thread, of) = self.thread.zip(regrouped)?;
+            let is_alike = of.is_alike(thread, group, &engine.shared);
+            Some((!is_alike).then(|| of.access(thread, address)))
         };
         let on_one_node = would_have(engine.one_node.as_ref());
         let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
@@ -299,12 +303,14 @@ impl Active<'_> {
         let level = if own == engine.hit_ps.len() {
             None
         } else {
-            let shared = engine.shared[engine.groups[self.vcpu]].lock();
+            let shared = engine.shared[group].lock();
             shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
         };
+        let [mut on_one_node, packed] = [on_one_node, packed]
+            .map(|found| found.is_some_and(|found| found.unwrap_or(level.is_some())));
         // If all threads are on one node anyway, its shared caches have the same content as the
         // actual ones.
-        let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
+        on_one_node |= engine.one_node.is_none() && level.is_some();
         InCaches { level, own: false, on_one_node, packed, leaves: false }
     }
 
