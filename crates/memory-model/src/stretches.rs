@@ -98,14 +98,14 @@ impl Stretches {
     /// stretch is near.
     #[inline]
     pub fn trains(&self) -> bool {
-        self.instructions_to_pass() == 0
+        self.all < TRAINED || self.left <= TRAINING
     }
 
-    /// Returns the number of instructions that follow before branches train the predictor, or the
-    /// present stretch ends; 0 if that is so already.
+    /// Returns the number of instructions that follow before branches begin to train the predictor, or
+    /// the present stretch ends.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
-        if self.all < TRAINED { 0 } else { (self.left - TRAINING).max(0) }
+        if self.trains() { self.left } else { self.left - TRAINING }
     }
 
     /// Adds instructions that do not end the present stretch.

@@ -37,6 +37,8 @@ pub struct Thread {
     pub is_followed: bool,
     /// If true, its blocks currently pass at their mean pace, without being simulated.
     pub is_passing: bool,
+    /// If true, branches of blocks that pass train the predictor.
+    trains: bool,
     /// If true, it has meanwhile taken a line from another thread.
     pub meets: bool,
     pub pace: Pace,
@@ -81,6 +83,7 @@ impl Thread {
             index: 0,
             is_followed: !shadow.is_empty(),
             is_passing: false,
+            trains: false,
             meets: false,
             pace: Pace::default(),
             shadow,
@@ -146,7 +149,13 @@ impl Thread {
     /// Enters a block.
     #[inline]
     pub fn block(&mut self, block: &'static Block) -> Goes {
-        if self.is_passing && self.pace.passes(block) { Goes::On } else { self.enters(block) }
+        if !self.is_passing || !self.pace.passes(block) {
+            return self.enters(block);
+        }
+        if let (true, Some(active)) = (self.trains, &mut self.active) {
+            active.learns(block.place, block.flow);
+        }
+        Goes::On
     }
 
     /// Enters a block that does not just pass.
@@ -173,6 +182,7 @@ impl Thread {
     /// its lines.
     fn lets_pass(&mut self, block: &Block) {
         let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
+        self.trains = self.shadow.trains();
         let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
         // A thread that spins loads the same address again and again, which is noticed on the longer
         // way.
@@ -187,7 +197,7 @@ impl Thread {
         let (instructions, takes_ps) = self.pace.take_passed();
         if let (1.., Some(active)) = (instructions, &mut self.active) {
             self.shadow.passed(instructions);
-            active.passes(None, instructions, takes_ps);
+            active.passes(instructions, takes_ps);
         }
     }
 
@@ -197,8 +207,9 @@ impl Thread {
         let Some(active) = &mut self.active else { return };
         active.next_stretch(&mut self.shadow);
         self.is_passing = !self.shadow.is_followed();
-        self.account.counts_for(self.shadow.weight());
-        self.pace.stops();
+        let weight = self.shadow.weight();
+        self.account.counts_for(weight);
+        self.pace.begins_stretch(!self.is_passing && weight > 1);
         self.lines.ends_round();
     }
 
@@ -214,8 +225,10 @@ impl Thread {
         }
         let Some(active) = &mut self.active else { return };
         if self.is_passing {
-            let trains = self.shadow.trains().then_some((block.place, block.flow));
-            return active.passes(trains, block.instructions, self.pace.takes_ps(block));
+            if self.shadow.trains() {
+                active.learns(block.place, block.flow);
+            }
+            return active.passes(block.instructions, self.pace.takes_ps(block));
         }
         self.pace.comes(block, active.now_ps(), self.shadow.is_settled());
         active.branches(block.place, block.flow);
