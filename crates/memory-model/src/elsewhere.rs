@@ -58,9 +58,9 @@ impl Shadow {
     }
 
     /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins; returns false if there were too many requests.
-    pub fn asks(&mut self, meets: bool) -> bool {
-        self.stretches.asks(meets)
+    /// [`crate::engine::Active::next_stretch`] begins.
+    pub fn asks(&mut self) {
+        self.stretches.asks();
     }
 
     /// Returns true if the thread's branches train the predictor because the next followed stretch
@@ -70,7 +70,13 @@ impl Shadow {
         self.stretches.trains()
     }
 
-    /// Returns the number of instructions that just pass from now on.
+    /// Returns true if each access renews its line, because the next followed stretch is next.
+    #[inline]
+    pub fn is_near(&self) -> bool {
+        self.stretches.is_near()
+    }
+
+    /// Returns the number of instructions that pass in the same way from now on.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
         self.stretches.instructions_to_pass()
