@@ -203,6 +203,11 @@ impl Cache {
         usize::try_from(set).unwrap_or(0) * self.ways
     }
 
+    /// Replaces all lines by those of a cache of the same shape.
+    pub(crate) fn copy(&self, from: &Self) {
+        self.lines.iter().zip(&from.lines).for_each(|(line, from)| line.set(from.get()));
+    }
+
     /// Invalidates all lines.
     pub fn clear(&self) {
         self.lines.iter().for_each(|line| line.set(0));

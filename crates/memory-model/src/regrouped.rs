@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use spin::Mutex;
 
 use crate::cache::Cache;
+use crate::counters::Figure;
 use crate::machine::{CacheLevel, Machine, Scope};
 use crate::seats::Seats;
 
@@ -15,6 +16,18 @@ pub(crate) struct Regrouped {
     groups: Vec<Mutex<Vec<Cache>>>,
     /// The L3 group of each seat.
     group_of: Vec<usize>,
+    /// The only L3 group of the machine that was used so far, and the only one here ([`pair`]): both
+    /// have the same lines, which are simulated there alone.
+    alike: Figure,
+}
+
+/// No group was used so far; more than one was.
+const UNUSED: u64 = 0;
+const DIFFERENT: u64 = u64::MAX;
+
+/// Returns a number for an L3 group of the machine and one of the regrouped caches.
+fn pair(actual: usize, here: usize) -> u64 {
+    (actual as u64) << 32 | (here as u64 + 1)
 }
 
 impl Regrouped {
@@ -29,7 +42,36 @@ impl Regrouped {
         let group_of = seats.groups();
         let most = group_of.iter().max().map_or(0, |most| most + 1);
         let caches = || shared.iter().map(|level| Cache::new(level)).collect();
-        Some(Self { groups: (0..most).map(|_| Mutex::new(caches())).collect(), group_of })
+        let groups = (0..most).map(|_| Mutex::new(caches())).collect();
+        Some(Self { groups, group_of, alike: Figure::default() })
+    }
+
+    /// Returns true if the thread, which runs in this L3 group of the machine, finds the lines of the
+    /// group's caches here. Called before each change of these.
+    #[inline]
+    pub(crate) fn is_alike(&self, thread: usize, actual: usize, of: &[Mutex<Vec<Cache>>]) -> bool {
+        let used = pair(actual, self.group_of[thread % self.group_of.len()]);
+        match self.alike.get() {
+            DIFFERENT => false,
+            UNUSED => {
+                self.alike.set(used);
+                true
+            }
+            alike => alike == used || self.differs(alike, of),
+        }
+    }
+
+    /// Goes on with the lines of the caches that have been alike so far; returns false.
+    #[cold]
+    fn differs(&self, alike: u64, of: &[Mutex<Vec<Cache>>]) -> bool {
+        let find = |&(at, here): &(usize, usize)| pair(at, here) == alike;
+        let all = (0..of.len()).flat_map(|at| (0..self.groups.len()).map(move |here| (at, here)));
+        if let Some((at, here)) = all.into_iter().find(find) {
+            let (from, to) = (of[at].lock(), self.groups[here].lock());
+            to.iter().zip(from.iter()).for_each(|(to, from)| to.copy(from));
+        }
+        self.alike.set(DIFFERENT);
+        false
     }
 
     /// Looks up an address that the thread's private caches lack, at a time; returns whether it would
@@ -51,6 +93,7 @@ impl Regrouped {
     /// Invalidates all lines.
     pub(crate) fn clear(&self) {
         self.groups.iter().for_each(|group| group.lock().iter().for_each(Cache::clear));
+        self.alike.set(UNUSED);
     }
 }
 
@@ -75,5 +118,26 @@ mod tests {
         one.clear();
         assert!(!one.access(1, 0x1000, 0));
         assert!(regrouped("cpu:5").is_none());
+    }
+
+    #[test]
+    fn caches_are_like_those_of_the_machine_until_a_second_group_is_used() {
+        let machine = "cpus=0.1.0.1,memory=1G.1G,distances=10.20/20.10,caches=1:4K:4:64:group:5";
+        let machine = machine_of(machine);
+        let seats = Seats::on_one_node(&machine, &[0, 1, 2, 3]).unwrap();
+        let one = Regrouped::new(&machine, &seats).unwrap();
+        let caches = || Mutex::new(machine.caches.iter().map(Cache::new).collect::<Vec<_>>());
+        let shared = [caches(), caches()];
+        let access = |thread: usize, group: usize, address| {
+            let is_alike = one.is_alike(thread, group, &shared);
+            let found = shared[group].lock()[0].access(address);
+            if is_alike { found } else { one.access(thread, address, 0) }
+        };
+        assert!(!access(0, 1, 0x1000) && access(0, 1, 0x1000));
+        assert!(one.groups.iter().all(|group| !group.lock()[0].holds(0x1000)));
+        assert!(access(1, 0, 0x1000), "the other thread's line");
+        assert!(!access(1, 0, 0x2000) && access(0, 1, 0x2000) && access(0, 1, 0x1000));
+        one.clear();
+        assert!(one.is_alike(1, 0, &shared));
     }
 }

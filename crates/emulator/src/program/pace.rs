@@ -11,37 +11,31 @@ const PLACES: usize = 1 << 14;
 const MOST: u64 = 1 << 12;
 /// Instructions over which the mean of all blocks is taken.
 const MOST_INSTRUCTIONS: u64 = 1 << 16;
-/// Executions after which a block without a mean is worth measuring.
-const REPEATS: u8 = 16;
 /// Instructions after which all lines take the longer way once ([`super::lately`]).
 const ROUND: i64 = 1 << 13;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;
+/// Parts of a mean in which [`Pace::rate`] is given, and its limits.
+const RATE_BITS: u32 = 8;
+const RATES: (i64, i64) = (1 << (RATE_BITS - 2), 1 << (RATE_BITS + 2));
+/// Instructions in which a difference from the means is made up for: the distance of two samples.
+const SPAN: u64 = 1 << 19;
+/// Longest time that passes at once.
+const MOST_PS: u64 = 1 << 40;
 
 /// The mean time of a block from its beginning to that of the next one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     of: Option<&'static Block>,
-    /// In fractions of a ps.
+    /// In fractions of a ps; until it is measured, that of the mean of all blocks.
     time: u64,
     count: u64,
-    /// Executions before it was measured.
-    unknown: u8,
 }
 
 impl Mean {
     #[inline]
     fn is_of(&self, block: &Block) -> bool {
         self.of.is_some_and(|of| ptr::eq(of, block))
-    }
-
-    /// Counts an execution of a block that was not measured; returns true if there were many.
-    fn repeats(&mut self, block: &'static Block) -> bool {
-        if !self.is_of(block) {
-            *self = Self { of: Some(block), ..Self::default() };
-        }
-        self.unknown = self.unknown.saturating_add(1);
-        self.unknown >= REPEATS
     }
 
     /// Adds a time in fractions of a ps.
@@ -53,7 +47,7 @@ impl Mean {
 }
 
 /// The pace of a thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pace {
     /// Empty until the first block is measured.
     means: Box<[Mean]>,
@@ -65,6 +59,30 @@ pub struct Pace {
     passed: Passed,
     /// Instructions left in the present round.
     round: i64,
+    /// Blocks measured in the present stretch, with their times, if it stands for others too.
+    sample: Option<Vec<(&'static Block, u64)>>,
+    /// Instructions and time that have passed since the last such stretch.
+    since_sample: (u64, u64),
+    /// Time by which blocks that have passed should have taken longer, in ps.
+    owed_ps: i64,
+    /// The part of its mean that a block takes, so that this is made up for.
+    rate: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            means: Box::default(),
+            all: (0, 0),
+            since: None,
+            passed: Passed::default(),
+            round: 0,
+            sample: None,
+            since_sample: (0, 0),
+            owed_ps: 0,
+            rate: 1 << RATE_BITS,
+        }
+    }
 }
 
 /// Blocks that have passed since the last look ([`Pace::take_passed`]).
@@ -85,7 +103,11 @@ impl Pace {
     pub fn comes(&mut self, block: &'static Block, now_ps: u64, settled: bool) {
         let next = settled.then_some((block, now_ps));
         if let Some((before, since_ps)) = std::mem::replace(&mut self.since, next) {
-            self.add(before, now_ps.saturating_sub(since_ps));
+            let takes_ps = now_ps.saturating_sub(since_ps);
+            match &mut self.sample {
+                Some(sample) => sample.push((before, takes_ps)),
+                None => self.add(before, takes_ps),
+            }
         }
     }
 
@@ -94,14 +116,39 @@ impl Pace {
         self.since = None;
     }
 
-    /// Passes a block at its mean time; returns false if it has none, or something else has to
-    /// happen first.
+    /// Begins a stretch, which is a sample if it is simulated and stands for others. If the one before it
+    /// was a sample, the difference between its time and that of the means corrects the time that has
+    /// passed since the last sample (a difference estimator: W. Cochran, "Sampling Techniques", 1977,
+    /// chapter 7). So means from another time, or of the first executions of a block, do not shift the
+    /// time of the program.
+    pub fn begins_stretch(&mut self, is_sample: bool) {
+        self.stops();
+        let ended = std::mem::replace(&mut self.sample, is_sample.then(Vec::new));
+        let Some(sample) = ended else { return };
+        let instructions: u64 = sample.iter().map(|(block, _)| block.instructions).sum();
+        if instructions == 0 {
+            return;
+        }
+        let took_ps: u64 = sample.iter().map(|(_, ps)| ps).sum();
+        let expected: u64 = sample.iter().map(|(block, _)| self.expects(block)).sum();
+        let expected_ps = (expected >> FRACTION_BITS).max(1);
+        let (passed, passed_ps) = std::mem::take(&mut self.since_sample);
+        let (rate, one) = (self.rate.cast_signed(), 1 << RATE_BITS);
+        self.owed_ps -= passed_ps.cast_signed() * (rate - one) / rate;
+        let all_ps = |ps: u64| (ps * passed / instructions).cast_signed();
+        self.owed_ps += all_ps(took_ps) - all_ps(expected_ps);
+        let more = self.owed_ps * one / (took_ps * SPAN / instructions).max(1).cast_signed();
+        self.rate = (one + more).clamp(RATES.0, RATES.1).cast_unsigned();
+        sample.into_iter().for_each(|(block, ps)| self.add(block, ps));
+    }
+
+    /// Passes a block at its mean time; returns false if it has none, or something else has to happen first.
     #[inline]
     pub fn passes(&mut self, block: &'static Block) -> bool {
         let left = self.passed.left - block.instructions.cast_signed();
         let Some(mean) = self.means.get(place(block)) else { return false };
-        let time = self.passed.time + mean.time;
-        if left < 0 || time > self.passed.limit || !mean.is_of(block) || mean.count == 0 {
+        let time = self.passed.time + ((mean.time * self.rate) >> RATE_BITS);
+        if left < 0 || time > self.passed.limit || !mean.is_of(block) {
             return false;
         }
         (self.passed.left, self.passed.time) = (left, time);
@@ -116,7 +163,7 @@ impl Pace {
             self.round = ROUND;
         }
         let left = instructions.min(self.round);
-        let limit = for_ps.min(u64::MAX >> (FRACTION_BITS + 1)) << FRACTION_BITS;
+        let limit = for_ps.min(MOST_PS) << FRACTION_BITS;
         self.passed = Passed { left, before: left, limit, ..self.passed };
         begins
     }
@@ -127,7 +174,9 @@ impl Pace {
         let Passed { left, before, .. } = self.passed;
         self.passed.before = left;
         self.round -= before - left;
-        ((before - left).cast_unsigned(), self.take_ps())
+        let instructions = (before - left).cast_unsigned();
+        self.since_sample.0 += instructions;
+        (instructions, self.take_ps())
     }
 
     /// Takes the whole ps of the time that has passed.
@@ -137,6 +186,7 @@ impl Pace {
         let taken = takes_ps << FRACTION_BITS;
         self.passed.time -= taken;
         self.passed.limit = self.passed.limit.saturating_sub(taken);
+        self.since_sample.1 += takes_ps;
         takes_ps
     }
 
@@ -146,22 +196,25 @@ impl Pace {
         self.passed.time >> FRACTION_BITS
     }
 
-    /// Returns true if a block is executed again and again, and was not measured.
-    #[inline]
-    pub fn is_new(&mut self, block: &'static Block) -> bool {
-        let mean = self.means.get_mut(place(block));
-        mean.is_some_and(|mean| !(mean.is_of(block) && mean.count > 0) && mean.repeats(block))
-    }
-
     /// Returns the time in ps that a block takes, by its mean, or by that of all.
     #[inline]
     pub fn takes_ps(&mut self, block: &'static Block) -> u64 {
         self.round -= block.instructions.cast_signed();
-        let known = self.means.get(place(block)).filter(|mean| mean.is_of(block) && mean.count > 0);
+        self.since_sample.0 += block.instructions;
+        let time = self.expects(block);
+        self.passed.time += (time * self.rate) >> RATE_BITS;
+        let mean = self.means.get_mut(place(block)).filter(|mean| mean.count == 0);
+        mean.into_iter().for_each(|mean| *mean = Mean { of: Some(block), time, count: 0 });
+        self.take_ps()
+    }
+
+    /// Returns the time that a block takes by its mean, or by that of all, in fractions of a ps.
+    #[inline]
+    fn expects(&self, block: &Block) -> u64 {
+        let known = self.means.get(place(block)).filter(|mean| mean.is_of(block));
         let (time, instructions) = self.all;
         let of_instructions = || time / instructions.max(1) * block.instructions;
-        self.passed.time += known.map_or_else(of_instructions, |mean| mean.time);
-        self.take_ps()
+        known.map_or_else(of_instructions, |mean| mean.time)
     }
 
     #[inline(never)]
@@ -217,8 +270,6 @@ mod tests {
         };
         assert!((10_120..10_180).contains(&taken_ps(&mut pace, one, 100)), "50 of each");
         assert!((2_020..2_040).contains(&taken_ps(&mut pace, other, 10)));
-        assert_eq!((0..20).filter(|_| pace.is_new(other)).count(), 5, "it is repeated");
-        assert!((0..20).all(|_| !pace.is_new(one)));
     }
 
     #[test]
@@ -242,6 +293,23 @@ mod tests {
             now_ps += if turn < 10_000 { 100 } else { 300 };
         }
         assert!((298..=300).contains(&pace.takes_ps(block)));
+    }
+
+    #[test]
+    fn samples_correct_the_time_that_has_passed_by_means_of_a_slow_start() {
+        let (mut pace, block) = (Pace::default(), block(4));
+        let measure = |pace: &mut Pace, takes_ps: u64| {
+            (0..1000).for_each(|turn| pace.comes(block, turn * takes_ps, true));
+        };
+        measure(&mut pace, 300);
+        let mut took_ps = 0;
+        for _ in 0..20 {
+            took_ps += (0..32_000).map(|_| pace.takes_ps(block)).sum::<u64>();
+            pace.begins_stretch(true);
+            measure(&mut pace, 100);
+            pace.begins_stretch(false);
+        }
+        assert!((62_000_000..66_000_000).contains(&took_ps), "{took_ps} of 64,000,000");
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub struct Thread {
     pub is_followed: bool,
     /// If true, its blocks currently pass at their mean pace, without being simulated.
     pub is_passing: bool,
+    /// If true, branches of blocks that pass train the predictor.
+    trains: bool,
+    /// If true, further accesses to a line that it has accessed lately are only counted.
+    repeats: bool,
     /// If true, it has meanwhile taken a line from another thread.
     pub meets: bool,
     pub pace: Pace,
@@ -81,6 +85,8 @@ impl Thread {
             index: 0,
             is_followed: !shadow.is_empty(),
             is_passing: false,
+            trains: false,
+            repeats: false,
             meets: false,
             pace: Pace::default(),
             shadow,
@@ -113,7 +119,7 @@ impl Thread {
     pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
         self.account = Account::default();
         self.shadow = engine.shadow(seat);
-        self.is_passing = false;
+        (self.is_passing, self.repeats) = (false, false);
         self.pace.stops();
         self.busy_ps = 0;
         if let Some(active) = &self.active {
@@ -146,7 +152,13 @@ impl Thread {
     /// Enters a block.
     #[inline]
     pub fn block(&mut self, block: &'static Block) -> Goes {
-        if self.is_passing && self.pace.passes(block) { Goes::On } else { self.enters(block) }
+        if !self.is_passing || !self.pace.passes(block) {
+            return self.enters(block);
+        }
+        if let (true, Some(active)) = (self.trains, &mut self.active) {
+            active.learns(block.place, block.flow);
+        }
+        Goes::On
     }
 
     /// Enters a block that does not just pass.
@@ -173,6 +185,7 @@ impl Thread {
     /// its lines.
     fn lets_pass(&mut self, block: &Block) {
         let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
+        (self.trains, self.repeats) = (self.shadow.trains(), !self.shadow.is_near());
         let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
         // A thread that spins loads the same address again and again, which only the slow path notices.
         if begins_round || block.pauses {
@@ -186,7 +199,7 @@ impl Thread {
         let (instructions, takes_ps) = self.pace.take_passed();
         if let (1.., Some(active)) = (instructions, &mut self.active) {
             self.shadow.passed(instructions);
-            active.passes(None, instructions, takes_ps);
+            active.passes(instructions, takes_ps);
         }
     }
 
@@ -195,8 +208,10 @@ impl Thread {
         let Some(active) = &mut self.active else { return };
         active.next_stretch(&mut self.shadow);
         self.is_passing = !self.shadow.is_followed();
-        self.account.counts_for(self.shadow.weight());
-        self.pace.stops();
+        self.repeats = false;
+        let weight = self.shadow.weight();
+        self.account.counts_for(weight);
+        self.pace.begins_stretch(!self.is_passing && weight > 1);
         self.lines.ends_round();
     }
 
@@ -204,15 +219,17 @@ impl Thread {
     fn begins(&mut self, block: &'static Block) {
         if self.is_passing {
             // What comes next depends on the order of two threads, which has no mean.
-            let meets = mem::take(&mut self.meets);
-            if (meets || self.pace.is_new(block)) && self.shadow.asks(meets) {
+            if mem::take(&mut self.meets) {
+                self.shadow.asks();
                 self.next_stretch();
             }
         }
         let Some(active) = &mut self.active else { return };
         if self.is_passing {
-            let trains = self.shadow.trains().then_some((block.place, block.flow));
-            return active.passes(trains, block.instructions, self.pace.takes_ps(block));
+            if self.shadow.trains() {
+                active.learns(block.place, block.flow);
+            }
+            return active.passes(block.instructions, self.pace.takes_ps(block));
         }
         self.pace.comes(block, active.now_ps(), self.shadow.is_settled());
         active.branches(block.place, block.flow);
@@ -251,7 +268,7 @@ impl Thread {
     /// Repeats, in passing, an access that it has made lately; returns false for any other.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
-        self.is_passing && self.lines.again(address, kind)
+        self.repeats && self.lines.again(address, kind)
     }
 
     /// Makes an access to a cached line while blocks pass at their pace.

@@ -55,10 +55,12 @@ impl Active<'_> {
             return InCaches { level, own: true, goes_back, ..InCaches::default() };
         }
         let engine = self.engine;
+        let group = engine.groups[self.vcpu];
+        // Found here, unless the caches are like the machine's.
         let would_have = |regrouped: Option<&Regrouped>| {
-            self.thread
-                .zip(regrouped)
-                .is_some_and(|(thread, of)| of.access(thread, address, time_ps))
+            let (thread, of) = self.thread.zip(regrouped)?;
+            let is_alike = of.is_alike(thread, group, &engine.shared);
+            Some((!is_alike).then(|| of.access(thread, address, time_ps)))
         };
         let on_one_node = would_have(engine.one_node.as_ref());
         let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
@@ -67,7 +69,7 @@ impl Active<'_> {
         let level = if own == engine.hit_ps.len() {
             None
         } else {
-            let shared = engine.shared[engine.groups[self.vcpu]].lock();
+            let shared = engine.shared[group].lock();
             let requests = |(at, cache): (usize, &Cache)| {
                 let Reply { held, evicted } =
                     cache.request(address, stores && own + at == 0, time_ps);
@@ -78,6 +80,8 @@ impl Active<'_> {
             };
             shared.iter().enumerate().position(requests).map(|at| own + at)
         };
+        let [on_one_node, packed] = [on_one_node, packed]
+            .map(|found| found.is_some_and(|found| found.unwrap_or(level.is_some())));
         // If all threads are on one node anyway, its shared caches have the same content as the
         // actual ones.
         let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());

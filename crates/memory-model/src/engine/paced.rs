@@ -22,18 +22,15 @@ impl Active<'_> {
         shadow.begins_stretch(weight, self.state.pipeline.as_ref());
     }
 
-    /// Passes over a block that takes this long; its place and flow, if given, train the branch
-    /// predictor.
+    /// Trains the branch predictor by the branch to the block at this place, with this flow.
     #[inline]
-    pub fn passes(
-        &mut self,
-        trains: Option<(Place, Option<&'static Flow>)>,
-        instructions: u64,
-        takes_ps: u64,
-    ) {
-        if let Some((place, flow)) = trains {
-            self.state.learns(place, flow);
-        }
+    pub fn learns(&mut self, place: Place, flow: Option<&'static Flow>) {
+        self.state.learns(place, flow);
+    }
+
+    /// Passes over blocks that take this long.
+    #[inline]
+    pub fn passes(&mut self, instructions: u64, takes_ps: u64) {
         self.time_ps.add(takes_ps);
         self.state.begin_block(instructions, takes_ps);
     }

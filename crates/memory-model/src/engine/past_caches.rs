@@ -73,14 +73,15 @@ impl Active<'_> {
     pub(super) fn leaves_caches(&mut self, access: Access) {
         let (engine, address) = (self.engine, access.address);
         self.caches.iter().for_each(|cache| cache.lose(address));
-        let group = engine.shared[engine.groups[self.vcpu]].lock();
-        group.iter().for_each(|cache| cache.lose(address));
-        drop(group);
+        let group = engine.groups[self.vcpu];
         if let Some(thread) = self.thread {
             let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
             let regrouped = engine.one_node.iter().chain(packed);
-            regrouped.for_each(|shared| shared.lose(thread, address));
+            regrouped
+                .filter(|shared| !shared.is_alike(thread, group, &engine.shared))
+                .for_each(|shared| shared.lose(thread, address));
         }
+        engine.shared[group].lock().iter().for_each(|cache| cache.lose(address));
         let Some(owners) = &engine.owners else { return };
         self.state.look(address, access.kind);
         if owners.forget(address >> engine.line_shift, self.vcpu) {
