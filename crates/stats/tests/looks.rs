@@ -83,7 +83,7 @@ fn looks_that_are_paid_for_err_in_5_percent_under_any_pattern_of_resuming() {
     assert!(unpaid > 0.08, "looks cost something: {unpaid}");
 }
 
-/// Where an equivalent primary metric opened differences of the others, 6.0 % of such studies erred.
+/// When an equivalent primary metric opened differences of the others, 6.0 % of such studies erred.
 #[test]
 fn a_primary_metric_and_seven_noisier_ones_err_in_5_percent_over_two_looks() {
     let repeats = repeats(400);
@@ -109,7 +109,8 @@ fn a_primary_metric_and_seven_noisier_ones_err_in_5_percent_over_two_looks() {
         })
     });
     println!("primary and seven others, two looks: {:.1} %", 100.0 * wrong);
-    assert!(wrong <= 0.05, "{wrong}");
+    // The primary metric is equivalent in most studies, so the others are rarely opened.
+    assert!(wrong <= 0.01, "{wrong}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Adjustment of verdicts for testing several effects on several metrics.
 //!
 //! Main effects and interactions, or the trends of a study without main effects, are its answers: one
-//! family (Holm). All other effects explain them and are another family. A level has no effect within
+//! family (Holm). All other effects explain them, and each kind of these is a family. A level has no effect within
 //! others unless it has one on average or an interaction, so an explaining verdict counts only if an
 //! answer about one of its changes permits it. The primary metric comes before the others in the same
 //! way.
@@ -34,23 +34,21 @@ fn adjusted(subjects: &[Subject], of: impl Fn(&Effect) -> &Comparison) -> Vec<Co
         EffectKind::Within | EffectKind::Together => false,
         EffectKind::Trend => !has_main,
     };
-    let family = |is_primary: bool, answers: bool| -> Vec<usize> {
-        let is_in = |at: &usize| {
-            let (subject, effect) = effects[*at];
-            subject.is_primary == is_primary && is_answer(effect) == answers
-        };
-        (0..effects.len()).filter(is_in).collect()
+    let family = |is_in: &dyn Fn(&Effect) -> bool, is_primary: bool| -> Vec<usize> {
+        let of = |at: &usize| effects[*at].0.is_primary == is_primary && is_in(effects[*at].1);
+        (0..effects.len()).filter(of).collect()
     };
-    let families = [(true, true), (true, false), (false, true), (false, false)];
-    let families = families.map(|(is_primary, answers)| family(is_primary, answers));
-    for family in &families {
-        change(&mut found, family, adjust_verdicts);
+    for is_primary in [true, false] {
+        change(&mut found, &family(&is_answer, is_primary), adjust_verdicts);
+        for kind in EffectKind::ALL {
+            let explains = |effect: &Effect| effect.kind == kind && !is_answer(effect);
+            change(&mut found, &family(&explains, is_primary), adjust_verdicts);
+        }
     }
-    let [primary, explaining, others, explaining_others] = families;
-    let answers = picked(&found, &primary);
-    let rest = [&others[..], &explaining_others].concat();
-    change(&mut found, &rest, |rest| gate(&answers, rest));
-    for at in [explaining, explaining_others].concat() {
+    let answers = picked(&found, &family(&is_answer, true));
+    change(&mut found, &family(&|_| true, false), |rest| gate(&answers, rest));
+    let explaining = (0..effects.len()).filter(|at| !is_answer(effects[*at].1));
+    for at in explaining {
         let (of, effect) = effects[at];
         let is_about = |by: &usize| {
             let (subject, answer) = effects[*by];
