@@ -131,7 +131,7 @@ fn who(args: &BindArgs, task: Option<&Task>) -> String {
     let look = |name: &str| std::env::var(name).ok();
     let Some(part) = identity::shell(&look) else {
         let job = identity::numbered_job(&look);
-        let said = |job| {
+        let said = |job: String| {
             format!("Not a rank: {job}, bound as one process; {} makes it a rank\n", identity::RANK)
         };
         return job.map_or_else(String::new, said);

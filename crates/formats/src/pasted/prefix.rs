@@ -76,9 +76,10 @@ fn is_labelled(line: &str, label: &str) -> bool {
 }
 
 /// Returns the number of characters at the beginning of both lines that are the same or are both
-/// digits.
+/// digits; the kernel's log fills up seconds with spaces.
 fn common_characters(a: &str, b: &str) -> usize {
-    let is_alike = |(a, b): &(char, char)| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+    let is_of_number = |c: char| c == ' ' || c.is_ascii_digit();
+    let is_alike = |(a, b): &(char, char)| a == b || is_of_number(*a) && is_of_number(*b);
     a.chars().zip(b.chars()).take_while(is_alike).count()
 }
 
@@ -130,6 +131,7 @@ mod tests {
             ("# ", "# "),
             ("// ", "// "),
             ("[1,0]<stdout>: ", "[1,1]<stdout>: "),
+            ("[    9.999870] ", "[   10.000012] "),
             ("node17: ", "node17: "),
             ("0: ", "0: "),
         ] {
