@@ -33,6 +33,10 @@ pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
     let length = prefix.chars().count();
     for (_, line) in lines {
         *line = line.chars().skip(length).collect();
+        // A box has a bar at both ends.
+        if let Some(text) = line.trim_end().strip_suffix('|').filter(|_| prefix.trim() == "|") {
+            *line = text.trim_end().to_owned();
+        }
     }
     Some(prefix.trim().to_owned())
 }
@@ -140,6 +144,15 @@ mod tests {
             assert_eq!(found.as_deref(), Some(prefix.trim()), "{text}");
             assert_eq!(lines, ["node 0 a", "node 1 a", "", "node 2 b"], "{text}");
         }
+    }
+
+    #[test]
+    fn a_box_has_no_bars_at_either_end() {
+        let (found, lines) = stripped("| a 1 |\n| b   |\n| c 2 |\n");
+        assert_eq!(
+            (found.as_deref(), lines),
+            (Some("|"), vec!["a 1".into(), "b".into(), "c 2".into()])
+        );
     }
 
     #[test]
