@@ -17,6 +17,7 @@ use numalab_topology::{Cache, CpuId, CpuSet, Findings, Machine, count};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+use crate::pasted;
 use crate::reading::Reading;
 use lines::{FORMAT, Lines};
 
@@ -31,14 +32,15 @@ use lines::{FORMAT, Lines};
 /// nodes are listed than counted.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut findings = Findings::default();
-    let (rows, plain) = match json::content(text, &mut findings).transpose()? {
+    let lines = pasted::lines(text, &mut findings);
+    let (rows, plain) = match json::content(&lines, &mut findings).transpose()? {
         Some(json::Content::Lines(lines)) => return read_with_l3_groups(&lines, None),
         Some(json::Content::Rows(rows)) => (rows, String::new()),
-        None if table::is_table(text) => table::rows(text, &mut findings)?,
+        None if table::is_table(&lines) => table::rows(&lines, &mut findings)?,
         None => return read_with_l3_groups(text, None),
     };
     let mut machine = table::machine(&rows, &mut findings)?;
-    if !plain.is_empty() {
+    if plain.contains("CPU(s)") {
         complete(&mut machine, &read_with_l3_groups(&plain, None)?.value)?;
     }
     Ok(Reading { value: machine, findings: findings.into_list() })

@@ -182,12 +182,26 @@ impl Reader {
     fn other(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
         let has_begun = self.available.is_some() || !self.assembly.node_ids().is_empty();
         let nodes = self.assembly.node_ids().len();
-        let is_over = !self.rows.is_empty() && self.rows.len() >= nodes;
+        let is_over = match self.rows.is_empty() {
+            // Older versions print no distances, so every node has all its other lines.
+            true => self.is_described() && !line.trim_start().starts_with("node"),
+            false => self.rows.len() >= nodes,
+        };
         if has_begun && !is_over && !pasted::is_prompt(line) {
             return Err(malformed(number, line, "a line of `numactl --hardware`"));
         }
         self.ignore(number, line);
         Ok(())
+    }
+
+    /// Returns true if each announced node has its cpus, size and free memory.
+    fn is_described(&self) -> bool {
+        let has_all = |node: NodeId| {
+            let has = |label: &&str| self.labels.contains(&(node, (*label).to_owned()));
+            ["cpus:", "size:", "free:"].iter().all(has)
+        };
+        self.columns.is_empty()
+            && self.available.as_ref().is_some_and(|nodes| nodes.iter().all(has_all))
     }
 
     fn ignore(&mut self, number: usize, line: &str) {

@@ -3,7 +3,8 @@
 mod prefix;
 mod terminal;
 
-use numalab_topology::Findings;
+use numalab_topology::{Findings, count};
+use serde_json::Value;
 
 /// Returns the numbered lines of a text without the additions of mail programs, logs and terminals:
 /// quote marks, time stamps, escape sequences, carriage returns, non-breaking spaces, the prompts of
@@ -25,10 +26,11 @@ pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)>
 /// `\`.
 fn whole(text: &str) -> Vec<(usize, String)> {
     let mut whole: Vec<(usize, String)> = Vec::new();
-    // A string of JSON or of a log has the whole text in one line.
+    // A string of a log has the whole text in one line.
     let is_escaped = text.contains("\\n") && text.trim().lines().count() == 1;
-    let unescaped = is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
-    let text = unescaped.as_deref().unwrap_or(text);
+    let unescaped = || is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
+    let inner = of_json(text).or_else(unescaped);
+    let text = inner.as_deref().unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         let line = terminal::plain(line);
         match whole.last_mut() {
@@ -40,6 +42,36 @@ fn whole(text: &str) -> Vec<(usize, String)> {
         }
     }
     whole
+}
+
+/// Returns the longest string of several lines in a text that is JSON: the output of a command in the
+/// record of a tool that ran it, such as Ansible's `stdout`.
+fn of_json(text: &str) -> Option<String> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    text.starts_with(['{', '[', '"']).then_some(())?;
+    longest(serde_json::from_str(text).ok()?)
+}
+
+fn longest(value: Value) -> Option<String> {
+    let inner: Vec<Value> = match value {
+        Value::String(text) => return Some(text).filter(|text| text.trim().contains('\n')),
+        Value::Array(values) => values,
+        Value::Object(fields) => fields.into_iter().map(|(_, value)| value).collect(),
+        _ => return None,
+    };
+    inner.into_iter().filter_map(longest).max_by_key(String::len)
+}
+
+/// Adds a note about lines that are neither blank nor prompts, which are left out.
+pub(crate) fn note_ignored(lines: &[(usize, String)], findings: &mut Findings) {
+    let mut texts = lines.iter().filter(|(_, line)| !line.trim().is_empty() && !is_prompt(line));
+    let Some((number, first)) = texts.next() else { return };
+    let others = match texts.count() {
+        0 => String::new(),
+        more => format!(", as well as {}", count(more, "more line")),
+    };
+    let message = format!("`{}` is not understood, so it is ignored{others}", first.trim());
+    findings.note("line-unread", format!("line {number}"), message);
 }
 
 /// Returns true if a line ends with the mark of a continued line; a heading such as `== x ==` is not
@@ -119,6 +151,13 @@ mod tests {
     fn a_text_with_escaped_line_breaks_is_read_by_its_lines() {
         assert_eq!(read("a\\nb c\\r\\nd\n"), (vec!["a".into(), "b c".into(), "d".into()], 0));
         assert_eq!(read("a\\nb\nc\n"), (vec!["a\\nb".into(), "c".into()], 0));
+        for json in [
+            r#"{"rc": 0, "stdout": "a\tb\n\"c\"\n", "stdout_lines": ["a\tb", "c"]}"#,
+            r#"[{"stderr": "x\ny", "item": {"stdout": "a\tb\n\"c\"\n"}}]"#,
+            r#" "a\tb\n\"c\"\n" "#,
+        ] {
+            assert_eq!(read(json).0, ["a\tb", "\"c\""], "{json}");
+        }
     }
 
     #[test]

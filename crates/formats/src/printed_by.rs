@@ -12,7 +12,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 15] = [
+const TOOLS: [Tool; 17] = [
     Tool {
         marks: &["<capabilities>", "<domain type=", "<domstatus"],
         source: None,
@@ -67,26 +67,37 @@ const TOOLS: [Tool; 15] = [
         advice: "numastat has neither cpus nor distances: give `numactl -H` as numactl:FILE",
     },
     Tool {
-        marks: &["SRAT: "],
+        marks: &["SRAT: ", "NUMA: Initialized", "Early memory node ranges"],
         source: None,
         advice: "the kernel's log has only part of the tables: give a copy of \
             /sys/firmware/acpi/tables as acpi:DIR",
     },
     Tool {
-        marks: &["processor\t:", "processor       :"],
+        marks: &["processor\t:", "processor       :", "processor 0: version"],
         source: None,
         advice: "this is /proc/cpuinfo: copy it to DIR/proc/cpuinfo and give sysfs:DIR",
     },
     Tool {
-        marks: &["NUMA Affinity", "nvidia-smi"],
+        marks: &["NUMA Affinity", "nvidia-smi", "ROCm "],
         source: None,
-        advice: "nvidia-smi shows GPUs: give a copy of the machine's /sys and /proc as sysfs:DIR",
+        advice: "this lists GPUs: give a copy of the machine's /sys and /proc as sysfs:DIR",
     },
     Tool {
-        marks: &["# dmidecode"],
+        marks: &["# dmidecode", "DMI type "],
         source: None,
         advice: "dmidecode has neither nodes nor distances: give a copy of \
                  /sys/firmware/acpi/tables as acpi:DIR",
+    },
+    Tool {
+        marks: &["\"memdev\"", "\"chardev\"", "\"target_node\"", "DimmID"],
+        source: None,
+        advice: "this lists memory devices, without cpus and distances: give a copy of the machine's \
+                 /sys and /proc as sysfs:DIR",
+    },
+    Tool {
+        marks: &["NUMA cell(s):", "NUMA domains:", "MemTotal:"],
+        source: None,
+        advice: "numalab does not read this tool's summary: give `numactl -H` as numactl:FILE",
     },
     Tool {
         marks: &["[[node]]", "[[cpu]]"],
@@ -134,6 +145,12 @@ mod tests {
             ("<capabilities><host><topology><cells num='2'>", "this is libvirt XML"),
             ("<domain type='kvm'>\n<cpu><topology sockets='1'/>", "this is libvirt XML"),
             ("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X", "sysfs:DIR"),
+            ("= ROCm System Management Interface =\nGPU[0] : Numa Node: 0", "this lists GPUs"),
+            ("Handle 0x1100, DMI type 17, 92 bytes\nMemory Device\n", "acpi:DIR"),
+            ("[\n {\n  \"memdev\":\"mem0\",\n  \"numa_node\":1\n }\n]\n", "memory devices"),
+            ("[{\"chardev\":\"dax0.0\",\"target_node\":2}]", "memory devices"),
+            ("CPU socket(s): 1\nNUMA cell(s):        2\n", "`numactl -H`"),
+            ("# processors    : 2\nprocessor 0: version = FF\n", "DIR/proc/cpuinfo"),
             ("# dmidecode 3.4\nGetting SMBIOS data from sysfs.\n", "acpi:DIR"),
             ("SYSTEM_NAME=\"LUMI\"\nCPU(s): 2\n", "arch:FILE"),
             ("[[node]]\nid = 0\n", "--topology"),

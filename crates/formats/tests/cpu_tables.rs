@@ -99,6 +99,43 @@ fn a_table_places_every_cpu_and_missing_columns_are_unknown() {
 }
 
 #[test]
+fn text_around_a_table_or_json_does_not_change_the_machine() {
+    let whole = lscpu::read(TABLE).unwrap().value;
+    let [_, parsable, json] = outputs(&whole);
+    let json = json.replace(",{", ",\n{");
+    for text in [TABLE, &parsable, &json] {
+        let whole = lscpu::read(text).unwrap().value;
+        let each_line =
+            |before: &str| text.lines().map(|l| format!("{before}{l}\n")).collect::<String>();
+        for around in [
+            format!("\u{feff}{text}"),
+            each_line(">"),
+            each_line("\u{1b}[0m"),
+            each_line("node17: "),
+            format!("Sat Nov 29 12:00:00 UTC 2026\n```\n{text}\n```\nThanks,\nX\n"),
+            format!("<pre>\n{text}\n</pre>\n"),
+            serde_json::json!({"rc": 0, "stdout": format!("{text}\n")}).to_string(),
+        ] {
+            let read = lscpu::read(&around).unwrap_or_else(|error| panic!("{error}:\n{around}"));
+            assert_eq!(read.value, whole, "{around}");
+        }
+    }
+    let findings = lscpu::read(&format!("{TABLE}Thanks,\nX\n")).unwrap().findings;
+    assert_eq!(findings[0].place, "line 6");
+    assert!(findings[0].message.ends_with("ignored, as well as 1 more line"), "{findings:?}");
+    assert!(refusal(&format!("{TABLE}  4 0\n")).contains("line 6: found `4 0`"));
+}
+
+#[test]
+fn an_unknown_number_of_json_may_be_a_bare_dash() {
+    let whole = lscpu::read(TABLE).unwrap().value;
+    let json = outputs(&whole)[2].replace(", ", ",\n");
+    let bare = json.replace(": null", ": -").replace("false", "false,\n\"book\": -\n");
+    assert!(bare.contains(": -,") && bare.contains(": -\n"));
+    assert_eq!(lscpu::read(&bare).unwrap().value, lscpu::read(&json).unwrap().value);
+}
+
+#[test]
 fn plain_output_above_a_table_adds_sizes_and_shows_a_cut() {
     let plain = "CPU(s): 4\nOn-line CPU(s) list: 0-2\nOff-line CPU(s) list: 3\nThread(s) per core: 1\nSocket(s): 1\nL2 cache: 3 MiB (3 instances)\nNUMA node(s): 2\nNUMA node0 CPU(s): 0,2\nNUMA node1 CPU(s): 1\n";
     let machine = lscpu::read(&format!("{plain}\n{TABLE}")).unwrap().value;

@@ -105,6 +105,12 @@ fn what_a_cut_text_may_have_lost_is_reported() {
     let (nodes, _) = TWO_NODES.split_once("node distances").unwrap();
     let reading = numactl_of(nodes);
     assert_eq!(codes(&reading.findings), ["distances-missing"]);
+    // Below a whole output without distances is other text, but not below a part of one.
+    let signed = numactl_of(&format!("{nodes}```\nThanks,\n"));
+    assert_eq!(signed.value, reading.value);
+    assert!(refused(&format!("{nodes}node dist\n")).contains("found `node dist`"));
+    let (part, _) = nodes.split_once("node 1 free").unwrap();
+    assert!(refused(&format!("{part}Thanks,\n")).contains("found `Thanks,`"));
     assert!(reading.value.distances.is_empty());
     // `less -S` and narrow windows cut every line at the same column.
     let list =
@@ -365,8 +371,16 @@ fn quoted_xml_is_read_and_sizes_that_it_lacks_are_unknown() {
     assert_eq!((whole.nodes[0].memory_bytes, whole.nodes[0].memory_unknown), (4096, false));
     let quoted = each_line(&xml(" local_memory=\"4096\""), |_, line| format!("> {line}"));
     assert_eq!(hwloc::read_xml(&quoted).unwrap().value, whole);
-    let prompt = format!("$ lstopo --of xml\n{}$ \n", xml(" local_memory=\"4096\""));
-    assert_eq!(hwloc::read_xml(&prompt).unwrap().value, whole);
+    let xml_of_4k = xml(" local_memory=\"4096\"");
+    for text in [
+        format!("$ lstopo --of xml\n{xml_of_4k}$ \n"),
+        format!("Here:\n```xml\n{xml_of_4k}```\nThanks,\n"),
+        format!("<pre>{}</pre>\n", xml_of_4k.trim()),
+        each_line(&xml_of_4k, |_, line| format!("    {line}")),
+    ] {
+        assert_eq!(hwloc::read_xml(&text).unwrap().value, whole, "{text}");
+    }
+    assert!(hwloc::read_xml(&format!("{xml_of_4k}{xml_of_4k}")).is_err(), "two machines");
     let unsaid = hwloc::read_xml(&xml("")).unwrap().value;
     assert!(unsaid.nodes[0].memory_unknown);
 }

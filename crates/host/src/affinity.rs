@@ -32,7 +32,7 @@ pub enum AffinityError {
     Unreadable { errno: Errno },
     /// The affinity that was read back is not the one that was set.
     #[error(
-        "pinned to cpu {cpu}, but the kernel reports affinity {affinity} and runs the thread on cpu {current}"
+        "pinned to cpu {cpu}, but the kernel reports affinity {affinity} and runs the thread on cpu {current}: its cpuset may have changed"
     )]
     NotApplied {
         cpu: CpuId,

@@ -1,7 +1,9 @@
 //! Memory limits of the control groups that this process is in.
 
+mod cpu_quota;
 mod huge_pages;
 
+pub use cpu_quota::{CpuQuota, cpu_quota};
 pub(crate) use huge_pages::{Charge, HugePageLimit, huge_page_limit};
 
 use crate::root::Root;
@@ -19,7 +21,8 @@ pub(crate) struct GroupLimit {
 /// `cgroup-v2.rst`, `cgroup-v1/memory.rst`).
 struct Version {
     file_system: &'static str,
-    limit: &'static str,
+    /// Each limits the memory; the first is the one that is always there.
+    limits: &'static [&'static str],
     used: &'static str,
     inactive_files: &'static str,
 }
@@ -28,13 +31,14 @@ const MEMORY: &str = "memory";
 
 const V1: Version = Version {
     file_system: "cgroup",
-    limit: "memory.limit_in_bytes",
+    limits: &["memory.limit_in_bytes"],
     used: "memory.usage_in_bytes",
     inactive_files: "total_inactive_file",
 };
 const V2: Version = Version {
     file_system: "cgroup2",
-    limit: "memory.max",
+    // Above `memory.high` the kernel slows the group down so much that it hardly goes on.
+    limits: &["memory.max", "memory.high"],
     used: "memory.current",
     inactive_files: "inactive_file",
 };
@@ -63,7 +67,7 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
         .map(|place| (place, &V2));
     let file = |(place, version): (GroupPlace, &Version)| {
         let directory = format!("{}/{}", place.mount, place.group);
-        format!("{}/{}", directory.trim_end_matches('/'), version.limit)
+        format!("{}/{}", directory.trim_end_matches('/'), version.limits[0])
     };
     // The root group of version 2 has no limit.
     v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
@@ -147,11 +151,14 @@ fn directories(place: &GroupPlace) -> Vec<String> {
 
 /// Returns the limits of a group and of all groups above it.
 fn limits(root: &Root, place: &GroupPlace, version: &Version) -> Vec<GroupLimit> {
-    directories(place).iter().filter_map(|directory| limit(root, directory, version)).collect()
+    let directories = directories(place);
+    let files =
+        directories.iter().flat_map(|of| version.limits.iter().map(move |name| (of, *name)));
+    files.filter_map(|(directory, name)| limit(root, directory, name, version)).collect()
 }
 
-fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> {
-    let file = format!("{directory}/{}", version.limit);
+fn limit(root: &Root, directory: &str, name: &str, version: &Version) -> Option<GroupLimit> {
+    let file = format!("{directory}/{name}");
     // `max` does not parse, and v1 writes a number larger than any memory: neither is a limit.
     let limit_bytes: u64 = root.value(&file).ok()?.parse().ok()?;
     if limit_bytes >= 1 << 62 {
@@ -200,6 +207,9 @@ mod tests {
         let limit = tightest(&Root::at(top.path())).unwrap();
         assert_eq!(limit.left_bytes, 800_000);
         assert_eq!(limit.file, "/sys/fs/cgroup/slice/job/memory.max");
+        write(&top, &format!("{slice}/memory.high"), "700000\n");
+        let limit = tightest(&Root::at(top.path())).unwrap();
+        assert_eq!(limit.file, "/sys/fs/cgroup/slice/memory.high");
     }
 
     #[test]

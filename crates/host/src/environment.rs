@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use numalab_record::Environment;
 use numalab_topology::CpuSet;
 
+use crate::cgroup::cpu_quota;
 use crate::proc::field;
 use crate::root::Root;
 use crate::system_page::pool_kilobytes;
@@ -79,6 +80,7 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `smt`, `isolated_cpus`, `clocksource` | as in sysfs |
 /// | `mitigations` | vulnerabilities that are mitigated, with the means |
 /// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
+/// | `cpu_quota` | the cpu time that control groups allow, in cpus, if they limit it |
 /// | `load_average` | of 1, 5 and 15 minutes when it was read |
 pub fn read_environment(root: &Root) -> Environment {
     let mut facts = BTreeMap::new();
@@ -121,6 +123,7 @@ pub fn read_environment(root: &Root) -> Environment {
     for (name, value) in huge_pages(root) {
         add(&name, Some(value));
     }
+    add("cpu_quota", cpu_quota(root).map(|quota| format!("{}", quota.cpus)));
     add("distribution", distribution(root));
     add("mitigations", mitigations(root));
     complete_hypervisor(&mut facts, root, &cpuinfo);

@@ -48,6 +48,7 @@ pub use affinity::{
     thread_affinity,
 };
 pub use allowed::allowed_now;
+pub use cgroup::{CpuQuota, cpu_quota};
 pub use clock::{
     UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,
 };

@@ -76,7 +76,7 @@ pub enum MappingError {
         allowed: String,
     },
     #[error(
-        "binding memory to node {node} is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
+        "binding memory to node {node}, or reading its policy back, is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2) or get_mempolicy(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
     BindForbidden { node: NodeId, errno: Errno },
     /// The policy that was read back is not the one that was set.

@@ -129,6 +129,7 @@ fn read(
     caches::assign_l3_groups(&mut cpus, &caches);
     check_nodes(root, allowed.as_ref())?;
     let mut nodes = nodes::read(&mut reader, &cpus);
+    cpus::add_hidden(&mut reader, &mut cpus, &nodes);
     let distances = distances::read(&mut reader, &nodes);
     nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus, &distances);
     cxl::mark(&mut reader, &mut nodes);

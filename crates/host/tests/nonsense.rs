@@ -221,6 +221,26 @@ fn a_copied_tree_has_the_restrictions_of_the_process_that_it_shows() {
 }
 
 #[test]
+fn cpus_that_a_container_hides_are_on_their_nodes_and_not_usable() {
+    let top = machine_tree();
+    for cpu in [2, 3] {
+        fs::remove_dir_all(top.path().join(format!("{CPU}/cpu{cpu}"))).unwrap();
+    }
+    write(top.path(), &format!("{CPU}/online"), b"0-1\n");
+    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-1\n");
+    let reading = read(&top);
+    assert!(codes(&reading).contains(&"cpus-hidden"), "{:?}", reading.findings);
+    assert!(!codes(&reading).contains(&"cpu-without-directory"), "{:?}", reading.findings);
+    assert_eq!(reading.machine.nodes[1].cpus.to_string(), "2,3");
+    assert_eq!(reading.machine.usable_cpus().to_string(), "0,1");
+    // A process that may use them would see them, so the tree is not whole.
+    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
+    let reading = read(&top);
+    assert!(codes(&reading).contains(&"cpu-without-directory"), "{:?}", reading.findings);
+    assert!(reading.machine.nodes[1].cpus.is_empty());
+}
+
+#[test]
 fn a_distance_below_that_of_a_node_to_itself_is_unknown() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node0/distance"), b"10 9\n");

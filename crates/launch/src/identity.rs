@@ -2,6 +2,7 @@
 
 mod error;
 mod innermost;
+mod jobs;
 mod launchers;
 mod slurm;
 
@@ -9,6 +10,7 @@ use std::fmt;
 
 pub use error::IdentityError;
 use innermost::{innermost, last, outers, pytorch_within};
+pub use jobs::numbered_job;
 use launchers::Variables;
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, shell, tasks_on_node};

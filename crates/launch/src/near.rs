@@ -148,7 +148,11 @@ impl Near {
         }
         match cpu_node == device_node {
             true => said += &format!(": cpus {cpus}"),
-            false => said += &format!(": cpus {cpus} of node {cpu_node}, the nearest that has any"),
+            false => {
+                said += &format!(
+                    ": cpus {cpus} of node {cpu_node}, the nearest with any that this process may use"
+                )
+            }
         }
         if memory_node != device_node {
             said += &format!("; memory of node {memory_node}, the nearest for programs");

@@ -77,20 +77,37 @@ impl fmt::Display for DeviceKind {
 }
 
 impl Device {
-    /// Returns true if `name` is one of the device's names, or its address with or without the
-    /// domain 0000.
+    /// Returns true if `name` is one of the device's names, also with its directory (`/dev/nvme0n1`) or
+    /// a port (UCX's `mlx5_0:1`), or its address, with any number of digits for the domain (eight
+    /// by nvidia-smi) or without the domain 0000.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        let short = self.address.strip_prefix("0000:");
-        self.address.eq_ignore_ascii_case(name)
-            || short.is_some_and(|short| short.eq_ignore_ascii_case(name))
-            || self.names.iter().any(|own| own == name)
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let is_same = |(domain, rest): (u32, &str)| {
+            let own = domain_and_rest(&self.address);
+            own.is_some_and(|own| own.0 == domain && own.1.eq_ignore_ascii_case(rest))
+        };
+        let is_port = |rest: &str| {
+            let port = rest.strip_prefix(':');
+            rest.is_empty() || port.is_some_and(|port| port.parse::<u32>().is_ok())
+        };
+        let is_named = |own: &String| name.strip_prefix(own.as_str()).is_some_and(is_port);
+        domain_and_rest(name).is_some_and(is_same) || self.names.iter().any(is_named)
     }
 
     /// Returns the device's first name, or its address if it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.address)
+    }
+}
+
+/// Splits a PCI address into its domain, which is 0 if it is omitted, and bus, device and function.
+fn domain_and_rest(address: &str) -> Option<(u32, &str)> {
+    let (first, rest) = address.split_once(':')?;
+    match rest.contains(':') {
+        true => u32::from_str_radix(first, 16).ok().map(|domain| (domain, rest)),
+        false => Some((0, address)),
     }
 }
 
@@ -120,8 +137,13 @@ mod tests {
             node: None,
             names: Vec::from(["eth0".to_owned(), "mlx5_0".to_owned()]),
         };
-        assert!(["0000:4A:00.0", "4a:00.0", "eth0", "mlx5_0"].iter().all(|n| device.is_called(n)));
-        assert!(!["eth", "0000:4a:00.1", ""].iter().any(|name| device.is_called(name)));
+        for name in ["0000:4A:00.0", "4a:00.0", "00000000:4A:00.0", "eth0", "/dev/eth0", "mlx5_0:1"]
+        {
+            assert!(device.is_called(name), "{name}");
+        }
+        for name in ["eth", "eth01", "0000:4a:00.1", "0001:4a:00.0", "mlx5_0:x", ""] {
+            assert!(!device.is_called(name), "{name}");
+        }
         assert_eq!(device.name(), "eth0");
     }
 }

@@ -199,7 +199,13 @@ fn who(args: &BindArgs, task: Option<&Task>) -> String {
         return if is_given { said() } else { String::new() };
     }
     let look = |name: &str| std::env::var(name).ok();
-    let Some(part) = identity::shell(&look) else { return String::new() };
+    let Some(part) = identity::shell(&look) else {
+        let job = identity::numbered_job(&look);
+        let said = |job: String| {
+            format!("Not a rank: {job}, bound as one process; {} makes it a rank\n", identity::RANK)
+        };
+        return job.map_or_else(String::new, said);
+    };
     let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
     format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
 }

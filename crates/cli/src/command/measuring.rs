@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_formats::mess;
-use numalab_host::{Root, note};
+use numalab_host::{CpuQuota, Root, cpu_quota, note};
 use numalab_measure::{
     LiveRun, MeasureError, RunRules, Scope, Store, Tally, Target, check_plan, estimate_plan,
     usual_budget, usual_pages,
@@ -12,7 +12,7 @@ use numalab_measure::{
 use numalab_record::{Cell, Document, Run};
 use numalab_results::capture::{CurveFamily, curve_families};
 use numalab_results::run::Summary;
-use numalab_topology::{CpuSet, Finding, Machine, Severity};
+use numalab_topology::{CpuSet, Finding, Machine, Severity, count};
 
 use crate::args::{Measuring, Output, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure};
@@ -32,6 +32,7 @@ pub(crate) fn survey(selection: &Selection) -> Result<Target, Failure> {
             "cpus {isolated} are isolated, so they are left out; --cpus includes them"
         ));
     }
+    warn_of_quota(&machine);
     let pages = selection.pages.unwrap_or_else(usual_pages);
     Ok(Target { machine, scope, pages })
 }
@@ -52,6 +53,18 @@ pub(crate) fn too_few(selection: &Selection) -> Code {
 fn left_out(machine: &Machine) -> Option<&CpuSet> {
     let allowed = machine.allowed.as_ref()?;
     Some(&allowed.isolated).filter(|isolated| !isolated.is_empty())
+}
+
+/// Warns of a limit of cpu time below that of all cpus on which the process may run.
+fn warn_of_quota(machine: &Machine) {
+    let usable = machine.usable_cpus().len();
+    if let Some(quota) = cpu_quota(&Root::live()).filter(|quota| quota.limits(usable)) {
+        let (CpuQuota { cpus, file }, usable) = (quota, count(usable, "cpu"));
+        note(format_args!(
+            "{file} allows the time of {cpus} of {usable}: the kernel stops threads that use more, \
+             so measure outside of this control group, or few cpus with --cpus"
+        ));
+    }
 }
 
 fn warn_of(findings: &[Finding]) {

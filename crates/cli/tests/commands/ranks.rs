@@ -214,7 +214,7 @@ fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
 }
 
 #[test]
-fn a_process_of_a_slurm_job_that_is_not_a_rank_says_which_part_it_is() {
+fn a_process_of_a_job_that_is_not_a_rank_says_which_part_it_is() {
     for (variables, part) in [
         ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967290 SLURM_PROCID=0", "the interactive shell"),
         ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291 SLURM_PROCID=0", "the batch script"),
@@ -229,6 +229,10 @@ fn a_process_of_a_slurm_job_that_is_not_a_rank_says_which_part_it_is() {
     let rank = bind_as("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_LOCALID=0", &[], 0);
     assert!(rank.starts_with("[Rank 0] Known as rank 0, local rank 0 (srun)\n"), "{rank}");
     assert!(bind_as("", &[], 0).starts_with("[Rank 0] Binding"));
+    let said = bind_as("SGE_TASK_ID=3", &[], 0);
+    let numbered = "Not a rank: task 3 of a job array (SGE_TASK_ID), bound as one process; \
+                    NUMALAB_RANK makes it a rank\n[Rank 0] Binding";
+    assert!(said.starts_with(numbered), "{said}");
 }
 
 /// Returns the only directory in `parent`.

@@ -6,37 +6,36 @@ use super::FORMAT;
 use crate::error::ReadError;
 use crate::pasted;
 
-/// Returns the XML in a text, which may be quoted and have prompts around it.
+/// Texts with which the XML begins.
+const MARKS: [&str; 3] = ["<?xml", "<!DOCTYPE topology", "<topology"];
+const END: &str = "</topology>";
+
+/// Returns the XML in a text, which may be quoted and have other text around it, such as prompts.
 pub(super) fn xml_of(text: &str, findings: &mut Findings) -> Result<String, ReadError> {
-    let lines: Vec<String> =
-        pasted::lines(text, findings).into_iter().map(|(_, line)| line).collect();
-    let is_first = |line: &String| {
-        let line = line.trim_start();
-        ["<?xml", "<!DOCTYPE topology", "<topology"].iter().any(|mark| line.starts_with(mark))
+    let mut lines = pasted::lines(text, findings);
+    let begin = |line: &str| MARKS.iter().filter_map(|mark| line.find(mark)).min();
+    let found = lines.iter().enumerate().find_map(|(at, (_, line))| Some((at, begin(line)?)));
+    let is_markup = |(_, line): &(usize, String)| line.trim_start().starts_with('<');
+    let other_markup = || Some((lines.iter().position(is_markup)?, 0));
+    let Some((first, place)) = found.or_else(other_markup) else {
+        let what = "XML in the text, as `lstopo --of xml FILE` writes it";
+        return Err(ReadError::Absent { format: FORMAT, what });
     };
-    let is_other = |line: &String| line.trim().is_empty() || pasted::is_prompt(line);
-    let first = lines.iter().position(is_first).unwrap_or(0);
-    if let Some(said) = lines[..first].iter().find(|line| !is_other(line)) {
-        let message = format!("`{}` before the XML is ignored", said.trim());
-        findings.note("line-unread", "first line".to_owned(), message);
-    }
-    let is_whole = |line: &String| line.trim().ends_with("</topology>");
+    lines[first].1.drain(..place);
+    let mut others = lines[..first].to_vec();
     let mut xml = String::with_capacity(text.len());
     let mut has_ended = false;
-    for line in lines.into_iter().skip(first).skip_while(is_other) {
-        // A second topology is an error in the XML; a prompt after the first is not part of it.
-        if has_ended && is_other(&line) {
+    for (number, line) in lines.into_iter().skip(first) {
+        // A second topology is an error in the XML; other text after the first is not part of it.
+        if has_ended && begin(&line).is_none() {
+            others.push((number, line));
             continue;
         }
-        has_ended |= is_whole(&line);
-        xml += &line;
+        let end = line.find(END).map(|end| end + END.len());
+        has_ended |= end.is_some();
+        xml += &line[..end.unwrap_or(line.len())];
         xml.push('\n');
     }
-    match xml.trim_start().starts_with('<') {
-        true => Ok(xml),
-        false => {
-            let what = "XML in the text, as `lstopo --of xml FILE` writes it";
-            Err(ReadError::Absent { format: FORMAT, what })
-        }
-    }
+    pasted::note_ignored(&others, findings);
+    Ok(xml)
 }

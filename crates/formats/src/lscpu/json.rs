@@ -19,17 +19,32 @@ pub(super) enum Content {
     Lines(String),
 }
 
-/// Returns the content of a text that is JSON, apart from prompts around it; `None` for any other
-/// text.
-pub(super) fn content(text: &str, findings: &mut Findings) -> Option<Result<Content, ReadError>> {
-    let is_json = |line: &str| !line.trim().is_empty() && !pasted::is_prompt(line);
-    text.lines().find(|line| is_json(line)).filter(|line| line.contains('{'))?;
+/// Returns the content of the JSON in a text, which may have other text around it; `None` for any
+/// other text.
+pub(super) fn content(
+    lines: &[(usize, String)],
+    findings: &mut Findings,
+) -> Option<Result<Content, ReadError>> {
+    let first = lines.iter().position(|(_, line)| line.trim_start().starts_with('{'))?;
+    let is_end = |(_, line): &(usize, String)| line.trim_end().ends_with('}');
+    let last = lines.iter().rposition(is_end).filter(|&last| last >= first)?;
+    let (before, after) = (&lines[..first], &lines[last + 1..]);
+    if before.iter().any(|(_, line)| line.contains("CPU(s)")) {
+        return None;
+    }
+    pasted::note_ignored(&[before, after].concat(), findings);
     let mut json = String::new();
-    for (_, line) in pasted::lines(text, findings) {
-        if is_json(&line) {
-            json += &line;
-            json.push('\n');
+    for (_, line) in &lines[first..=last] {
+        // `lscpu` of util-linux 2.38 prints an unknown number as `-`, which is not JSON.
+        let line = line.trim_end();
+        match line.trim_end_matches(',').strip_suffix(": -") {
+            Some(key) => {
+                let comma = if line.ends_with(',') { "," } else { "" };
+                json += &format!("{key}: null{comma}");
+            }
+            None => json += line,
         }
+        json.push('\n');
     }
     Some(of(&json))
 }

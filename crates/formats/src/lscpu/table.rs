@@ -55,35 +55,47 @@ impl Header {
 }
 
 /// Returns true if a line of the text is the header of a table.
-pub(super) fn is_table(text: &str) -> bool {
-    text.lines().any(|line| Header::of(line).is_some())
+pub(super) fn is_table(lines: &[(usize, String)]) -> bool {
+    lines.iter().any(|(_, line)| Header::of(line).is_some())
 }
 
-/// Returns the rows of a table, and the plain output above it, which is empty if there is none.
-pub(super) fn rows(text: &str, findings: &mut Findings) -> Result<(Vec<Row>, String), ReadError> {
+/// Returns the rows of a table, and the plain output above it, which is empty if there is none. Text
+/// above and below is ignored, with a note.
+pub(super) fn rows(
+    lines: &[(usize, String)],
+    findings: &mut Findings,
+) -> Result<(Vec<Row>, String), ReadError> {
     let mut header: Option<Header> = None;
     let mut rows = Vec::new();
     let mut plain = String::new();
-    for (number, line) in pasted::lines(text, findings) {
+    let mut others = Vec::new();
+    for (number, line) in lines {
         // A header first: the mark before its titles looks like a prompt.
-        if let Some(found) = Header::of(&line) {
+        if let Some(found) = Header::of(line) {
             if header.replace(found).is_some() {
-                return Err(Place::Line(number).wrong(&line, "one table"));
+                return Err(Place::Line(*number).wrong(line, "one table"));
             }
         } else if line.trim().is_empty()
             || line.trim_start().starts_with('#')
-            || pasted::is_prompt(&line)
+            || pasted::is_prompt(line)
         {
             // Prompts, and the sentences that `lscpu -p` prints above its table.
         } else if let Some(header) = &header {
-            rows.push(header.row(number, &line)?);
+            match header.row(*number, line) {
+                // A row has at least the number of its cpu.
+                Err(_) if !rows.is_empty() && !line.contains(|c: char| c.is_ascii_digit()) => {
+                    others.push((*number, line.clone()));
+                }
+                row => rows.push(row?),
+            }
         } else if line.contains(':') {
-            plain += &line;
+            plain += line;
             plain.push('\n');
         } else {
-            return Err(Place::Line(number).wrong(&line, "the header of the table"));
+            others.push((*number, line.clone()));
         }
     }
+    pasted::note_ignored(&others, findings);
     Ok((rows, plain))
 }
 

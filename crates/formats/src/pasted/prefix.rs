@@ -33,6 +33,10 @@ pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
     let length = prefix.chars().count();
     for (_, line) in lines {
         *line = line.chars().skip(length).collect();
+        // A box has a bar at both ends.
+        if let Some(text) = line.trim_end().strip_suffix('|').filter(|_| prefix.trim() == "|") {
+            *line = text.trim_end().to_owned();
+        }
     }
     Some(prefix.trim().to_owned())
 }
@@ -76,9 +80,10 @@ fn is_labelled(line: &str, label: &str) -> bool {
 }
 
 /// Returns the number of characters at the beginning of both lines that are the same or are both
-/// digits.
+/// digits; the kernel's log fills up seconds with spaces.
 fn common_characters(a: &str, b: &str) -> usize {
-    let is_alike = |(a, b): &(char, char)| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+    let is_of_number = |c: char| c == ' ' || c.is_ascii_digit();
+    let is_alike = |(a, b): &(char, char)| a == b || is_of_number(*a) && is_of_number(*b);
     a.chars().zip(b.chars()).take_while(is_alike).count()
 }
 
@@ -130,6 +135,7 @@ mod tests {
             ("# ", "# "),
             ("// ", "// "),
             ("[1,0]<stdout>: ", "[1,1]<stdout>: "),
+            ("[    9.999870] ", "[   10.000012] "),
             ("node17: ", "node17: "),
             ("0: ", "0: "),
         ] {
@@ -138,6 +144,15 @@ mod tests {
             assert_eq!(found.as_deref(), Some(prefix.trim()), "{text}");
             assert_eq!(lines, ["node 0 a", "node 1 a", "", "node 2 b"], "{text}");
         }
+    }
+
+    #[test]
+    fn a_box_has_no_bars_at_either_end() {
+        let (found, lines) = stripped("| a 1 |\n| b   |\n| c 2 |\n");
+        assert_eq!(
+            (found.as_deref(), lines),
+            (Some("|"), vec!["a 1".into(), "b".into(), "c 2".into()])
+        );
     }
 
     #[test]

@@ -64,8 +64,8 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus(&entries)
 }
 
-/// Parses the entries by cpu. A line is `processor 0: version = FF, ...` on s390, `processor : 0`
-/// elsewhere.
+/// Parses the entries by cpu. They begin with `processor : 0`; on s390 with `cpu number : 0`, after a
+/// line `processor 0: version = FF, ...` for each cpu. LoongArch and MIPS have shorter names.
 fn parse(text: &str) -> BTreeMap<CpuId, CpuinfoEntry> {
     let mut entries: BTreeMap<CpuId, CpuinfoEntry> = BTreeMap::new();
     let mut current = None;
@@ -73,14 +73,14 @@ fn parse(text: &str) -> BTreeMap<CpuId, CpuinfoEntry> {
         let Some((name, value)) = line.split_once(':') else { continue };
         let (name, value) = (name.trim(), value.trim().parse::<u32>().ok());
         let numbered = name.strip_prefix("processor ").and_then(|number| number.parse().ok());
-        if name == "processor" || numbered.is_some() {
+        if ["processor", "cpu number"].contains(&name) || numbered.is_some() {
             current = numbered.or(value).filter(|&number| number <= MAX_ID).map(CpuId);
-            entries.extend(current.map(|id| (id, CpuinfoEntry::default())));
         }
-        let Some(entry) = current.and_then(|id| entries.get_mut(&id)) else { continue };
+        let Some(id) = current else { continue };
+        let entry = entries.entry(id).or_default();
         match name {
-            "physical id" => entry.package = value,
-            "core id" => entry.core = value,
+            "physical id" | "package" => entry.package = value,
+            "core id" | "core" => entry.core = value,
             "siblings" => entry.siblings = value,
             "cpu cores" => entry.cores = value,
             _ => {}
@@ -167,6 +167,12 @@ mod tests {
                     processor 0: version = FF,  identification = 012345,  machine = 3931\n\
                     processor 1: version = FF,  identification = 012345,  machine = 3931\n";
         assert_eq!(shapes(s390).len(), 2);
+        let numbered = |cpu| format!("\ncpu number : {cpu}\nphysical id : 1\ncore id : {cpu}\n");
+        let s390 = format!("{s390}{}{}", numbered(0), numbered(1));
+        assert_eq!(shapes(&s390), [(0, Some(1), Some(0), 0), (1, Some(1), Some(1), 0)]);
+        let loongarch = "processor\t: 0\npackage\t: 0\ncore\t: 3\n\nprocessor\t: 1\npackage\t: 0\n\
+                         core\t: 3\n";
+        assert_eq!(shapes(loongarch), [(0, Some(0), Some(0), 0), (1, Some(0), Some(0), 1)]);
         assert_eq!(shapes("processor : 4294967295\nprocessor : x\n"), []);
     }
 }

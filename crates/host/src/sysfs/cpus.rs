@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
+use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID, Node};
 
 use super::reader::Reader;
 use crate::proc::allowed;
@@ -37,6 +37,29 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     assign_cores(reader, &mut cpus);
     assign_packages(reader, &mut cpus);
     cpus
+}
+
+/// Adds the online cpus of nodes that have no directory, if this process may use none of them: lxcfs hides
+/// those outside of its container. Others are a mistake of the tree.
+pub(super) fn add_hidden(reader: &mut Reader<'_>, cpus: &mut Vec<Cpu>, nodes: &[Node]) {
+    let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let mut hidden = CpuSet::new();
+    nodes.iter().for_each(|node| hidden.extend_from(&node.cpus.difference(&known)));
+    if hidden.is_empty() {
+        return;
+    }
+    let status = reader.document("proc/self/status").unwrap_or_default();
+    let mask: CpuSet = allowed(&status, "Cpus").unwrap_or_default();
+    if mask.is_empty() || !hidden.intersection(&mask).is_empty() {
+        return;
+    }
+    let message = format!(
+        "cpus {hidden} of nodes have no directory, as in a container with lxcfs: this process may not \
+         use them, and their cores and caches are unknown"
+    );
+    reader.note("cpus-hidden", CPU_DIRECTORY, message);
+    cpus.extend(hidden.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }));
+    cpus.sort_by_key(|cpu| cpu.id);
 }
 
 /// Returns the isolated cpus, on which only threads that ask for them run (`isolcpus=` on the

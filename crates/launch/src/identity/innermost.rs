@@ -51,8 +51,10 @@ pub(super) fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if found.is_some() {
         return Ok(found);
     }
-    // A local rank alone belongs to a task with other variables that are missing here.
-    let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
+    // A local rank alone belongs to a task with other variables that are missing here. Platform MPI's is
+    // also that of Hydra, which is much more common.
+    let is_common = |of: &&Variables| of.launcher != Launcher::PlatformMpi;
+    let known = BEFORE_SLURM.iter().filter(is_common).chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, local_rank, .. } in known {
         if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {
             return Err(IdentityError::Incomplete { present, missing: rank, launcher });
@@ -70,9 +72,7 @@ pub(super) fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let value = |name| number(look, Launcher::Pytorch, name).ok().flatten().map(|(_, value)| value);
     match ["RANK", "WORLD_SIZE", "LOCAL_RANK"].map(value) {
-        [Some(rank), Some(size), local] if local.is_some() || rank < size => {
-            Task::of(&PYTORCH, look)
-        }
+        [Some(_), Some(_), _] | [Some(_), None, Some(_)] => Task::of(&PYTORCH, look),
         // Lightning's own launcher gives each process all but `RANK`.
         [None, Some(_), Some(_)] if look("RANK").is_none() => Err(without_rank()),
         [None, None, Some(1..)] => Err(without_rank()),

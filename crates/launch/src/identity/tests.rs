@@ -183,6 +183,21 @@ fn numbers_of_independent_jobs_are_not_ranks() {
 }
 
 #[test]
+fn a_numbered_job_that_is_no_rank_is_named() {
+    let said = |name: &'static str, value: &'static str| {
+        numbered_job(&move |asked| (asked == name).then(|| value.to_owned()))
+    };
+    let of_parallel = "slot 2 of GNU parallel (PARALLEL_JOBSLOT)";
+    assert_eq!(said("PARALLEL_JOBSLOT", "2").as_deref(), Some(of_parallel));
+    let of_array = "task 3 of a job array (SGE_TASK_ID)";
+    assert_eq!(said("SGE_TASK_ID", "3").as_deref(), Some(of_array));
+    assert_eq!(said("RANK", "3").as_deref(), Some("number 3 of an unknown launcher (RANK)"));
+    for (name, value) in [("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0"), ("RANK", "gold")] {
+        assert_eq!(said(name, value), None, "{name}={value}");
+    }
+}
+
+#[test]
 fn shells_of_a_job_are_steps_without_ranks() {
     for step in ["4294967290", "4294967291", "4294967292", "batch", "interactive", "extern"] {
         let variables =
@@ -193,13 +208,7 @@ fn shells_of_a_job_are_steps_without_ranks() {
 
 #[test]
 fn a_stray_rank_variable_is_not_attributed_to_torchrun() {
-    for stray in [
-        "RANK=gold",
-        "RANK=3",
-        "RANK=8 WORLD_SIZE=8",
-        "RANK=x WORLD_SIZE=8 LOCAL_RANK=1",
-        "LOCAL_RANK=0",
-    ] {
+    for stray in ["RANK=gold", "RANK=3", "RANK=x WORLD_SIZE=8 LOCAL_RANK=1", "LOCAL_RANK=0"] {
         assert_eq!(known(stray), None, "{stray}");
     }
     let plain = known("RANK=3 WORLD_SIZE=8 LOCAL_RANK=1").unwrap();
@@ -207,6 +216,10 @@ fn a_stray_rank_variable_is_not_attributed_to_torchrun() {
     // Kubeflow gives each container these two.
     let without_local = known("RANK=3 WORLD_SIZE=8").unwrap();
     assert_eq!(without_local, (Launcher::Pytorch, 3, Some(8), None, None));
+    let without_size = known("RANK=3 LOCAL_RANK=1").unwrap();
+    assert_eq!(without_size, (Launcher::Pytorch, 3, None, Some(1), None));
+    let said = error("RANK=9 WORLD_SIZE=8");
+    assert!(said.contains("RANK=9, but WORLD_SIZE=8"), "{said}");
     let said = error("LOCAL_RANK=2 NODE_RANK=1");
     assert!(said.contains("LOCAL_RANK is set") && said.contains("but RANK is not"), "{said}");
 }
@@ -241,7 +254,7 @@ fn nonsense_is_quoted() {
         let said = of(&variables).unwrap_err().to_string();
         assert!(said.contains(&format!("OMPI_COMM_WORLD_RANK={value}: expected")), "{said}");
     }
-    assert!(error("MPI_LOCALRANKID=0").contains("MPI_RANKID"));
+    assert!(error("MPI_LOCALRANKID=0").contains("MPICH's mpirun, but PMI_RANK is not"));
     let said = error("NUMALAB_RANK=2 NUMALAB_RANKS=2");
     assert!(said.contains("NUMALAB_RANK=2, but NUMALAB_RANKS=2"), "{said}");
     let said = error(

@@ -178,10 +178,14 @@ fn a_buffer_smaller_than_a_huge_page_cannot_have_one() {
 }
 
 #[test]
-fn facts_about_the_clock_and_the_modules_are_findings() {
+fn facts_about_the_clock_the_modules_and_the_cpu_time_are_findings() {
     let quiet = || document(Vec::new());
     assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "no")), [Oddity::ClockNotInvariant]);
     assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "yes")), []);
+    let usable = quiet().run.machine.usable_cpus().len();
+    let quota = Oddity::CpuQuota { cpus: 0.5, usable };
+    assert_eq!(whats(&with_fact(quiet(), "cpu_quota", "0.5")), [quota]);
+    assert_eq!(whats(&with_fact(quiet(), "cpu_quota", &usable.to_string())), []);
     let time = "virtual, by instructions".to_owned();
     assert_eq!(whats(&with_fact(quiet(), "time", &time)), [Oddity::EmulatedTime { time }]);
     let (channels, modules) = ("P0 C, P0 D".to_owned(), "DIMM A1 at 2666 of 3200".to_owned());

@@ -142,6 +142,13 @@ pub enum Oddity {
     },
     /// The clock does not tick at a constant rate.
     ClockNotInvariant,
+    /// The process may not use all of its cpus all the time.
+    CpuQuota {
+        /// The cpu time that control groups allow, in cpus.
+        cpus: f64,
+        /// Number of cpus on which the process may run.
+        usable: usize,
+    },
     /// Many windows were disturbed.
     Disturbed {
         /// Number of all windows.
@@ -198,6 +205,7 @@ pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
         cache_size(summary),
         emulated_time(summary),
         clock(summary),
+        cpu_quota(summary),
         disturbed(summary),
         bursty(summary),
         not_precise(summary),
@@ -314,6 +322,14 @@ fn clock(summary: &Summary<'_>) -> Option<RunFinding> {
 fn emulated_time(summary: &Summary<'_>) -> Option<RunFinding> {
     let time = summary.run.environment.facts.get("time")?.clone();
     Some(Finding::new(Oddity::EmulatedTime { time }))
+}
+
+/// Finds a limit of cpu time below that of all cpus on which the process may run. Threads that it
+/// stops count as disturbed, so it is not other load.
+fn cpu_quota(summary: &Summary<'_>) -> Option<RunFinding> {
+    let cpus: f64 = summary.run.environment.facts.get("cpu_quota")?.parse().ok()?;
+    let usable = summary.run.machine.usable_cpus().len();
+    (cpus < usable as f64).then(|| Finding::new(Oddity::CpuQuota { cpus, usable }))
 }
 
 fn disturbed(summary: &Summary<'_>) -> Option<RunFinding> {

@@ -34,6 +34,12 @@ pub(crate) fn sentence(finding: &RunFinding) -> String {
             format!("time is {time}: this machine's memory is emulated")
         }
         Oddity::ClockNotInvariant => "the clock is not invariant: times may be off".to_owned(),
+        Oddity::CpuQuota { cpus, usable } => format!(
+            "a control group allows the time of {} of {}: the kernel stops threads that use more, \
+             and the windows in which it does count as disturbed",
+            figure(*cpus),
+            count(*usable, "cpu")
+        ),
         Oddity::Disturbed { windows, disturbed } => disturbances(*windows, *disturbed),
         Oddity::Bursty { cells: all, too_short } => bursts(&of(*all), *too_short),
         Oddity::NotPrecise { planned, precision } => {
