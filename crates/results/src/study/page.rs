@@ -100,8 +100,9 @@ fn private(run: &StudyRun) -> Vec<Private> {
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
-    let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
-    panels.extend(tiers::panels(summary, index));
+    // What happened over time is read first; the rest is folded.
+    let mut panels = tiers::panels(summary, index);
+    panels.extend(subjects.flat_map(|subject| of_metric(summary, subject)));
     panels.extend(tables::counters(summary, index).map(|table| Panel::table(table).folded()));
     let part = Part::of(&workload.name, panels)?;
     let command = Some(command_line(&workload.command));

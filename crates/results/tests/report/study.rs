@@ -251,6 +251,8 @@ fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
     assert_eq!(times, [["1.5", "300", "300"], ["3.5", "300", "150"]], "{text}");
     let curves = page.html().matches("<path class=\"curve ").count();
     assert_eq!(curves, 4, "two pictures with a curve for each treatment");
+    let [course, folded] = ["over time", "lower is better"].map(|of| text.find(of).expect(of));
+    assert!(course < folded, "the pictures are first: {text}");
     let plain = StudySummary::of(&studies::without_variance()).page().markdown();
     assert!(!plain.contains("over time"), "{plain}");
 }
