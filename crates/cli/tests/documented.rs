@@ -101,7 +101,7 @@ fn fault(shown: &Shown, rule: &Rule, output: &Output) -> Option<String> {
     let message = String::from_utf8_lossy(&output.stderr);
     match (output.status.code(), rule.way) {
         (Some(0), _) => {}
-        (Some(2..=4 | 125), Way::Needs(words) | Way::May(words)) if message.contains(words) => {
+        (Some(2..=4 | 7 | 125), Way::Needs(words) | Way::May(words)) if message.contains(words) => {
             return None;
         }
         (code, _) => return Some(format!("ended with {code:?}: {message}{text}")),

@@ -151,7 +151,7 @@ impl Near {
             false => {
                 said += &format!(
                     ": cpus {cpus} of node {cpu_node}, the nearest with any that this process may use"
-                )
+                );
             }
         }
         if memory_node != device_node {

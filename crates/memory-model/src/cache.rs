@@ -203,9 +203,12 @@ impl Cache {
         usize::try_from(set).unwrap_or(0) * self.ways
     }
 
-    /// Replaces all lines by those of a cache of the same shape.
+    /// Replaces all lines, and the times of their last uses, by those of a cache of the same shape.
     pub(crate) fn copy(&self, from: &Self) {
         self.lines.iter().zip(&from.lines).for_each(|(line, from)| line.set(from.get()));
+        if let Some((own, others)) = self.others.as_ref().zip(from.others.as_ref()) {
+            own.copy(others);
+        }
     }
 
     /// Invalidates all lines.

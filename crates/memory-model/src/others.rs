@@ -52,6 +52,11 @@ impl Others {
         let used = &self.used_ps[first..first + self.ways];
         (way + 1..self.ways).for_each(|older| used[older - 1].set(used[older].get()));
     }
+
+    /// Replaces all times by those of a cache of the same shape.
+    pub fn copy(&self, from: &Self) {
+        self.used_ps.iter().zip(&from.used_ps).for_each(|(used, from)| used.set(from.get()));
+    }
 }
 
 /// Returns the life of a line that was last used at a time, as a part of the mean.
@@ -78,6 +83,14 @@ mod tests {
             latency_ns: 0.0,
             life_ns: 1e6,
         })
+    }
+
+    #[test]
+    fn a_copy_knows_when_its_lines_were_used() {
+        let (used, copy) = (cache(), cache());
+        used.request(0x1000, false, 5_000_000_000);
+        copy.copy(&used);
+        assert!(copy.request(0x1000, false, 5_000_000_001).held);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Units that programs choose by the size of what they print: `us` or `ms`, `MB/s` or `GB/s`.
 
-/// What a unit measures.
+/// The quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Time,

@@ -178,7 +178,10 @@ fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
         refused(&mut numalab_in(place, &words), 2, &["expected text, json, md or html"]);
     }
     let nodes = ["explore", "--nodes", "--format", "callgrind"];
-    refused(&mut numalab_in(place, &nodes), 2, &["not a program's memory"]);
+    refused(&mut numalab_in(place, &nodes), 2, &["text, json, csv, md, html, openmetrics"]);
+    let run = examples().join("run").display().to_string();
+    let report = ["report", &run, "--format", "callgrind"];
+    refused(&mut numalab_in(place, &report), 2, &["not a program's memory"]);
 }
 
 #[test]

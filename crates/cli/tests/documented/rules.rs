@@ -208,6 +208,8 @@ pub const RULES: &[Rule] = &[
         &["memory bound to each node", "nodes with memory"],
     ),
     rule("numalab report", Runs, &["report.md", "report.html"]),
+    // The study among the results here has too few blocks.
+    rule("numalab report results/noise", May("not decided"), &["report.md", "report.html"]),
     rule("numalab report results/measure-20261121-024500 --format json", Runs, &["numalab/run-2"]),
     rule("numalab report results_scaling/job_123456 --format csv", Runs, &["file,mode,domains"]),
     rule("numalab report sequential_domain0", Runs, &["1 step", "16M"]),

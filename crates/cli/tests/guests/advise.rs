@@ -228,7 +228,7 @@ fn trials_judge_by_the_number_that_a_program_prints() {
         text.contains("0.0 (0.0 to 0.0) equivalent"),
         "the rate is the same everywhere: {text}"
     );
-    assert!(text.contains("of the metric (x/s), higher is better, measured"), "{text}");
+    assert!(text.contains("measured for the metric (x/s), higher is better"), "{text}");
     for words in ["echo no number", "echo a rate of none x/s"] {
         let (code, text) = with(["--blocks", "6"], words);
         assert_eq!(code, Some(1), "{text}");

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Timing;
 use crate::cost::ps;
-use crate::pipeline::Reach;
 use crate::pipeline::schedulers::Schedulers;
+use crate::pipeline::streams::Reach;
 
 /// Limits of a core's overlap, and the speed of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

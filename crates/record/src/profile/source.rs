@@ -160,7 +160,7 @@ pub enum CannotSee {
         /// The system's error.
         reason: String,
     },
-    /// Which of several regions in one mapping of the kernel was used: uses are divided by resident
+    /// The uses of each of several regions in one mapping of the kernel: they are divided by resident
     /// memory.
     SharesOfMappings,
     /// Single pages beyond the limit.

@@ -39,6 +39,10 @@ fn hidden(level: u8, at_most_ns: f64) -> String {
     )
 }
 
+fn found(level: u8, [found, reported]: [String; 2]) -> String {
+    format!("L{level} has the size that the sweep found, {found}; the system reports {reported}.")
+}
+
 /// Describes a cache with other users.
 fn shared(level: u8, life_ms: f64) -> String {
     format!(
@@ -56,10 +60,7 @@ fn sentence(remark: &Remark) -> String {
             solved(*memory_ns, *load_ns, &size(*bytes))
         }
         Remark::CacheFound { level, found_bytes, reported_bytes } => {
-            let [found, reported] = [found_bytes, reported_bytes].map(|bytes| size(*bytes));
-            format!(
-                "L{level} has the size that the sweep found, {found}; the system reports {reported}."
-            )
+            found(*level, [found_bytes, reported_bytes].map(|bytes| size(*bytes)))
         }
         Remark::CacheShared { level, life_ns } => shared(*level, life_ns / 1e6),
         Remark::CacheHidden { level, at_most_ns } => hidden(*level, *at_most_ns),

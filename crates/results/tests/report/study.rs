@@ -420,7 +420,7 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
     assert_eq!(twice.looks, 2);
     assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
     assert!(width(&twice) > narrow);
-    // Nobody has seen a result of a session that was interrupted in its first block.
+    // A session that was interrupted in its first block printed no result.
     let mut begun = studies::two_by_two();
     begun.journal.insert(2, Entry::Ended { reason: EndReason::Interrupted, unix_ms: 5 });
     assert_eq!(StudySummary::of(&begun).looks, 1);

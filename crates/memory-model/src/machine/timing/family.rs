@@ -6,7 +6,7 @@ pub mod identity;
 pub(crate) mod table;
 
 use super::{Class, Timing};
-use crate::pipeline::Reach;
+use crate::pipeline::streams::Reach;
 
 /// A family of cores with a published table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

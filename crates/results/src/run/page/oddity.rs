@@ -57,11 +57,8 @@ pub(crate) fn sentence(finding: &RunFinding) -> String {
             hidden_nodes(*groups, cpus, [*within_ns, *across_ns])
         }
         Oddity::CacheSize { level, found_bytes, reported_bytes } => {
-            let reported = size(*reported_bytes);
-            format!(
-                "L{level} ends at {}, the system reports {reported}",
-                approximate_size(*found_bytes)
-            )
+            let (found, reported) = (approximate_size(*found_bytes), size(*reported_bytes));
+            format!("L{level} ends at {found}, the system reports {reported}")
         }
         Oddity::ChannelsEmpty { channels } => {
             format!("memory channels without a module: {channels}")
