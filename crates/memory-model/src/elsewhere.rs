@@ -58,9 +58,9 @@ impl Shadow {
     }
 
     /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins.
-    pub fn asks(&mut self) {
-        self.stretches.asks();
+    /// [`crate::engine::Active::next_stretch`] begins; returns false if there were too many requests.
+    pub fn asks(&mut self, meets: bool) -> bool {
+        self.stretches.asks(meets)
     }
 
     /// Returns true if the thread's branches train the predictor because the next followed stretch
@@ -68,12 +68,6 @@ impl Shadow {
     #[inline]
     pub fn trains(&self) -> bool {
         self.stretches.trains()
-    }
-
-    /// Returns true if each access renews its line, because the next followed stretch is next.
-    #[inline]
-    pub fn is_near(&self) -> bool {
-        self.stretches.is_near()
     }
 
     /// Returns the number of instructions from now on that pass without being simulated in detail.

@@ -15,20 +15,16 @@ const STRETCH: i64 = 1 << 14;
 const UNSETTLED: i64 = 1 << 12;
 /// Instructions at a thread's start that are all followed.
 const FIRST: i64 = 1 << 20;
-/// Stretches of which one is followed, and those at a thread's start: a short thread would otherwise have
-/// too few.
+/// Stretches of which one is followed.
 const ONE_IN: u64 = 32;
-const EARLY_ONE_IN: u64 = 16;
-const EARLY: i64 = 1 << 26;
+/// One in this number of a thread's instructions may be in stretches that it asks for.
+const ASKED_ONE_IN: i64 = 8;
 
 /// Instructions before a followed stretch in which branches train the predictor, and at a thread's start.
-/// A short thread repeats less of its code: without training in all of its start, Python takes 4 %
-/// longer.
+/// A short thread repeats less of its code, and asks for more stretches: without training in all of its
+/// start, Python takes 4 % longer.
 const TRAINING: i64 = 4 * STRETCH;
 const TRAINED: i64 = 1 << 25;
-/// Instructions before a followed stretch in which each access renews its line in the nearest cache. With
-/// lines that lost their places there, a stretch begins with misses that the program does not have.
-const NEAR: i64 = STRETCH / 2;
 
 /// Position of a thread among its stretches.
 #[derive(Clone, Debug)]
@@ -38,8 +34,7 @@ pub(crate) struct Stretches {
     is_followed: bool,
     /// Number of stretches that the current one stands for.
     weight: i64,
-    /// Stretches of the current group, and those after the followed one.
-    one_in: u64,
+    /// Stretches of the current group after the followed one.
     behind: u64,
     random: u64,
     /// Instructions left at which the current stretch is settled.
@@ -48,8 +43,9 @@ pub(crate) struct Stretches {
     asked: bool,
     /// Instructions left in the stretches that a requested one interrupted.
     kept: Option<i64>,
-    /// All instructions so far.
+    /// All instructions so far, and those in stretches that were requested.
     all: i64,
+    in_asked: i64,
 }
 
 impl Stretches {
@@ -61,13 +57,13 @@ impl Stretches {
             left: FIRST,
             is_followed: true,
             weight: 1,
-            one_in: EARLY_ONE_IN,
             behind: 0,
             random,
             settles,
             asked: false,
             kept: None,
             all: 0,
+            in_asked: 0,
         }
     }
 
@@ -83,10 +79,13 @@ impl Stretches {
         self.is_followed && self.left < self.settles
     }
 
-    /// Requests a stretch that is followed now and represents only itself, because the thread meets
-    /// another one.
-    pub fn asks(&mut self) {
-        self.asked = true;
+    /// Requests a stretch that is followed now and represents only itself, because the thread does
+    /// something that it has not done before, or meets another thread; returns false if it has
+    /// requested too many for the former reason.
+    pub fn asks(&mut self, meets: bool) -> bool {
+        self.asked = meets || self.in_asked * ASKED_ONE_IN <= self.all;
+        self.in_asked += if self.asked { STRETCH } else { 0 };
+        self.asked
     }
 
     /// Returns true if the thread is followed at present.
@@ -102,22 +101,11 @@ impl Stretches {
         self.all < TRAINED || self.left <= TRAINING
     }
 
-    /// Returns true if each access renews its line: the next followed stretch is next.
-    #[inline]
-    pub fn is_near(&self) -> bool {
-        self.left <= NEAR
-    }
-
-    /// Returns the number of instructions that follow before [`Self::trains`] or [`Self::is_near`]
-    /// changes, or the present stretch ends.
+    /// Returns the number of instructions that follow before branches begin to train the predictor, or
+    /// the present stretch ends.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
-        let until = match (self.is_near(), self.trains()) {
-            (true, _) => 0,
-            (false, true) => NEAR,
-            (false, false) => TRAINING,
-        };
-        self.left - until
+        if self.trains() { self.left } else { self.left - TRAINING }
     }
 
     /// Adds instructions that do not end the present stretch.
@@ -158,16 +146,15 @@ impl Stretches {
         }
         self.is_followed = !self.is_followed;
         if self.is_followed {
-            (self.left, self.weight) = (self.left + STRETCH, self.one_in.cast_signed());
+            (self.left, self.weight) = (self.left + STRETCH, ONE_IN.cast_signed());
             return;
         }
         // The generator of MMIX (D. Knuth, "The Art of Computer Programming", 3.3.4).
         let random = self.random.wrapping_mul(6_364_136_223_846_793_005);
         self.random = random.wrapping_add(1_442_695_040_888_963_407);
-        self.one_in = if self.all < EARLY { EARLY_ONE_IN } else { ONE_IN };
-        let before = (self.random >> 32) % self.one_in;
+        let before = (self.random >> 32) % ONE_IN;
         self.left += (self.behind + before).cast_signed() * STRETCH;
-        self.behind = self.one_in - 1 - before;
+        self.behind = ONE_IN - 1 - before;
     }
 }
 
@@ -187,7 +174,7 @@ mod tests {
             pass(&mut asked);
             pass(&mut other);
         }
-        asked.asks();
+        assert!(asked.asks(false));
         asked.begins_next();
         assert!(asked.is_followed() && !asked.is_settled() && asked.weight() == 1);
         while asked.is_followed() {
@@ -201,18 +188,22 @@ mod tests {
     }
 
     #[test]
-    fn blocks_pass_until_the_predictor_is_trained_or_the_next_stretch_is_near() {
+    fn a_thread_asks_for_an_eighth_of_its_instructions_at_most() {
         let mut stretches = Stretches::of(3);
-        stretches.all = TRAINED;
-        (stretches.is_followed, stretches.left) = (false, 10 * STRETCH);
-        let mut passed = Vec::new();
-        while stretches.left > 0 {
-            let state = (stretches.trains(), stretches.is_near());
-            let instructions = stretches.instructions_to_pass();
-            passed.push((instructions / NEAR, state));
-            stretches.passed(instructions.cast_unsigned());
+        let mut asked = 0;
+        for at in 1..200 * STRETCH / 8 {
+            if stretches.pass(8) {
+                stretches.begins_next();
+            }
+            if !stretches.is_followed() && stretches.asks(false) {
+                stretches.begins_next();
+                asked += STRETCH;
+            }
+            assert!((asked - STRETCH) * 8 <= at * 8);
         }
-        assert_eq!(passed, [(12, (false, false)), (7, (true, false)), (1, (true, true))]);
+        assert!(asked > 20 * STRETCH, "{asked}");
+        while stretches.asks(false) {}
+        assert!(stretches.asks(true), "a meeting with another thread is always followed");
     }
 
     #[test]
@@ -238,24 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn the_start_and_one_stretch_of_sixteen_are_followed_later_of_thirty_two() {
-        for (all, one_in) in [(0, EARLY_ONE_IN), (EARLY, ONE_IN)] {
-            let one_in = one_in.cast_signed();
-            let mut stretches = Stretches { all, ..Stretches::of(3) };
-            let (mut followed, mut weights) = ([0, 0], Vec::new());
-            let each = 7;
-            for at in 0..(FIRST + 1600 * STRETCH) / each {
-                if stretches.pass(each.cast_unsigned()) {
-                    stretches.begins_next();
-                }
-                let of = usize::from(at * each >= FIRST);
-                followed[of] += if stretches.is_followed() { each } else { 0 };
-                weights.push(stretches.weight());
+    fn the_start_and_one_stretch_of_every_thirty_two_are_followed() {
+        let mut stretches = Stretches::of(3);
+        let (mut followed, mut groups) = ([0, 0], Vec::new());
+        let each = 7;
+        for at in 0..(FIRST + 1600 * STRETCH) / each {
+            if stretches.pass(each.cast_unsigned()) {
+                stretches.begins_next();
             }
-            assert_eq!(followed[0] / STRETCH, FIRST / STRETCH);
-            let parts = followed[1] as f64 / (1600 / one_in * STRETCH) as f64;
-            assert!((0.96..1.04).contains(&parts), "{parts}");
-            assert_eq!((weights.first(), weights.last()), (Some(&1), Some(&one_in)));
+            let of = usize::from(at * each >= FIRST);
+            followed[of] += if stretches.is_followed() { each } else { 0 };
+            groups.push(stretches.weight());
         }
+        assert_eq!(followed[0] / STRETCH, FIRST / STRETCH);
+        let parts = followed[1] as f64 / (50 * STRETCH) as f64;
+        assert!((0.96..1.04).contains(&parts), "{parts}");
+        assert_eq!((groups.first(), groups.last()), (Some(&1), Some(&32)));
     }
 }

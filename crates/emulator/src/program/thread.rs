@@ -39,8 +39,6 @@ pub struct Thread {
     pub is_passing: bool,
     /// If true, branches of blocks that pass train the predictor.
     trains: bool,
-    /// If true, further accesses to a line that it has accessed lately are only counted.
-    repeats: bool,
     /// If true, it has meanwhile taken a line from another thread.
     pub meets: bool,
     pub pace: Pace,
@@ -86,7 +84,6 @@ impl Thread {
             is_followed: !shadow.is_empty(),
             is_passing: false,
             trains: false,
-            repeats: false,
             meets: false,
             pace: Pace::default(),
             shadow,
@@ -119,7 +116,7 @@ impl Thread {
     pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
         self.account = Account::default();
         self.shadow = engine.shadow(seat);
-        (self.is_passing, self.repeats) = (false, false);
+        self.is_passing = false;
         self.pace.stops();
         self.busy_ps = 0;
         if let Some(active) = &self.active {
@@ -185,7 +182,7 @@ impl Thread {
     /// its lines.
     fn lets_pass(&mut self, block: &Block) {
         let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
-        (self.trains, self.repeats) = (self.shadow.trains(), !self.shadow.is_near());
+        self.trains = self.shadow.trains();
         let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
         // A thread that spins loads the same address again and again, which only the slow path notices.
         if begins_round || block.pauses {
@@ -208,7 +205,6 @@ impl Thread {
         let Some(active) = &mut self.active else { return };
         active.next_stretch(&mut self.shadow);
         self.is_passing = !self.shadow.is_followed();
-        self.repeats = false;
         let weight = self.shadow.weight();
         self.account.counts_for(weight);
         self.pace.begins_stretch(!self.is_passing && weight > 1);
@@ -219,8 +215,8 @@ impl Thread {
     fn begins(&mut self, block: &'static Block) {
         if self.is_passing {
             // What comes next depends on the order of two threads, which has no mean.
-            if mem::take(&mut self.meets) {
-                self.shadow.asks();
+            let meets = mem::take(&mut self.meets);
+            if (meets || self.pace.is_new(block)) && self.shadow.asks(meets) {
                 self.next_stretch();
             }
         }
@@ -268,7 +264,7 @@ impl Thread {
     /// Repeats, in passing, an access that it has made lately; returns false for any other.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
-        self.repeats && self.lines.again(address, kind)
+        self.is_passing && self.lines.again(address, kind)
     }
 
     /// Makes an access to a cached line while blocks pass at their pace.
