@@ -1,11 +1,9 @@
 //! The machine that a request names, and the place where candidates are tried.
 
-use std::path::Path;
-
 use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::GivenCosts;
 use numalab_host::{Root, read_machine};
-use numalab_places::machine::{MachineError, MachineRequest, is_like, machine_file, run_document};
+use numalab_places::machine::{MachineError, MachineRequest, is_like, machine_file};
 use numalab_results::advice::{CostsKnown, TrialPlace};
 use numalab_results::capture::capture;
 use numalab_topology::{Finding, Machine};
@@ -68,14 +66,11 @@ fn figures(
     request: &MachineRequest,
     here: &Machine,
 ) -> Result<(Option<MachineFile>, CostsKnown), AdviseError> {
-    let (name, file) = match (&request.like, request.source.as_deref()) {
-        (Some(name), _) => (name.clone(), machine_file(name)?),
-        (None, Some(source)) if source.starts_with("results:") => {
-            let place = source.trim_start_matches("results:");
-            let document = run_document(Path::new(place))?;
-            (place.to_owned(), capture(&document).figures)
-        }
-        (None, None | Some("sysfs")) if request.is_here() => {
+    let run = if request.like.is_none() { request.run()? } else { None };
+    let (name, file) = match (&request.like, run, request.source.as_deref()) {
+        (Some(name), ..) => (name.clone(), machine_file(name)?),
+        (None, Some((place, run)), _) => (place.display().to_string(), capture(&run).figures),
+        (None, None, None | Some("sysfs")) if request.is_here() => {
             let known = match here.access.is_empty() {
                 true => CostsKnown::Typical,
                 false => CostsKnown::Firmware,

@@ -12,6 +12,7 @@ use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::{emulation, tiers};
 use numalab_host::{Root, read_machine};
+use numalab_record::Document;
 use numalab_results::capture::capture;
 use numalab_topology::{
     EmulatedNodes, EmulationSpec, Finding, Machine, REMOTE_DISTANCE, Severity, TierSpec,
@@ -145,6 +146,16 @@ impl MachineRequest {
         !is_made && self.source.as_ref().is_none_or(is_here)
     }
 
+    /// Returns the run that `results:DIR` names as the source, and its place.
+    ///
+    /// # Errors
+    /// [`MachineError`] if it is not a run.
+    pub fn run(&self) -> Result<Option<(&Path, Document)>, MachineError> {
+        let place = self.source.as_deref().and_then(|source| source.strip_prefix("results:"));
+        let place = place.map(Path::new);
+        place.map(|place| Ok((place, run_document(place)?))).transpose()
+    }
+
     /// Returns the machine; a guest has these usual cpus and bytes on each node.
     fn described(&self, usual: Option<(usize, u64)>) -> Result<Described, MachineError> {
         if let Some(text) = &self.tiers {
@@ -165,27 +176,20 @@ impl MachineRequest {
                 return Err(MachineError::option("memory", memory, "expected --cpus as well"));
             }
             (None, None) => {
-                let (base, findings) = match &self.topology {
-                    Some(file) => source::own(file)?,
-                    None => source::of(self.source.as_deref().unwrap_or("sysfs"))?,
+                let run = if self.topology.is_none() { self.run()? } else { None };
+                let (base, findings) = match (&self.topology, &run) {
+                    (Some(file), _) => source::own(file)?,
+                    (None, Some((place, run))) => source::measured(place, run)?,
+                    (None, None) => source::of(self.source.as_deref().unwrap_or("sysfs"))?,
                 };
                 let emulated = spec.as_ref().map(|spec| spec.emulate(&base)).transpose();
                 let emulated = emulated.map_err(|error| self.refused(error.into()))?;
-                let file = if emulated.is_none() { self.measured()? } else { None };
+                let file = run.filter(|_| emulated.is_none());
+                let file = file.map(|(_, run)| capture(&run).figures).filter(has_latencies);
                 (emulated.unwrap_or(base), findings, file)
             }
         };
         Ok(Described { machine, findings, emulated: spec, file, ..Described::default() })
-    }
-
-    /// Returns the figures of the run that `results:DIR` names, if it measured latencies of memory.
-    fn measured(&self) -> Result<Option<MachineFile>, MachineError> {
-        let place = self.source.as_deref().and_then(|source| source.strip_prefix("results:"));
-        let Some(place) = place.filter(|_| self.topology.is_none()) else { return Ok(None) };
-        let file = capture(&run_document(Path::new(place))?).figures;
-        let access = &file.machine.access;
-        let is_known = access.iter().any(|access| access.read_latency_ps.is_some());
-        Ok(Some(file).filter(|_| is_known))
     }
 
     fn tiered(&self, text: &str) -> Result<Described, MachineError> {
@@ -277,6 +281,11 @@ fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
         }
     };
     u32::try_from(cpus).unwrap_or(u32::MAX).max(GUEST_CPUS)
+}
+
+/// Returns true for figures with latencies of memory, which the emulator needs.
+fn has_latencies(file: &MachineFile) -> bool {
+    file.machine.access.iter().any(|access| access.read_latency_ps.is_some())
 }
 
 #[cfg(test)]

@@ -115,8 +115,7 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
 /// power of the answers. Verdicts that do not count are inconclusive on [`Ground::Gated`]. Without
 /// `answers` nothing changes.
 pub fn gate(answers: &[Comparison], rest: &mut [Comparison]) {
-    let is_open =
-        |comparison: &Comparison| matches!(comparison.verdict, Verdict::Inconclusive { .. });
+    let is_open = |comparison: &Comparison| !comparison.verdict.is_decided();
     if answers.is_empty() {
         return;
     }

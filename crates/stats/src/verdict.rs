@@ -53,6 +53,13 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Returns `true` unless the verdict is inconclusive.
+    pub fn is_decided(self) -> bool {
+        !matches!(self, Self::Inconclusive { .. })
+    }
+}
+
 /// Judges in this order: values without variance by the effect alone; values that drift are not
 /// judged; equivalence, so that a difference that is real but within the margin counts as none; a
 /// difference, for which the test and the interval must agree, and the interval must reach beyond the

@@ -2,7 +2,7 @@
 
 use crate::error::{OutputError, PatternError};
 use crate::number;
-use crate::scale::converted;
+use crate::scale::{are_known, converted};
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
 ///
@@ -69,9 +69,10 @@ impl Pattern {
     ) -> Result<Vec<(f64, &'a str)>, OutputError> {
         let value = |found: Match<'a>| {
             let value = self.value(metric, &found)?;
+            let unit = self.unit(&found);
             // A converted value is in the label's unit.
-            let unit = if value == found.value { self.unit(&found) } else { "" };
-            Ok((value, unit))
+            let is_converted = unit != self.label && are_known(unit, &self.label);
+            Ok((value, if is_converted { "" } else { unit }))
         };
         self.matches(text).map(value).collect()
     }
@@ -241,6 +242,8 @@ mod tests {
         let found =
             pattern.values_with_units("x", "took 1.5 us\ntook 1600 ns\ntook 2 ms\ntook 3\n");
         assert_eq!(found.unwrap(), [(1.5, "us"), (1.6, ""), (2000.0, ""), (3.0, "")]);
+        let found = pattern.values_with_units("x", "took 0 ns\ntook 1 us\n");
+        assert_eq!(found.unwrap(), [(0.0, ""), (1.0, "us")], "0 ns is 0 us");
         let error = pattern.last("x", "took 5 MB/s").unwrap_err();
         assert_eq!(error.to_string(), "x is in `MB/s`, expected `us`");
     }

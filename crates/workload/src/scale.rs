@@ -30,6 +30,11 @@ pub(crate) fn converted<'a>(value: f64, from: &'a str, to: &str) -> Result<f64, 
     }
 }
 
+/// Returns true if values of one unit can be in another of its kind.
+pub(crate) fn are_known(from: &str, to: &str) -> bool {
+    scale(from).is_some() && scale(to).is_some()
+}
+
 fn scale(unit: &str) -> Option<Scale> {
     let time = |size| Some(Scale { kind: Kind::Time, size });
     match unit {

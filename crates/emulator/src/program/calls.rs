@@ -126,8 +126,10 @@ impl Program {
 
     /// Follows the return of the calling thread from its system call.
     pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
-        takes_cpus_back();
         let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
+        if pending.is_some_and(|of| of.call == Call::SetAffinity) {
+            takes_cpus_back();
+        }
         let mut order = self.turns.order();
         self.turns.see_ends(&mut order);
         order.is_in_call(seat, false);

@@ -147,13 +147,30 @@ pub fn running() -> Option<String> {
     program_of(&fs::read("/proc/self/cmdline").ok()?)
 }
 
-/// Returns the program's path on QEMU's command line, where each option has a value.
 fn program_of(command_line: &[u8]) -> Option<String> {
-    let mut words = command_line.split(|byte| *byte == 0).skip(1);
-    loop {
-        match words.next()? {
-            option if option.starts_with(b"-") => drop(words.next()?),
-            program => return Some(String::from_utf8_lossy(program).into_owned()),
+    let program = CommandLine::of(command_line)?.program?;
+    Some(String::from_utf8_lossy(program).into_owned())
+}
+
+/// A command line of QEMU, on which each option has a value.
+struct CommandLine<'l> {
+    /// QEMU's path.
+    own: &'l [u8],
+    options: Vec<[&'l [u8]; 2]>,
+    /// The program's path, after which its arguments follow.
+    program: Option<&'l [u8]>,
+}
+
+impl<'l> CommandLine<'l> {
+    /// Splits it; `None` if an option has no value.
+    fn of(line: &'l [u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == 0);
+        let (own, mut options) = (words.next()?, Vec::new());
+        loop {
+            match words.next() {
+                Some(option) if option.starts_with(b"-") => options.push([option, words.next()?]),
+                program => return Some(Self { own, options, program }),
+            }
         }
     }
 }
@@ -161,15 +178,15 @@ fn program_of(command_line: &[u8]) -> Option<String> {
 /// Returns QEMU's own words of this process's command line: its path and the options for the plugin
 /// and the root, without the program's name and variables.
 fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
-    let mut words = command_line.split(|byte| *byte == 0).map(<[u8]>::to_vec);
-    let mut own = vec![words.next()?];
-    while let Some(option) = words.next().filter(|word| word.starts_with(b"-")) {
-        let mut value = words.next()?;
+    let line = CommandLine::of(command_line)?;
+    let mut own = vec![line.own.to_vec()];
+    for [option, value] in line.options {
+        let mut value = value.to_vec();
         if option == b"-plugin" {
             value = keeping(String::from_utf8(value).ok()?, keeps).into_bytes();
         }
         if option != b"-0" && option != b"-E" {
-            own.extend([option, value]);
+            own.extend([option.to_vec(), value]);
         }
     }
     Some(own)

@@ -81,11 +81,15 @@ pub fn mask_bytes(address: u64, length: u64) -> Vec<u8> {
     bytes(address, usize::try_from(length).unwrap_or(0).min(MOST_MASK_BYTES))
 }
 
+/// Returns the numbers of the bits set in the bytes of a mask.
+pub fn bits_of(mask: &[u8]) -> Vec<usize> {
+    let set = |at: &usize| mask[at / 8] >> (at % 8) & 1 == 1;
+    (0..mask.len() * 8).filter(set).collect()
+}
+
 /// Returns the numbers of the bits set in a mask of `bits` bits.
 pub fn mask(address: u64, bits: u64) -> Vec<usize> {
-    let words = mask_bytes(address, bits.div_ceil(8));
-    let set = |at: &usize| words[at / 8] >> (at % 8) & 1 == 1;
-    (0..words.len() * 8).filter(set).collect()
+    bits_of(&mask_bytes(address, bits.div_ceil(8)))
 }
 
 /// The longest cpu mask that the kernel takes: 8,192 cpus.

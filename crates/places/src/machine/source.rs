@@ -7,11 +7,12 @@ use numalab_formats::{
     ReadError, Reading, architecture, hwloc, lscpu, machine_toml, numactl, printed_by, xl_info,
 };
 use numalab_host::{Root, read_machine_and_devices};
+use numalab_record::Document;
 use numalab_results::run::NodeAccess;
 use numalab_topology::{Cache, Finding, Findings, Machine};
 
 use super::error::MachineError;
-use super::files::{architecture_text, run_document, text};
+use super::files::{architecture_text, text};
 use super::tables;
 
 /// Findings that are mistakes in a machine file.
@@ -69,21 +70,19 @@ pub(super) fn of(source: &str) -> Read {
         }),
         ("numactl", Some(file)) => read(kind, file, numactl::read),
         ("xl", Some(file)) => read(kind, file, xl_info::read),
-        ("results", Some(place)) => measured(place),
         _ => Err(MachineError::Source { text: source.to_owned() }),
     }
 }
 
 /// Returns the machine of a run, with measured figures in place of the firmware's.
-fn measured(place: &Path) -> Read {
-    let document = run_document(place)?;
-    let NodeAccess { access, chase, write } = NodeAccess::of(&document);
+pub(super) fn measured(place: &Path, document: &Document) -> Read {
+    let NodeAccess { access, chase, write } = NodeAccess::of(document);
     if access.is_empty() {
         let message = "it has neither a latency nor a bandwidth from a node's cpus to a node's \
                        memory";
         return Err(MachineError::file(place, message));
     }
-    let mut machine = document.run.machine;
+    let mut machine = document.run.machine.clone();
     let mut findings = Findings::default();
     if let Some((pattern, bytes, pages)) = chase {
         let size = format_bytes(bytes);

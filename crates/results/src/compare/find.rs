@@ -141,8 +141,8 @@ impl Comparison {
 
     /// Returns `true` if anything is shown: a change, or that there is none beyond the tolerance.
     pub fn is_decided(&self) -> bool {
-        let is_open = |answer| matches!(answer, Answer::Judged(Verdict::Inconclusive { .. }));
-        self.figures().any(|row| matches!(row.answer, Answer::Judged(_)) && !is_open(row.answer))
+        self.figures()
+            .any(|row| matches!(row.answer, Answer::Judged(verdict) if verdict.is_decided()))
     }
 
     /// Returns `true` if anything is worse beyond the tolerance.

@@ -6,7 +6,7 @@ use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_results::samples::{SampleComparison, numbers};
-use numalab_stats::{Direction, Verdict};
+use numalab_stats::Direction;
 use numalab_workload::{LogSample, Pattern};
 
 use super::{Compared, MARGIN};
@@ -37,7 +37,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];
-    let is_decided = !matches!(comparison.found.verdict, Verdict::Inconclusive { .. });
+    let is_decided = comparison.found.verdict.is_decided();
     let undecided =
         (!is_decided).then_some("there are too few values, they differ too much, or they drift");
     Ok(Compared { report: Box::new(comparison), worse, undecided, margin_percent, baseline })

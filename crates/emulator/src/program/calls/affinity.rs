@@ -29,8 +29,7 @@ static HOST: LazyLock<Vec<usize>> = LazyLock::new(|| {
 /// any of the machine's cpus becomes empty, which the kernel refuses.
 pub(super) fn lends_cpus(order: &Order, [_, bytes, address, ..]: &[u64; 6]) {
     let given = guest_memory::mask_bytes(*address, *bytes);
-    let asked = mask(*address, 8 * given.len() as u64);
-    let is_known = order.schedule.has_any(&asked);
+    let is_known = order.schedule.has_any(&guest_memory::bits_of(&given));
     guest_memory::write_mask(*address, given.len(), HOST.iter().copied().filter(|_| is_known));
     LENT.set(Some((*address, given)));
 }

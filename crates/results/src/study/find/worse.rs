@@ -13,9 +13,7 @@ impl StudySummary<'_> {
 
     /// Returns `true` if any answer is decided.
     pub fn any_decided(&self) -> bool {
-        let is_open =
-            |effect: &Effect| matches!(effect.found.verdict, Verdict::Inconclusive { .. });
-        self.answers().any(|(_, effect)| !is_open(effect))
+        self.answers().any(|(_, effect)| effect.found.verdict.is_decided())
     }
 
     /// Reports whether the tail of any answer is shown to be worse.

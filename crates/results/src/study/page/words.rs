@@ -72,7 +72,7 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
 
 /// Returns `true` unless the verdict is inconclusive.
 pub(super) fn is_decided((_, effect): &(&Subject, &Effect)) -> bool {
-    !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
+    effect.found.verdict.is_decided()
 }
 
 /// Returns the mood of several verdicts: that of the worst.
@@ -164,7 +164,7 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
     let worse = with(|verdict| verdict == Verdict::Worse);
     let better = with(|verdict| verdict == Verdict::Better);
     let equal = with(|verdict| verdict == Verdict::Equivalent);
-    let open = with(|verdict| matches!(verdict, Verdict::Inconclusive { .. }));
+    let open = with(|verdict| !verdict.is_decided());
     let named = |effects: &[&(&Subject, &Effect)]| {
         let one = |(subject, effect): &(&Subject, &Effect)| {
             format!("{} {}", subject.title(), change_with_interval(subject, &effect.found))
