@@ -89,24 +89,29 @@ impl Meter {
         }
     }
 
-    /// Returns the rise of latency at which the traffic of a window would settle.
+    /// Returns the rise of latency at which the traffic of a window would settle. With fewer writes
+    /// than any curve has, only the writes have a known limit: reads count as far as the first
+    /// curve has them.
     fn settled_rise_ns(&self, window: Window) -> f64 {
         let [read, written] = window.bytes.map(|bytes| bytes as f64);
         let bytes = read + written;
         if bytes == 0.0 {
             return 0.0;
         }
-        let rise_ns = |curve: &Curve| {
+        let rise_of_ns = |curve: &Curve, bytes: f64| {
             let unloaded_ns = curve.unloaded_ns();
             let under_way = bytes * MB_S_OF_BYTE * (unloaded_ns + window.rise_ns);
             curve.settled_ns(under_way) - unloaded_ns
         };
+        let rise_ns = |curve: &Curve| rise_of_ns(curve, bytes);
         let percent = 100.0 * written / bytes;
         let above = self.curves.iter().position(|curve| curve.writes_percent >= percent);
         let Some(above) = above else { return self.curves.last().map_or(0.0, rise_ns) };
         let high = &self.curves[above];
         let Some(low) = above.checked_sub(1).map(|below| &self.curves[below]) else {
-            return rise_ns(high);
+            let has_more_writes = high.writes_percent > percent;
+            let limited = if has_more_writes { percent / high.writes_percent } else { 1.0 };
+            return rise_of_ns(high, bytes * limited);
         };
         let part = (percent - low.writes_percent) / (high.writes_percent - low.writes_percent);
         (1.0 - part) * rise_ns(low) + part * rise_ns(high)
@@ -207,6 +212,21 @@ mod tests {
         let (mb_s, _) = closed(&[0, 1, 2, 3], 16, 42);
         // The end of the second curve.
         assert!((mb_s / (PEAK_MB_S * 250_548.0 / 284_524.0) - 1.0).abs() < 0.03, "{mb_s}");
+    }
+
+    /// A machine that two cores cannot saturate with reads is captured with a curve of writes alone.
+    #[test]
+    fn reads_beside_writes_are_not_limited_by_a_curve_of_writes_alone() {
+        let mut writes = Curve::typical(PEAK_MB_S, 100.0).remove(0);
+        writes.writes_percent = 100.0;
+        let settled = |bytes| {
+            let meter = Meter::new(&[writes.clone()]).unwrap();
+            meter.settled_rise_ns(Window { bytes, rise_ns: 0.0 })
+        };
+        // 8 GB/s.
+        assert_eq!(settled([80_000, 0]), 0.0);
+        assert_eq!(settled([80_000, 80_000]), settled([0, 80_000]));
+        assert!(settled([80_000, 80_000]) > 10.0);
     }
 
     #[test]
