@@ -63,6 +63,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         link_load: None,
         core: None,
         tlb: None,
+        other_page_ns: 0.0,
         transfers: None,
         caches: costs.caches.clone(),
     };

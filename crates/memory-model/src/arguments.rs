@@ -283,6 +283,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         link_load: None,
         core: None,
         tlb: None,
+        other_page_ns: 0.0,
         transfers: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?

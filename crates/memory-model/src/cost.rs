@@ -10,13 +10,19 @@ use alloc::vec::Vec;
 pub struct Costs {
     load_ps: Vec<Vec<u64>>,
     store_ps: Vec<Vec<u64>>,
+    /// Additional latency of a line outside the pages that a vCPU has last read.
+    pub other_page_ps: u64,
 }
 
 impl Costs {
     /// Creates the latencies of a machine.
     pub fn new(machine: &Machine) -> Self {
         let stores = machine.store_latency_ns.as_ref().unwrap_or(&machine.latency_ns);
-        Self { load_ps: picoseconds(&machine.latency_ns), store_ps: picoseconds(stores) }
+        Self {
+            load_ps: picoseconds(&machine.latency_ns),
+            store_ps: picoseconds(stores),
+            other_page_ps: ps(machine.other_page_ns),
+        }
     }
 
     /// Returns the latency of an access to memory without other traffic.

@@ -138,7 +138,8 @@ impl Engine {
             || bandwidth.is_some()
             || load.is_some()
             || machine.core.is_some()
-            || machine.tlb.is_some();
+            || machine.tlb.is_some()
+            || machine.other_page_ns > 0.0;
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
             gate: Gate::new(arguments.start),

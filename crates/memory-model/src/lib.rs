@@ -28,6 +28,7 @@ pub mod phase_names;
 pub mod pipeline;
 mod predictor;
 pub mod probe;
+mod recent_pages;
 mod regrouped;
 mod sample;
 mod seats;

@@ -118,6 +118,10 @@ pub struct Machine {
     /// Latency of a store that reaches memory, in ns; by default that of a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_latency_ns: Option<Vec<Vec<f64>>>,
+    /// Additional latency in ns of a line that is not in one of the pages from which the vCPU has last
+    /// read lines of memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_page_ns: f64,
     /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_bandwidth_mb_s: Option<Vec<f64>>,

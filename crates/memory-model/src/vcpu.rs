@@ -10,6 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::operands::Ends;
 use crate::predictor::{Prediction, Predictor};
+use crate::recent_pages::RecentPages;
 use crate::sleep::Debt;
 use crate::tlb::Tlbs;
 use alloc::vec::Vec;
@@ -60,6 +61,7 @@ pub(crate) struct VcpuState {
     before: Option<(Place, Option<&'static Flow>)>,
     /// The instructions that hide a miss, if misses do not overlap.
     pub overlap: Overlap,
+    pub recent_pages: RecentPages,
     /// Number of instructions in the blocks begun so far.
     pub instructions: u64,
     /// Number of instructions in the current block.
@@ -84,6 +86,7 @@ impl Vcpu {
             paths: None,
             before: None,
             overlap: Overlap::default(),
+            recent_pages: RecentPages::default(),
             instructions: 0,
             block: 0,
             taken_ps: 0,

@@ -17,6 +17,9 @@ pub struct MemoryFigures {
     /// line that is not used from the last of the caches, if that is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_ns: Option<f64>,
+    /// Additional latency in ns of a line of memory in another page than those read last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_page_ns: Option<f64>,
     /// The number of accesses that a core has in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,

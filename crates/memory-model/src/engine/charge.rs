@@ -21,6 +21,17 @@ fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
     }
 }
 
+/// The cost of an access that misses the nearest cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    /// All of it.
+    takes_ps: u64,
+    /// Waiting for bandwidth.
+    queue_ps: u64,
+    /// Leaving the pages that were read before.
+    page_ps: u64,
+}
+
 /// An access that a core has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
@@ -63,7 +74,10 @@ impl Active<'_> {
         let missed = transfer.is_none() && found.level.is_none();
         let (cost_ps, queue_ps) = match transfer {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
-            None => self.past_nearest(access, time_ps, target, found.level),
+            None => {
+                let past = self.past_nearest(access, time_ps, target, found.level);
+                (past.takes_ps, past.queue_ps)
+            }
         };
         let outcome = Outcome {
             source: source(transfer, found.level),
@@ -113,24 +127,26 @@ impl Active<'_> {
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
         let act = Act { position, instruction, kind, bytes };
-        let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
+        let mut past = Past::default();
+        let cost_ps = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
-                (transfer.cost_ps, 0)
+                transfer.cost_ps
             }
             (None, line_ps, level) if line_ps.is_some() || level == Some(0) => {
-                (act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps), 0)
+                act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps)
             }
             (None, _, level) => {
                 let miss = Miss::new(level, self.caches.len(), found.goes_back);
                 begin_ps = pipeline.room_ps(miss, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
-                let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
+                past = self.past_nearest(access, begin_ps, target, level);
+                let takes_ps = past.takes_ps;
                 let takes = (takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
                 let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(streamed, begin_ps, takes));
                 self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
-                (left_ps, queue_ps)
+                left_ps
             }
         };
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
@@ -140,7 +156,8 @@ impl Active<'_> {
         if let Some((shadow, there)) = shadow {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
-            self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
+            let beyond_ps = past.queue_ps + past.page_ps;
+            self.beside(access, went, (transfer, after_ps, found, beyond_ps), (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
         self.figures.time_ps.add(waited_ps);
@@ -152,7 +169,7 @@ impl Active<'_> {
             own_cache: found.own,
             on_one_node: found.on_one_node,
             cost_ps,
-            queue_ps,
+            queue_ps: past.queue_ps,
             waited_ps,
             own_wait_ps: goes_on_ps.saturating_sub(issue_ps),
             resumed_ps: if goes_on_ps == came_ps { came_ps } else { issue_ps },
@@ -210,19 +227,25 @@ impl Active<'_> {
         if clock_ns > 0 { Effect::Advance(clock_ns.cast_unsigned()) } else { Effect::None }
     }
 
-    /// Returns the cost of an access that misses the nearest cache, and the part of it that is
-    /// waiting for bandwidth.
+    /// Returns the cost of an access that misses the nearest cache.
     fn past_nearest(
-        &self,
+        &mut self,
         access: Access,
         time_ps: u64,
         target: usize,
         level: Option<usize>,
-    ) -> (u64, u64) {
+    ) -> Past {
+        let engine = self.engine;
         if let Some(level) = level {
-            return (self.engine.hit_ps[level], 0);
+            return Past { takes_ps: engine.hit_ps[level], ..Past::default() };
         }
-        self.in_memory_ps(time_ps, target, access.kind, self.engine.moved(access.kind))
+        let (cost_ps, queue_ps) =
+            self.in_memory_ps(time_ps, target, access.kind, engine.moved(access.kind));
+        let other_page_ps = engine.costs.other_page_ps;
+        let leaves = other_page_ps > 0 && self.state.recent_pages.enters(access.address);
+        let page_ps = if leaves { other_page_ps } else { 0 };
+        self.figures.nodes[target].cost_ps.add(page_ps);
+        Past { takes_ps: cost_ps.saturating_add(page_ps), queue_ps, page_ps }
     }
 
     /// Returns the cost of moving bytes from or to a node's memory, and the part of it that is

@@ -271,6 +271,23 @@ fn turn_ns(
 }
 
 #[test]
+fn a_line_costs_more_in_another_page_than_in_one_that_was_just_read() {
+    for stages in ["", ",stages=core"] {
+        let mut arguments = engine(&format!("mode=count{stages}")).arguments;
+        arguments.machine.other_page_ns = 40.0;
+        let each_ps = PS_PER_INSTRUCTION;
+        let engine = Engine::new(arguments, Addressing::Physical, each_ps, || Duration::ZERO);
+        let cost_ns = |address: u64| {
+            let cost_ps = || engine.counters.of(0, 0).cost_ps.get();
+            let before_ps = cost_ps();
+            load(&engine, 0, address, 0);
+            (cost_ps() - before_ps) / 1000
+        };
+        assert_eq!([0, 64, 4096, 128, 4160].map(cost_ns), [140, 100, 140, 100, 100], "{stages}");
+    }
+}
+
+#[test]
 fn a_chase_is_serial_and_a_stream_reaches_the_cores_line_rate() {
     let lines = |turn: u64| vec![turn * 64 % (32 * MIB)];
     let others = |turn: u64| vec![turn * 64 % (16 * MIB) + 32 * MIB];

@@ -81,7 +81,7 @@ impl Active<'_> {
         let target = said.unwrap_or(self.home);
         let queue_ps = self.queued(time_ps, target, self.engine.moved(Kind::Load));
         let memory_ps = self.engine.costs.memory_ps(self.home, target, Kind::Load);
-        memory_ps.saturating_add(queue_ps)
+        memory_ps.saturating_add(self.engine.costs.other_page_ps).saturating_add(queue_ps)
     }
 }
 

@@ -134,12 +134,12 @@ impl Active<'_> {
     }
 
     /// Repeats an access with its page elsewhere, given the transfer and its delay, the caches that
-    /// had the line, and the wait for bandwidth.
+    /// had the line, and the time beyond the latency of memory.
     pub(super) fn beside(
         &self,
         access: Access,
         went: Went,
-        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, InCaches, u64),
+        (transfer, after_ps, found, beyond_ps): (Option<Transfer>, u64, InCaches, u64),
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
         let engine = self.engine;
@@ -158,7 +158,7 @@ impl Active<'_> {
                 (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], miss },
                 (None, None) => {
                     let memory_ps = engine.costs.memory_ps(initiator, there.node(), access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps), miss }
+                    Line::Farther { takes_ps: memory_ps.saturating_add(beyond_ps), miss }
                 }
             };
             let walk_ps = core.translate(access.virtual_address, access.address, *there);

@@ -44,6 +44,7 @@ impl Machine {
         if let Some(stores) = &self.store_latency_ns {
             self.check_matrix("store_latency_ns", stores, latency)?;
         }
+        latency("other_page_ns", self.other_page_ns)?;
         if let Some(nodes) = &self.node_bandwidth_mb_s {
             self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
         }

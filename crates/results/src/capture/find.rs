@@ -53,10 +53,11 @@ pub enum Remark {
         /// The memory's node.
         to: NodeId,
     },
-    /// The latency of memory follows from random loads over small pages, less their walks and hits.
-    LatencySolved {
-        /// The latency in ns.
-        memory_ns: f64,
+    /// The additional latency of other pages follows from random loads over small pages, less their
+    /// walks and hits.
+    OtherPages {
+        /// That latency in ns.
+        more_ns: f64,
         /// The time of a random load, in ns.
         load_ns: f64,
         /// The buffer's length in bytes.

@@ -56,8 +56,8 @@ fn sentence(remark: &Remark) -> String {
         Remark::NoLatency { from, to } => {
             format!("Omitted: latency from node {from} to node {to}, not measured.")
         }
-        Remark::LatencySolved { memory_ns, load_ns, bytes } => {
-            solved(*memory_ns, *load_ns, &size(*bytes))
+        Remark::OtherPages { more_ns, load_ns, bytes } => {
+            other_pages(*more_ns, *load_ns, &size(*bytes))
         }
         Remark::CacheFound { level, found_bytes, reported_bytes } => {
             found(*level, [found_bytes, reported_bytes].map(|bytes| size(*bytes)))
@@ -137,11 +137,11 @@ fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {
     )
 }
 
-fn solved(memory_ns: f64, load_ns: f64, size: &str) -> String {
+fn other_pages(more_ns: f64, load_ns: f64, size: &str) -> String {
     format!(
-        "All latencies are shifted so that local memory takes {} ns: with page walks and hits, \
+        "A line in another page than those read last takes {} ns more: with page walks and hits, \
          random loads over {size} of small pages then take the {} ns that were measured.",
-        figure(memory_ns),
+        figure(more_ns),
         figure(load_ns)
     )
 }

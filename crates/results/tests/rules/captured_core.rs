@@ -162,7 +162,7 @@ fn a_guests_huge_pages_on_small_ones_of_its_host_are_in_no_tlb() {
 }
 
 #[test]
-fn memory_takes_what_random_loads_over_small_pages_take_less_their_walks() {
+fn a_line_in_another_page_takes_what_random_loads_over_small_pages_take_less_their_walks() {
     let over = |pattern, ns| {
         let (size_bytes, pages) = (128 * MIB, Pages::BASE_4K);
         latency(LatencyCell { size_bytes, pattern, pages, ..chase(0, 0) }, ns)
@@ -171,7 +171,8 @@ fn memory_takes_what_random_loads_over_small_pages_take_less_their_walks() {
     let found = |cells: Vec<CellResult>| {
         let captured = capture(&run(2 * MIB, cells));
         let latency_ps = captured.figures.machine.access[0].read_latency_ps.expect("a latency");
-        (latency_ps as f64 / 1000.0, captured)
+        assert_eq!(latency_ps, 100_000, "within a page");
+        (100.0 + captured.figures.memory.other_page_ns.unwrap_or_default(), captured)
     };
     let (memory_ns, captured) = found([apart(Pages::BASE_4K, 15.0), orders].concat());
     // A walk takes at least 15 ns, and some lines and tables are in the L2.
@@ -179,8 +180,8 @@ fn memory_takes_what_random_loads_over_small_pages_take_less_their_walks() {
     let figures = &captured.figures;
     let (caches, tlb) = (figures.caches(), figures.memory.tlb.as_ref().expect("a TLB"));
     let modelled_ns = probe::memory_ns(&caches, tlb, 128 * MIB, 160.0).expect("misses");
-    assert!((modelled_ns - memory_ns).abs() < 0.01, "{modelled_ns}");
-    let said = |remark: &Remark| matches!(remark, Remark::LatencySolved { load_ns: 160.0, .. });
+    assert!((modelled_ns - memory_ns).abs() < 0.1, "{modelled_ns}");
+    let said = |remark: &Remark| matches!(remark, Remark::OtherPages { load_ns: 160.0, .. });
     assert!(captured.remarks.iter().any(said), "{:?}", captured.remarks);
     assert_eq!(found(Vec::new()).0, 100.0, "nothing else was measured");
 }

@@ -16,7 +16,7 @@ const LINE_BYTES: u64 = 64;
 /// unused line of the last cache in ns, if it seems smaller than it is because a guest shares it.
 ///
 /// Removes caches from the machine that the sweep did not find, and replaces sizes far from those
-/// found.
+/// found, except that of such a cache.
 pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
@@ -60,25 +60,28 @@ pub(super) fn caches(
             // If the sweep does not show the next cache, the plateau includes a part of it.
             let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;
             if factor.max(factor.recip()) > SAME_SIZE && !holds_next {
+                if factor < 1.0 && level == last && is_shared && is_guest {
+                    let of_shared = life((bytes, factor), hit_ns);
+                    life_ns = Some(of_shared);
+                    replaced = Some(Remark::CacheShared { level, life_ns: of_shared });
+                    continue;
+                }
                 let found_bytes = whole_sets(bytes, cache);
                 cache.size_bytes = Some(found_bytes);
                 replaced = Some(Remark::CacheFound { level, found_bytes, reported_bytes });
-                if factor < 1.0 && level == last && is_shared && is_guest {
-                    life_ns = Some(life(bytes, hit_ns));
-                }
             }
         }
         remarks.extend(replaced);
     }
-    remarks.extend(life_ns.map(|life_ns| Remark::CacheShared { level: last, life_ns }));
     (latencies, life_ns)
 }
 
 /// Returns the mean life in ns of a line that is not used in a cache that others use as well, if chases
-/// are as fast as its hits up to these bytes: each line is used again just before the first are evicted.
-fn life(bytes: f64, hit_ns: f64) -> f64 {
+/// are as fast as its hits up to these bytes, a part of the cache: each line is used again just before
+/// the first are evicted, which have what the chase leaves of the cache.
+fn life((bytes, part): (f64, f64), hit_ns: f64) -> f64 {
     let [shortest, _] = LIVES;
-    (bytes / LINE_BYTES as f64 * hit_ns / shortest).round()
+    (bytes / LINE_BYTES as f64 * hit_ns / shortest / (1.0 - part)).round()
 }
 
 /// Rounds a size to whole sets, in bytes.
