@@ -114,6 +114,11 @@ pub struct Pipeline {
     /// wait in front of it at most.
     stored_ps: u64,
     queue_ps: u64,
+    /// Time of a store to another line than the one before, that line, and the time at which the cache
+    /// has taken all such lines.
+    line_ps: u64,
+    stored_line: u64,
+    lined_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
     /// The wrong path after the last branch that was mispredicted, while it matters, and the number
@@ -152,6 +157,9 @@ impl Pipeline {
             most_ahead_ps: ps(core.fetched_ns()),
             stored_ps: 0,
             queue_ps: ps(core.stores_ns()),
+            line_ps: ps(core.stored_line_ns()),
+            stored_line: 0,
+            lined_ps: 0,
             prediction: Prediction::Known,
             astray: None,
             expected: 0,

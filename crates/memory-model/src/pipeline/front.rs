@@ -19,7 +19,8 @@ impl Pipeline {
     pub fn takes_ps(&mut self, flow: &Flow, begin_ps: u64) -> u64 {
         let Parts { front_ps, back_ps, stores_ps } = flow.parts;
         self.stored_ps = self.stored_ps.max(begin_ps) + stores_ps;
-        let back_ps = back_ps.max(self.stored_ps.saturating_sub(begin_ps + self.queue_ps));
+        let stored_ps = self.stored_ps.max(self.lined_ps);
+        let back_ps = back_ps.max(stored_ps.saturating_sub(begin_ps + self.queue_ps));
         // It fetches while the core waits, too, until its queue is full.
         let fetches_ps = self.fetched_ps.max(begin_ps.saturating_sub(self.most_ahead_ps));
         self.fetched_ps = fetches_ps + front_ps;
@@ -65,6 +66,7 @@ mod tests {
     use super::*;
     use crate::machine::{Core, Family};
     use crate::pipeline::speeds::Speeds;
+    use crate::pipeline::stores::Bytes;
     use crate::pipeline::x86::decode;
 
     #[test]
@@ -112,5 +114,27 @@ mod tests {
         };
         let found: Vec<u64> = (0..8).map(|_| takes_ps()).collect();
         assert_eq!(found, [400, 400, 400, 400, 1200, 1200, 1200, 1200]);
+    }
+
+    #[test]
+    fn stores_to_different_lines_take_a_cycle_each_on_zen_4() {
+        let core = Core { timing: Some(Family::Zen4.timing(0.1)), ..Core::TYPICAL };
+        // add %rax,(%rbx); add %rax,(%rcx)
+        let code: [&[u8]; 2] = [&[0x48, 0x01, 0x03], &[0x48, 0x01, 0x01]];
+        let flow = Flow::new(code.into_iter().map(decode), &Speeds::of(&core));
+        let takes_ps = |addresses: [u64; 2]| {
+            let mut pipeline = Pipeline::new(core, None);
+            let mut now_ps = 0;
+            for _ in 0..1000 {
+                now_ps += pipeline.takes_ps(&flow, now_ps);
+                for (accessor, address) in flow.accessors.iter().zip(addresses) {
+                    pipeline.stores(accessor, Bytes::new(address, 8), (now_ps, 1));
+                }
+            }
+            now_ps / 1000
+        };
+        assert_eq!(takes_ps([64, 72]), 133, "three accesses a cycle");
+        let of_lines_ps = takes_ps([64, 128]);
+        assert!((195..=200).contains(&of_lines_ps), "{of_lines_ps}");
     }
 }

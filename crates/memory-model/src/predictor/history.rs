@@ -67,7 +67,7 @@ pub(super) struct History {
     branches: [u64; WORDS],
     /// The number of the next one.
     next: u32,
-    /// How many of the latest were taken in a row.
+    /// Number of the latest that were taken in a row.
     taken: u32,
     index: Folded<INDEX_BITS>,
     tags: (Folded<TAG_BITS>, Folded<{ TAG_BITS - 1 }>),

@@ -216,14 +216,21 @@ impl Family {
         }
     }
 
-    /// Returns true if branches, and comparisons that are one with them, have a unit of their own:
-    /// four additions, a comparison and its branch take one cycle on a Zen 4, and 1.25 with a
+    /// Returns true if branches, and comparisons that are one with them, have a separate unit: four
+    /// additions, a comparison and its branch take one cycle on a Zen 4, and 1.25 with a
     /// decrement in place of the comparison.
     pub(crate) fn has_branch_unit(self) -> bool {
         self == Self::Zen4
     }
 
-    /// Returns the units of which each takes the oldest instruction from a scheduler of its own, if a
+    /// Returns the cycles of a store to another line than the one before: a Zen 4 takes two stores a cycle
+    /// into one line, but two and three read-modify-writes of different lines take 2 and 3 cycles. Not
+    /// measured on other families.
+    pub(crate) fn stored_line_cycles(self) -> f64 {
+        if self == Self::Zen4 { 1.0 } else { 0.0 }
+    }
+
+    /// Returns the units of which each takes the oldest instruction from a separate scheduler, if a
     /// counter waits for them: a loop in which four to six additions read a counter before it is
     /// incremented takes 2 cycles on a Zen 4, not 1.25 to 1.75, and with eight or twelve 2.5 to 3 and 4.
     pub(crate) fn crowded_units(self) -> Option<u64> {
