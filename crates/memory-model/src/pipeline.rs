@@ -106,9 +106,19 @@ pub struct Pipeline {
     branch_ps: u64,
     /// Time lost to a prediction that comes late.
     late_ps: u64,
-    /// Time by which instructions are fetched before they can be issued, and its maximum.
-    ahead_ps: u64,
+    /// Time at which all instructions of earlier blocks are fetched, and the maximum time by which
+    /// instructions are fetched before they can be issued.
+    fetched_ps: u64,
     most_ahead_ps: u64,
+    /// Time at which the cache has taken all stores of earlier blocks, and time of the stores that
+    /// wait in front of it at most.
+    stored_ps: u64,
+    queue_ps: u64,
+    /// Time of a store to another line than the one before, that line, and the time at which the cache
+    /// has taken all such lines.
+    line_ps: u64,
+    stored_line: u64,
+    lined_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
     /// The wrong path after the last branch that was mispredicted, while it matters, and the number
@@ -143,8 +153,13 @@ impl Pipeline {
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
             late_ps: ps(core.late_ns()),
-            ahead_ps: 0,
+            fetched_ps: 0,
             most_ahead_ps: ps(core.fetched_ns()),
+            stored_ps: 0,
+            queue_ps: ps(core.stores_ns()),
+            line_ps: ps(core.stored_line_ns()),
+            stored_line: 0,
+            lined_ps: 0,
             prediction: Prediction::Known,
             astray: None,
             expected: 0,

@@ -91,11 +91,16 @@ impl Engine {
 }
 
 impl Engine {
-    /// Returns the time to issue a block's instructions.
+    /// Returns the time to issue the instructions of a block that begins at `begin_ps`.
     #[inline]
-    pub(super) fn takes_ps(&self, instructions: u64, flow: Option<&Flow>) -> u64 {
-        match flow {
-            Some(flow) if self.arguments.machine.core.is_some() => flow.takes_ps,
+    pub(super) fn takes_ps(
+        &self,
+        state: &mut VcpuState,
+        (instructions, flow): (u64, Option<&Flow>),
+        begin_ps: u64,
+    ) -> u64 {
+        match (&mut state.pipeline, flow) {
+            (Some(pipeline), Some(flow)) => pipeline.takes_ps(flow, begin_ps),
             _ => instructions * self.ps_own,
         }
     }
@@ -209,8 +214,7 @@ impl Active<'_> {
                 self.figures.time_ps.add(waited_ps);
             }
         }
-        let saved_ps = state.pipeline.as_mut().map_or(0, |pipeline| pipeline.saves_ps(flow));
-        let takes_ps = self.engine.takes_ps(instructions, flow) - saved_ps;
+        let takes_ps = self.engine.takes_ps(state, (instructions, flow), begun.resumed_ps);
         self.time_ps.set(begun.resumed_ps + takes_ps);
         state.begin_block(instructions, takes_ps);
         begun

@@ -40,7 +40,6 @@ impl Active<'_> {
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
         let state = &mut *self.state;
         let mut time_ps = self.time_ps.get();
-        let mut saved_ps = 0;
         if let Some(pipeline) = &mut state.pipeline {
             let begin_ps = pipeline.begins_at_once(flow, time_ps, state.instructions + 1);
             let Some(begin_ps) = begin_ps else { return false };
@@ -48,9 +47,8 @@ impl Active<'_> {
                 self.figures.time_ps.add(begin_ps - time_ps);
                 time_ps = begin_ps;
             }
-            saved_ps = pipeline.saves_ps(flow);
         }
-        let takes_ps = self.engine.takes_ps(instructions, flow) - saved_ps;
+        let takes_ps = self.engine.takes_ps(state, (instructions, flow), time_ps);
         self.time_ps.set(time_ps + takes_ps);
         state.begin_block(instructions, takes_ps);
         true

@@ -98,6 +98,17 @@ impl Core {
         self.timing.map_or(0.0, |timing| 72.0 * timing.cycle_ns / f64::from(timing.width))
     }
 
+    /// Returns the time of the stores that its store queue holds, in ns.
+    pub(crate) fn stores_ns(&self) -> f64 {
+        let entries = |timing: Timing| f64::from(timing.family.store_queue());
+        self.timing.map_or(0.0, |of| entries(of) * of.store.each * of.cycle_ns)
+    }
+
+    /// Returns the time of a store to another line than the one before, in ns.
+    pub(crate) fn stored_line_ns(&self) -> f64 {
+        self.timing.map_or(0.0, |of| of.family.stored_line_cycles() * of.cycle_ns)
+    }
+
     /// Returns true if it prefetches lines at the distances of its instructions.
     pub(crate) fn prefetches_strides(&self) -> bool {
         self.prefetch.is_some()

@@ -5,6 +5,9 @@ use super::flow::Accessor;
 use super::stores::{Bytes, Forwarded};
 use crate::counters::Kind;
 
+/// Bytes of a line of the families for which the time of stored lines is known.
+const LINE_BYTES: u64 = 64;
+
 /// The times at which a core's access could begin, begins, and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -60,6 +63,11 @@ impl Pipeline {
             true => 0,
             false => self.known_ps(&accessor.data).max(issue_ps),
         };
+        let line = bytes.address() / LINE_BYTES;
+        if line != self.stored_line {
+            self.stored_line = line;
+            self.lined_ps = self.lined_ps.max(self.begin_ps) + self.line_ps;
+        }
         let known = (ready_ps, accessor.renames);
         self.stores.store(bytes, known, number);
     }

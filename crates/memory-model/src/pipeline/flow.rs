@@ -117,7 +117,8 @@ impl Flow {
         // itself, as in a loop.
         let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
         for (at, operands) in block.iter().enumerate() {
-            flow.add(operands, &mut values, (at as u64, added, speeds));
+            let crowding_ps = speeds.crowding_ps(&block, at);
+            flow.add(operands, &mut values, (at as u64, added, speeds), crowding_ps);
             added = operands.added(added);
         }
         flow.settle(values);
@@ -135,6 +136,7 @@ impl Flow {
         operands: &Operands,
         values: &mut [Value; REGISTERS],
         (at, added, speeds): (u64, Registers, &Speeds),
+        crowding_ps: u64,
     ) {
         self.fence |= operands.order == Order::Fence;
         self.drains |= operands.order == Order::Drain;
@@ -169,7 +171,7 @@ impl Flow {
             self.waits(pool, &result);
         }
         let is_added = operands.reads.less(added) != operands.reads;
-        result.delay(speeds.latency_ps(operands, is_loaded, is_added));
+        result.delay(speeds.latency_ps(operands, is_loaded, is_added) + crowding_ps);
         let behind_ps = self.takes_ps * (self.instructions - at - 1) / self.instructions;
         let data = if operands.memory { result } else { Value::default() };
         self.accessors.push(Accessor {

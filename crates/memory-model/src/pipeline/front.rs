@@ -3,6 +3,7 @@
 
 use super::Pipeline;
 use super::flow::Flow;
+use super::speeds::Parts;
 use crate::predictor::Prediction;
 
 /// Minimum cost of a misprediction for which following the wrong path is worthwhile, and the number
@@ -11,15 +12,19 @@ const LONG_PS: u64 = 20_000;
 const EXPECTED: u32 = 1 << 16;
 
 impl Pipeline {
-    /// Returns the time that a block saves because its instructions were fetched while earlier ones
-    /// ran.
+    /// Returns the time that a block which begins at `begin_ps` takes: less than by itself if its
+    /// instructions were fetched while earlier ones ran, or its stores find room in the queue in front
+    /// of the cache, and more if that is still full.
     #[inline]
-    pub fn saves_ps(&mut self, flow: Option<&Flow>) -> u64 {
-        let Some(Flow { takes_ps, parts, .. }) = flow else { return 0 };
-        let saved_ps = self.ahead_ps.min(takes_ps - parts.back_ps);
-        let ahead_ps = self.ahead_ps + takes_ps - saved_ps - parts.front_ps;
-        self.ahead_ps = ahead_ps.min(self.most_ahead_ps);
-        saved_ps
+    pub fn takes_ps(&mut self, flow: &Flow, begin_ps: u64) -> u64 {
+        let Parts { front_ps, back_ps, stores_ps } = flow.parts;
+        self.stored_ps = self.stored_ps.max(begin_ps) + stores_ps;
+        let stored_ps = self.stored_ps.max(self.lined_ps);
+        let back_ps = back_ps.max(stored_ps.saturating_sub(begin_ps + self.queue_ps));
+        // It fetches while the core waits, too, until its queue is full.
+        let fetches_ps = self.fetched_ps.max(begin_ps.saturating_sub(self.most_ahead_ps));
+        self.fetched_ps = fetches_ps + front_ps;
+        back_ps.max(self.fetched_ps.saturating_sub(begin_ps))
     }
 
     /// Records how the branch at the block's end was predicted.
@@ -35,12 +40,9 @@ impl Pipeline {
     /// Returns the time at which a core that has reached the block's end at `now_ps` continues
     /// after its branch.
     pub(super) fn restarts_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
-        if self.prediction != Prediction::Known {
-            self.ahead_ps = 0;
-        }
-        match core::mem::take(&mut self.prediction) {
-            Prediction::Known => now_ps,
-            Prediction::Late => now_ps + self.late_ps,
+        let lost_ps = match core::mem::take(&mut self.prediction) {
+            Prediction::Known => return now_ps,
+            Prediction::Late => self.late_ps,
             Prediction::Wrong => {
                 let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
                 let decided_ps = now_ps.max(decided_ps);
@@ -51,9 +53,11 @@ impl Pipeline {
                 if let Some(astray) = &mut self.astray {
                     astray.resolved(decided_ps, lost_ps, self.window.full(instruction, now_ps));
                 }
-                now_ps + lost_ps
+                lost_ps
             }
-        }
+        };
+        self.fetched_ps = now_ps + lost_ps;
+        self.fetched_ps
     }
 }
 
@@ -62,6 +66,7 @@ mod tests {
     use super::*;
     use crate::machine::{Core, Family};
     use crate::pipeline::speeds::Speeds;
+    use crate::pipeline::stores::Bytes;
     use crate::pipeline::x86::decode;
 
     #[test]
@@ -77,13 +82,59 @@ mod tests {
         let jump = of(&[&[0x48, 0x39, 0xd8], &[0x72, 0xfb]], (60, 65));
         assert_eq!([adds.takes_ps, jump.takes_ps], [150, 212]);
         let mut pipeline = Pipeline::new(core, None);
-        let mut saved_ps = |flow| pipeline.saves_ps(Some(flow));
-        assert_eq!([adds, jump, jump, adds].map(&mut saved_ps), [0, 50, 0, 0]);
-        let most = [adds; 100].map(&mut saved_ps);
-        assert_eq!(most, [0; 100], "nothing waits for the front end");
-        assert_eq!(saved_ps(jump), 112);
+        let mut now_ps = 0;
+        let mut takes_ps = |flow| {
+            let takes_ps = pipeline.takes_ps(flow, now_ps);
+            now_ps += takes_ps;
+            takes_ps
+        };
+        assert_eq!([adds, jump, jump, adds].map(&mut takes_ps), [150, 162, 212, 150]);
+        let most = [adds; 100].map(&mut takes_ps);
+        assert_eq!(most, [150; 100], "nothing waits for the front end");
+        assert_eq!(takes_ps(jump), 100);
         pipeline.predicts(Prediction::Wrong);
-        pipeline.begin(Some(adds), 0, 1);
-        assert_eq!(pipeline.saves_ps(Some(jump)), 0);
+        let begin_ps = pipeline.begin(Some(adds), now_ps, 1).at_ps;
+        assert_eq!(pipeline.takes_ps(jump, begin_ps), 212);
+        assert_eq!(pipeline.takes_ps(jump, begin_ps + 5_000), 100, "fetched while the core waited");
+    }
+
+    #[test]
+    fn later_instructions_run_while_stores_wait_in_their_queue_until_it_is_full() {
+        let core = Core { timing: Some(Family::Zen4.timing(0.1)), ..Core::TYPICAL };
+        // movaps %xmm0,(%rax) twelve times: three addresses a cycle, and one store.
+        let code: [&[u8]; 12] = [&[0x0f, 0x29, 0x00]; 12];
+        let flow = Flow::new(code.into_iter().map(decode), &Speeds::of(&core));
+        assert_eq!(flow.takes_ps, 1200);
+        let mut pipeline = Pipeline::new(core, None);
+        let mut now_ps = 0;
+        let mut takes_ps = || {
+            let takes_ps = pipeline.takes_ps(&flow, now_ps);
+            now_ps += takes_ps;
+            takes_ps
+        };
+        let found: Vec<u64> = (0..8).map(|_| takes_ps()).collect();
+        assert_eq!(found, [400, 400, 400, 400, 1200, 1200, 1200, 1200]);
+    }
+
+    #[test]
+    fn stores_to_different_lines_take_a_cycle_each_on_zen_4() {
+        let core = Core { timing: Some(Family::Zen4.timing(0.1)), ..Core::TYPICAL };
+        // add %rax,(%rbx); add %rax,(%rcx)
+        let code: [&[u8]; 2] = [&[0x48, 0x01, 0x03], &[0x48, 0x01, 0x01]];
+        let flow = Flow::new(code.into_iter().map(decode), &Speeds::of(&core));
+        let takes_ps = |addresses: [u64; 2]| {
+            let mut pipeline = Pipeline::new(core, None);
+            let mut now_ps = 0;
+            for _ in 0..1000 {
+                now_ps += pipeline.takes_ps(&flow, now_ps);
+                for (accessor, address) in flow.accessors.iter().zip(addresses) {
+                    pipeline.stores(accessor, Bytes::new(address, 8), (now_ps, 1));
+                }
+            }
+            now_ps / 1000
+        };
+        assert_eq!(takes_ps([64, 72]), 133, "three accesses a cycle");
+        let of_lines_ps = takes_ps([64, 128]);
+        assert!((195..=200).contains(&of_lines_ps), "{of_lines_ps}");
     }
 }

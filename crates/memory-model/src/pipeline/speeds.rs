@@ -39,14 +39,16 @@ pub struct Speeds {
 pub(super) struct Parts {
     /// Time of the parts that fetch and decode instructions.
     pub front_ps: u64,
-    /// Time of the parts that run them.
+    /// Time of the parts that run them, apart from stores.
     pub back_ps: u64,
+    /// Time in which the cache takes their stores.
+    pub stores_ps: u64,
 }
 
 impl Parts {
     /// Returns the time of a block by itself.
     pub fn all_ps(self) -> u64 {
-        self.front_ps.max(self.back_ps)
+        self.front_ps.max(self.back_ps).max(self.stores_ps)
     }
 }
 
@@ -151,6 +153,28 @@ impl Speeds {
             }
     }
 
+    /// Returns the extra time of the increment at a position of a block over its latency: older
+    /// instructions that wait for the same counter take the units first.
+    pub(super) fn crowding_ps(&self, block: &[Operands], at: usize) -> u64 {
+        let Some(units) = self.family.and_then(Family::crowded_units) else { return 0 };
+        let one = &block[at];
+        let counter = one.writes.less(Registers::FLAGS);
+        let is_arithmetic = |one: &Operands| {
+            !one.memory
+                && !one.is_vector()
+                && one.class != Class::Move
+                && one.writes.less(Registers::FLAGS) != Registers::NONE
+        };
+        let reads = |one: &Operands| one.reads.less(counter) != one.reads;
+        let changes = |one: &Operands| one.writes.less(counter) != one.writes;
+        let is_increment = is_arithmetic(one) && one.reads.less(Registers::FLAGS) == counter;
+        if !is_increment || block.iter().filter(|other| changes(other)).count() > 1 {
+            return 0;
+        }
+        let others = block.iter().filter(|other| is_arithmetic(other) && reads(other)).count() - 1;
+        others as u64 / units * self.each_ps
+    }
+
     /// Treats an addition of a constant that decides a branch as one instruction with the branch.
     pub(super) fn fuse(&self, block: &mut [Operands]) {
         for at in 1..block.len() {
@@ -173,13 +197,14 @@ impl Speeds {
             && operands.repeated_bytes > 0
         {
             let back_ps = self.repeated_ps(block, u64::from(operands.repeated_bytes), repeated_ps);
-            return Parts { front_ps: back_ps, back_ps };
+            return Parts { front_ps: back_ps, back_ps, stores_ps: 0 };
         }
         let Counts { classes: counts, instructions } = self.counts(block);
         let jumps = block.last().is_some_and(|last| last.jumps);
-        let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
-        // Quotients and roots share a unit.
         let of = |class: Class| counts[class as usize] * self.between_ps[class as usize];
+        let stores = [Class::Store, Class::VectorStore];
+        let by_class = Class::ALL.into_iter().filter(|class| !stores.contains(class)).map(of);
+        // Quotients and roots share a unit.
         let singles_ps = of(Class::SingleDivide) + of(Class::SingleRoot);
         let divided_ps = of(Class::FpDivide) + of(Class::FpRoot) + singles_ps;
         let shared =
@@ -203,14 +228,16 @@ impl Speeds {
         Parts {
             front_ps: taken_ps.max(wide_ps),
             back_ps: busiest.max().map_or(wide_ps, |busiest_ps| busiest_ps.max(wide_ps)),
+            stores_ps: stores.map(of).into_iter().max().unwrap_or(0),
         }
     }
 
     /// Counts the demand of a block on the core's width and units.
     fn counts(&self, block: &[Operands]) -> Counts {
         let mut counts = [0; CLASSES];
-        let (mut fused, mut added) = (0, 0);
-        let mut compares = false;
+        let (mut fused, mut without_unit, mut added) = (0, 0, 0);
+        let (mut compares, mut computes) = (false, false);
+        let on_branch_unit = self.family.is_some_and(Family::has_branch_unit);
         let only_compares = self.family.is_some_and(Family::fuses_comparisons_only);
         let halves = self.family.is_some_and(Family::halves_vectors);
         let changes_by_one = self.family.is_some_and(Family::changes_by_one_access);
@@ -243,18 +270,19 @@ impl Speeds {
             if modifies && self.family.is_some_and(Family::splits_changes) {
                 added += if operands.plain_address { 1 } else { 2 };
             }
-            fused +=
-                u64::from(self.family.is_some() && compares && operands.ends == Ends::Conditional);
+            let is_fused = self.family.is_some() && compares && operands.ends == Ends::Conditional;
+            fused += u64::from(is_fused);
+            without_unit += u64::from(is_fused && !(computes && on_branch_unit));
             let result = operands.writes.less(Registers::FLAGS);
+            computes = result != Registers::NONE;
             compares = operands.class == Class::Integer
                 && result != operands.writes
-                && (result == Registers::NONE || !only_compares);
+                && (!computes || !only_compares);
         }
         if block.last().is_some_and(|last| last.jumps) {
             counts[Class::Branch as usize] += self.family.map_or(0, Family::lost_slots);
         }
-        // Instructions that are fused with a branch need no other unit.
-        counts[Class::Integer as usize] -= fused.min(counts[Class::Integer as usize]);
+        counts[Class::Integer as usize] -= without_unit.min(counts[Class::Integer as usize]);
         Counts { classes: counts, instructions: block.len() as u64 + added - fused }
     }
 
@@ -324,15 +352,36 @@ mod tests {
     }
 
     #[test]
-    fn loops_of_five_and_of_nine_instructions_are_faster_on_zen_4() {
-        let ends: [&[u8]; 2] = [&[0x48, 0x39, 0xd8], &[0x72, 0xfb]];
-        let of = |each: &[u8], count: usize| {
+    fn loops_of_five_and_of_nine_instructions_and_of_loads_are_faster_on_zen_4() {
+        let (compare, down): (&[u8], &[u8]) = (&[0x48, 0x39, 0xd8], &[0x48, 0xff, 0xc9]);
+        let of = |each: &[u8], count: usize, last: &[u8]| {
+            let ends = [last, &[0x72, 0xfb]];
             let code: Vec<&[u8]> = core::iter::repeat_n(each, count).chain(ends).collect();
             [Family::Zen3, Family::Zen4].map(|family| cycles(family, &code))
         };
-        assert_eq!(of(ADD, 4), [1.5, 1.25], "no unit is lost to the branch");
-        assert_eq!(of(&[0x48, 0x89, 0xd8], 8), [2.12, 1.5], "nine are in one entry");
-        assert_eq!(of(&[0x48, 0x0f, 0xbd, 0xc3], 2), [8.0, 1.0], "bsr %rbx,%rax");
+        assert_eq!(of(ADD, 4, compare), [1.5, 1.0], "no unit is lost to the branch");
+        assert_eq!(of(ADD, 4, down), [1.5, 1.25], "but one to the decrement");
+        assert_eq!(of(&[0x48, 0x89, 0xd8], 8, compare), [2.12, 1.5], "nine are in one entry");
+        assert_eq!(of(&[0x48, 0x0f, 0xbd, 0xc3], 2, compare), [8.0, 1.0], "bsr %rbx,%rax");
+        assert_eq!(of(&[0x48, 0x8b, 0x06], 6, compare), [2.4, 2.0], "three loads a cycle");
+    }
+
+    #[test]
+    fn additions_that_wait_for_a_counter_take_the_units_before_its_increment_does_on_zen_4() {
+        // add %rdi,%rax repeatedly; add $1,%rdi; cmp %rcx,%rdi; jne
+        let chain_ps = |family, count| {
+            let adds = core::iter::repeat_n([0x48, 0x01, 0xf8].as_slice(), count);
+            let ends: [&[u8]; 3] = [&[0x48, 0x83, 0xc7, 1], &[0x48, 0x39, 0xcf], &[0x75, 0xf0]];
+            let code = adds.chain(ends).map(decode);
+            let flow = Flow::at(code, (0, 32), &speeds(family));
+            let of_counter = flow.results.iter().find(|(number, _)| *number == 7);
+            let mut registers = crate::pipeline::late::Late::default();
+            registers.set(7, 100_000);
+            let known_ps = of_counter.unwrap().1.known_ps(0, &registers, &Default::default());
+            known_ps - 100_000
+        };
+        assert_eq!([3, 4, 8].map(|count| chain_ps(Family::Zen4, count)), [1000, 2000, 3000]);
+        assert_eq!(chain_ps(Family::Zen3, 8), 1000);
     }
 
     #[test]

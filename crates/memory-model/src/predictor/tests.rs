@@ -82,6 +82,20 @@ fn zen_4_learns_a_search_in_a_text_of_random_letters_in_a_few_rounds_unless_it_i
 }
 
 #[test]
+fn a_branch_is_known_by_the_last_hundreds_of_branches_where_fewer_are_alike() {
+    let mut predictor = Predictor::new(Some(Family::Zen4));
+    // One of six parts of forty branches each, by the first of them.
+    let mut round = || -> usize {
+        let parts = (0..2_000).map(|part| random(part) % 6);
+        let branches = |part| (0..40).map(move |at| (0x1000 + at * 4, at == part || at > 20));
+        let wrong = |(address, taken): (u64, bool)| usize::from(predictor.misses(address, taken));
+        parts.flat_map(branches).map(wrong).sum()
+    };
+    let wrong: Vec<usize> = (0..15).map(|_| round()).collect();
+    assert!(wrong[14] < wrong[0] / 2, "{wrong:?}");
+}
+
+#[test]
 fn a_branch_correlated_with_an_earlier_one_is_predicted() {
     let mut predictor = Predictor::new(None);
     let mut wrong = 0;

@@ -295,7 +295,8 @@ impl Family {
     /// Returns the units that classes share, from the ports in LLVM's models; those of Skylake and
     /// Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td. Zen has three units for
     /// addresses, each with its own scheduler: three, five and six loads took 1.3, 2.2 and 2.4 cycles
-    /// on a Zen 3. Zen 1 has two of these: two loads and a store took 1.5 cycles.
+    /// on a Zen 3, and 1, 1.67 and 2 on a Zen 4. Zen 1 has two of these: two loads and a store took 1.5
+    /// cycles.
     pub(crate) fn units(self) -> &'static [Units] {
         match self {
             Self::Skylake | Self::SunnyCove => &[
@@ -324,11 +325,11 @@ impl Family {
             ],
             Self::Zen4 => &[
                 (&[SHIFTS], (2, 1)),
-                (&[INTEGERS, &[Class::Constant, Class::Branch]], (4, 1)),
+                (&[INTEGERS, &[Class::Constant]], (4, 1)),
                 (&[FP_MULTIPLIES], (2, 1)),
                 (&[FP_ADDS], (2, 1)),
                 (VECTORS, (4, 1)),
-                (&[ACCESSES], (5, 2)),
+                (&[ACCESSES], (3, 1)),
             ],
             Self::NeoverseN1 => &[(&[INTEGERS], (3, 1)), (VECTORS, (2, 1)), (&[ACCESSES], (2, 1))],
         }
