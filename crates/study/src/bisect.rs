@@ -36,7 +36,7 @@ pub use subject::{metric_of, treatment_of};
 pub struct BisectQuestion {
     pub good: String,
     pub bad: String,
-    /// The way to build each commit.
+    /// Build method of each commit.
     pub build: Build,
     /// The settings under which samples are taken.
     pub treatment: Treatment,

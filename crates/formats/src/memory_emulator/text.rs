@@ -82,8 +82,8 @@ fn nanoseconds(number: &str, least: f64) -> Option<f64> {
     (least..=MOST_NS).contains(&ns).then_some(ns)
 }
 
-/// Parses bandwidths in bytes a second (`10G` is 10^10 bytes): one for every node's memory, one for
-/// each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 means no limit; or `hmat`.
+/// Parses bandwidths in bytes per second (`10G` is 10^10 bytes): one for every node's memory, one
+/// for each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 means no limit; or `hmat`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the item.
