@@ -77,7 +77,7 @@ impl fmt::Display for BisectStep<'_> {
             CommitSide::Good => f.write_str("good")?,
             CommitSide::Bad => f.write_str("bad")?,
             CommitSide::NotBuilt(reason) | CommitSide::NotRun(reason) => {
-                write!(f, "passed over: {reason}")?;
+                write!(f, "skipped: {reason}")?;
             }
             CommitSide::Open | CommitSide::Undecided => f.write_str("skipped: undecided")?,
         }

@@ -99,7 +99,8 @@ pub fn parse_bandwidth(text: &str) -> Result<BandwidthModel, CostTextError> {
 }
 
 fn megabytes(item: &str) -> Result<u64, CostTextError> {
-    let expected = "bytes a second in whole millions, such as 10G or 800M, 0 for no limit, or hmat";
+    let expected =
+        "bytes per second in whole millions, such as 10G or 800M, 0 for no limit, or hmat";
     let wrong = || CostTextError { text: item.to_owned(), expected };
     let (number, factor) = match item.strip_suffix(['G', 'g']) {
         Some(number) => (number, 1000),
