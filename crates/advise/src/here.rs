@@ -14,7 +14,7 @@ use numalab_topology::{Cpu, Machine, NodeId};
 
 use crate::model::{Target, costs};
 
-/// Hit latencies of the cache levels in ns, where unknown.
+/// Hit latencies of the cache levels in ns, for machines whose own are unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
 /// Assumed share of an L3 available to a virtual machine, in bytes: the reported size is that of
 /// the whole cache, which other guests use too.

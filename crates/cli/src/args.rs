@@ -168,7 +168,7 @@ Examples:
   numalab report results/measure-20261121-024500 --format json
   numalab report results/noise-20261121-024500 --fail-if worse   a study, judged again
   numalab report results_scaling                           all runs of numalab scale below it
-  numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
+  numalab report results_scaling/job_123456 --format csv   statistics over ranks, one line per step
   numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
   numalab report profile.json --format html                a profile of a program
   numalab report memory.json                               a report of the memory emulator")]

@@ -154,7 +154,7 @@ impl Program {
     }
 
     /// Makes an access by the thread at this QEMU index while it passes at its pace; returns false
-    /// unless the thread has made such an access lately.
+    /// unless the thread has made such an access recently.
     #[inline]
     pub fn again(&self, index: c_uint, address: u64, kind: Kind) -> bool {
         self.here(index).is_some_and(|thread| thread.again(address, kind))
@@ -324,7 +324,7 @@ impl Program {
         self.takes_turn(seat, Patience::InCode);
     }
 
-    /// Lets all other running threads come to this thread's time before it goes on.
+    /// Lets all other running threads reach this thread's time before it continues.
     #[cold]
     fn comes_in_order(&'static self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };

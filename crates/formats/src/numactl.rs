@@ -143,7 +143,7 @@ impl Reader {
             return Err(malformed(number, line, "the announced number of nodes in the list"));
         }
         if self.available.replace(set).is_some() {
-            return Err(malformed(number, line, "the output for one machine, once"));
+            return Err(malformed(number, line, "the output of one machine only"));
         }
         Ok(())
     }

@@ -174,7 +174,7 @@ fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     }
 }
 
-/// Returns the step of bandwidths in 10^6 bytes a second. They are at most 65535 steps: HMAT's
+/// Returns the step of bandwidths in 10^6 bytes per second. They are at most 65535 steps: HMAT's
 /// entries have 16 bits, and QEMU refuses larger values (`hw/core/numa.c`, `parse_numa_hmat_lb`).
 fn bandwidth_step<'a>(all: impl Iterator<Item = &'a AccessAttributes>) -> u64 {
     let both = all.flat_map(|of| [of.read_bandwidth_mb_per_s, of.write_bandwidth_mb_per_s]);

@@ -26,9 +26,9 @@ pub struct MemoryDevice {
     pub size_bytes: u64,
     /// Width of the data bus in bits, without error correction.
     pub data_bits: Option<u16>,
-    /// Rated speed in 10^6 transfers a second.
+    /// Rated speed in 10^6 transfers per second.
     pub rated_mt_s: Option<u32>,
-    /// Configured speed in 10^6 transfers a second.
+    /// Configured speed in 10^6 transfers per second.
     pub configured_mt_s: Option<u32>,
 }
 

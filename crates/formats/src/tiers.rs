@@ -34,7 +34,7 @@ pub enum TierTextError {
     },
 }
 
-/// Parses tiers: `SIZE@NS` begins one, `10G/s` is its bandwidth limit (10^10 bytes a second),
+/// Parses tiers: `SIZE@NS` begins one, `10G/s` is its bandwidth limit (10^10 bytes per second),
 /// `cache=64M` a memory-side cache in front of it.
 ///
 /// # Errors

@@ -7,9 +7,9 @@ use core::sync::atomic::compiler_fence;
 
 use crate::sync::{Ordering, Word, fence};
 
-/// The way a cpu claims its cache, and the order of its claim (`busy`) before its next load
-/// (`frozen`). The order ensures that a cpu that stores `frozen` and then loads `busy` sees the
-/// claim, or the claiming cpu sees `frozen`.
+/// The claim of a cpu on its cache (`busy`), and its order before the cpu's next load (`frozen`).
+/// The order ensures that a cpu that stores `frozen` and then loads `busy` sees the claim, or the
+/// claiming cpu sees `frozen`.
 ///
 /// One side of such a pair needs a full barrier on every operation, unless the other side can
 /// impose it from afar: "Laws of Order" (Attiya et al., POPL 2011) shows that nothing cheaper

@@ -31,7 +31,7 @@ pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 /// memory blocks, by which the emulator took all huge pages for small ones.
 const PHYSICAL_ADDRESSES: Version = Version::new(8, 2, 0);
 
-/// The way in which the cost of accesses is charged.
+/// Mode in which the cost of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorMode {
     /// Accesses are only counted.
@@ -57,7 +57,7 @@ pub enum EmulatorStart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryEmulator {
     pub plugin: PathBuf,
-    /// The way in which accesses are charged.
+    /// Mode in which accesses are charged.
     pub mode: EmulatorMode,
     /// The placement of memory and the cost of accesses
     /// ([`numalab_formats::memory_emulator::describe`]).

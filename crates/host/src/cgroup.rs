@@ -37,7 +37,7 @@ const V1: Version = Version {
 };
 const V2: Version = Version {
     file_system: "cgroup2",
-    // Above `memory.high` the kernel slows the group down so much that it hardly goes on.
+    // Above `memory.high` the kernel slows the group down so much that it hardly progresses.
     limits: &["memory.max", "memory.high"],
     used: "memory.current",
     inactive_files: "inactive_file",

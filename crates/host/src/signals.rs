@@ -101,8 +101,8 @@ impl Interrupt {
     }
 }
 
-/// Waits for a command on this terminal. A request to stop is passed on to it, and it is killed if it
-/// goes on for five seconds.
+/// Waits for a command on this terminal. A request to stop is passed on to it, and it is killed if
+/// it has not ended after five seconds.
 ///
 /// # Errors
 /// That of the system, if it cannot be waited for.

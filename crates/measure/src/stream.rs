@@ -10,7 +10,7 @@ use crate::error::MeasureError;
 /// Lines between two entries of a worker's log: 256 KiB of each array.
 const LINES_PER_NOTE: usize = 4_096;
 
-/// The way in which workers stream.
+/// Operation, order and instructions of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRules {
     /// The operation on the arrays.

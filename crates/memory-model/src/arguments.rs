@@ -19,7 +19,7 @@ use crate::space::Placement;
 
 pub use policy::{Beside, Policy};
 
-/// The way in which the time of accesses is charged.
+/// Mode in which the time of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -57,7 +57,7 @@ pub struct PmuPlace {
 pub struct Arguments {
     /// The memory system.
     pub machine: Machine,
-    /// The way in which time is charged.
+    /// Mode in which time is charged.
     pub mode: Mode,
     /// The moment when counting begins.
     pub start: Start,

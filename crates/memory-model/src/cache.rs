@@ -99,8 +99,8 @@ impl Cache {
         self.request(address, false, 0).held
     }
 
-    /// Looks up an address at a time, to store to it if `stores`, and makes its line the most recent
-    /// one.
+    /// Looks up an address at this time, to store to it if `stores`, and makes its line the most
+    /// recent one.
     #[inline]
     pub(crate) fn request(&self, address: u64, stores: bool, now_ps: u64) -> Reply {
         let (set, tag) = (self.set_of(address), self.tag(address));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Curve {
     /// Share of bytes written, in percent.
     pub writes_percent: f64,
-    /// Bandwidth in 10^6 bytes a second and latency in ns, both rising, beginning with the point
+    /// Bandwidth in 10^6 bytes per second and latency in ns, both rising, beginning with the point
     /// without load. Only the rise of latency above the first point counts; the last point has the
     /// highest bandwidth.
     pub points: Vec<(f64, f64)>,
@@ -87,7 +87,7 @@ const MOST_NS: f64 = 1e9;
 
 impl Curve {
     /// Returns curves of the shape that Mess measured on a Graviton3, for memory or a link with
-    /// this peak bandwidth (10^6 bytes a second, without writes) and this latency without load;
+    /// this peak bandwidth (10^6 bytes per second, without writes) and this latency without load;
     /// none for a bandwidth of 0, which means no limit.
     pub fn typical(peak_mb_s: f64, unloaded_ns: f64) -> Vec<Self> {
         let scale = |&(mb_s, ns): &(f64, f64)| {
@@ -140,7 +140,7 @@ impl Curve {
         self.points[0].1
     }
 
-    /// Returns the latency in ns at a bandwidth in 10^6 bytes a second. Beyond the last point it
+    /// Returns the latency in ns at a bandwidth in 10^6 bytes per second. Beyond the last point it
     /// rises in proportion to the demand.
     pub fn at_ns(&self, mb_s: f64) -> f64 {
         let above = self.points.iter().position(|point| mb_s <= point.0);
@@ -156,7 +156,7 @@ impl Curve {
     }
 
     /// Returns the latency in ns at which demand equals the bandwidth of the curve, by Little's
-    /// law. `under_way` is the product of bandwidth in 10^6 bytes a second and latency in ns, a
+    /// law. `under_way` is the product of bandwidth in 10^6 bytes per second and latency in ns, a
     /// constant for a given number of bytes in flight.
     ///
     /// Beyond the last point, latency rises until the demand is the highest bandwidth.

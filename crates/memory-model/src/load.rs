@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 /// Length of a window.
 const WINDOW_PS: u64 = 10_000_000;
-/// One byte in a window, in 10^6 bytes a second.
+/// One byte in a window, in 10^6 bytes per second.
 const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
 /// Windows that are kept; a vCPU further behind was waiting, and uses the oldest.
 const WINDOWS: usize = 4;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// Simulates readers with this number of lines in flight each, in turns of 5 µs in this order;
-    /// returns their bandwidth in 10^6 bytes a second, and the final latency in ns.
+    /// returns their bandwidth in 10^6 bytes per second, and the final latency in ns.
     fn closed(order: &[usize], under_way: u64, writes_percent: u64) -> (f64, f64) {
         let mut meter = meter();
         let mut times = vec![0_u64; order.len()];

@@ -122,7 +122,7 @@ pub struct Machine {
     /// read lines of memory.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_page_ns: f64,
-    /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 means no limit.
+    /// Bandwidth of each node's memory in 10^6 bytes per second, 0.001 or more; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_bandwidth_mb_s: Option<Vec<f64>>,
     /// Bandwidth from each node's vCPUs to each node's memory; 0 means no limit.
@@ -156,7 +156,7 @@ pub enum Stage {
     Load,
     /// Misses overlap.
     Core,
-    /// Lines have owners.
+    /// A line is fetched from the core that owns it.
     Owners,
     /// Addresses are translated.
     Tlb,

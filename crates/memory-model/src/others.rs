@@ -60,7 +60,7 @@ impl Others {
     }
 }
 
-/// Returns the life of a line that was last used at a time, as a part of the mean.
+/// Returns the life of a line that was last used at this time, as a part of the mean.
 fn life(used_ps: u64, first: usize) -> f64 {
     let hash = (used_ps ^ (first as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let [shortest, longest] = LIVES;

@@ -332,8 +332,8 @@ impl Pipeline {
         self.latest_ps = self.latest_ps.max(done_ps);
     }
 
-    /// Returns the bytes that the instruction at this position stores past the caches at a time; 0
-    /// if it does not.
+    /// Returns the size in bytes of the non-temporal stores of the instruction at this position; 0
+    /// if it makes none.
     #[inline]
     pub fn non_temporal_bytes(&self, position: u32) -> u8 {
         self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)

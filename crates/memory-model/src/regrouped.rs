@@ -74,8 +74,8 @@ impl Regrouped {
         false
     }
 
-    /// Looks up an address that the thread's private caches lack, at a time; returns whether it would
-    /// be present.
+    /// Looks up an address that the thread's private caches lack, at this time; returns whether it
+    /// would be present.
     pub(crate) fn access(&self, thread: usize, address: u64, now_ps: u64) -> bool {
         let group = self.group(thread).lock();
         group.iter().any(|cache| cache.request(address, false, now_ps).held)

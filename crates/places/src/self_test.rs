@@ -41,7 +41,7 @@ pub const ORDER: [Check; 10] = [
 const FOLLOWING_BYTES: u64 = 32 << 20;
 /// Reserved huge pages added to the pool of each node.
 const RESERVED_PAGES: u64 = 2;
-/// Relative precision that is narrow enough to tell distances apart.
+/// Relative precision that is narrow enough to distinguish distances.
 const PRECISION: f64 = 0.02;
 
 /// A self-test of this machine.

@@ -13,7 +13,7 @@ use crate::session::of_status;
 #[derive(Debug)]
 pub struct EmulatedRun {
     pub command: Vec<String>,
-    /// The way in which it ended.
+    /// Its end.
     pub status: ExitStatus,
     /// The run time, in ns of this machine's time.
     pub watched_ns: u64,

@@ -53,7 +53,7 @@ pub(crate) struct Seen {
     pub has_faults: bool,
     /// Sources that failed at the start.
     pub passed_over: Vec<PassedOver>,
-    /// The way in which the program ended.
+    /// End of the program.
     pub ended: Ended,
     /// Processes that the command left running.
     pub left: Vec<String>,

@@ -17,7 +17,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Creates an empty timeline that begins at a time of `CLOCK_MONOTONIC`.
+    /// Creates an empty timeline that begins at this time of `CLOCK_MONOTONIC`.
     pub(crate) fn new(begun_ns: u64) -> Self {
         Self { begun_ns, width_ns: FIRST_NS, stretches: Vec::new() }
     }

@@ -20,7 +20,7 @@ pub struct Profile {
     pub target: Target,
     /// The duration of profiling, in ns of this machine's time.
     pub watched_ns: u64,
-    /// The way profiling ended.
+    /// End of profiling.
     pub ended: Ended,
     /// The processes that the command left running, as `sleep (1234)`; they were terminated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,7 +78,7 @@ impl Target {
     }
 }
 
-/// The way profiling ended.
+/// End of profiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {

@@ -17,9 +17,9 @@ use crate::whole;
 struct Staircase {
     /// The number of sums that are at most the limit.
     count: usize,
-    /// The largest of these.
+    /// The largest of the sums up to the limit.
     below: f64,
-    /// The smallest of the others.
+    /// The smallest of the sums above the limit.
     above: f64,
 }
 

@@ -27,7 +27,7 @@ pub enum Out {
 }
 
 impl Race {
-    /// Creates a race of `candidates` over at most `most_blocks`. It puts out the best candidate,
+    /// Creates a race of `candidates` over at most `most_blocks`. It eliminates the best candidate,
     /// if that gains at least the margin, with a probability of at most `1 - level`.
     ///
     /// # Errors

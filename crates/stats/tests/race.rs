@@ -10,7 +10,7 @@ const BLOCKS: usize = 12;
 const SPREAD: f64 = 0.02;
 
 /// Runs trials of candidates that take `changes` longer than the baseline, as log ratios. Returns
-/// the positions of the candidates that were put out, and the number of runs of candidates.
+/// the positions of the candidates that were eliminated, and the number of runs of candidates.
 fn raced(changes: &[f64], noise: Noise, rng: &mut Rng) -> (Vec<usize>, usize) {
     let ends = (Direction::LowerIsBetter, Confidence::P95);
     let race = Race::new(changes.len(), BLOCKS, Margin::TWO_PERCENT, ends).unwrap();
@@ -31,7 +31,7 @@ fn raced(changes: &[f64], noise: Noise, rng: &mut Rng) -> (Vec<usize>, usize) {
     (out, runs)
 }
 
-/// Returns the rate at which the candidate at position 0 is put out.
+/// Returns the rate at which the candidate at position 0 is eliminated.
 fn best_is_out(changes: &[f64], noise: Noise) -> f64 {
     let repeats = repeats(600);
     process::share(repeats, |rng| raced(changes, noise, rng).0.contains(&0))
@@ -39,7 +39,7 @@ fn best_is_out(changes: &[f64], noise: Noise) -> f64 {
 
 #[test]
 fn the_best_candidate_is_put_out_no_more_often_than_the_level_says() {
-    // Equal to the next one, or to the margin: the cases in which it is put out most easily.
+    // Equal to the next one, or to the margin: the cases in which it is eliminated most easily.
     let margin = -Margin::TWO_PERCENT.as_log();
     for changes in [&[-0.05, -0.05, -0.05, -0.05][..], &[margin, margin], &[margin]] {
         for noise in Noise::ALL {

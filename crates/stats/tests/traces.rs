@@ -113,7 +113,8 @@ fn the_permutation_test_finds_one_in_3_to_6_percent_too() {
     }
 }
 
-/// The reason why studies have blocks: the usual way, on the same traces.
+/// Justifies the blocks of studies: on the same traces, the usual order finds changes that are not
+/// there.
 #[test]
 fn all_of_one_and_then_all_of_the_other_finds_far_more() {
     for name in ["memset", "sbmem"] {

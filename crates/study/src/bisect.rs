@@ -36,7 +36,7 @@ pub use subject::{metric_of, treatment_of};
 pub struct BisectQuestion {
     pub good: String,
     pub bad: String,
-    /// The way to build each commit.
+    /// Build method of each commit.
     pub build: Build,
     /// The settings under which samples are taken.
     pub treatment: Treatment,
@@ -77,7 +77,7 @@ impl fmt::Display for BisectStep<'_> {
             CommitSide::Good => f.write_str("good")?,
             CommitSide::Bad => f.write_str("bad")?,
             CommitSide::NotBuilt(reason) | CommitSide::NotRun(reason) => {
-                write!(f, "passed over: {reason}")?;
+                write!(f, "skipped: {reason}")?;
             }
             CommitSide::Open | CommitSide::Undecided => f.write_str("skipped: undecided")?,
         }

@@ -131,7 +131,7 @@ impl ReadyStudy {
         if changes.set.is_empty() {
             return Self::planned(study, text, origin, backends);
         }
-        // Results keep the study that was run, so its text is written anew with what was set.
+        // Results keep the study that was run, so its text is rewritten with what was set.
         backends.kind(&study.backend.kind)?.set_all(&mut study, &changes.set)?;
         Self::of(&study, origin, backends)
     }

@@ -99,8 +99,8 @@ impl Machine {
     }
 
     /// Returns the best latency and bandwidth of reading a node's memory that the firmware gives
-    /// for any node's cpus: in picoseconds, and in 10^6 bytes a second. Those of other initiators,
-    /// such as a GPU or a network card, do not count.
+    /// for any node's cpus: in picoseconds, and in 10^6 bytes per second. Those of other
+    /// initiators, such as a GPU or a network card, do not count.
     #[must_use]
     pub fn best_read(&self, target: NodeId) -> (Option<u64>, Option<u64>) {
         let cpus = self.cpu_nodes();

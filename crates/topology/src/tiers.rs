@@ -42,7 +42,7 @@ pub struct EmulatedTier {
     pub memory_bytes: u64,
     /// Latency of an access in picoseconds.
     pub latency_ps: u64,
-    /// Bandwidth limit in 10^6 bytes a second; `None` for no limit.
+    /// Bandwidth limit in 10^6 bytes per second; `None` for no limit.
     pub bandwidth_mb_per_s: Option<u64>,
     /// Size in bytes of a memory-side cache in front of it.
     pub side_cache_bytes: Option<u64>,
@@ -146,8 +146,8 @@ impl TierSpec {
         Ok(machine)
     }
 
-    /// Returns the bandwidth limit of each tier's memory in 10^6 bytes a second, 0 for none; `None`
-    /// if no tier has a limit.
+    /// Returns the bandwidth limit of each tier's memory in 10^6 bytes per second, 0 for none;
+    /// `None` if no tier has a limit.
     #[must_use]
     pub fn limits_mb_per_s(&self) -> Option<Vec<u64>> {
         let limits = self.tiers.iter().map(|tier| tier.bandwidth_mb_per_s);

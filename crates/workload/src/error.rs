@@ -30,7 +30,7 @@ pub enum OutputError {
     /// There is another text in the place of a number.
     #[error("{what} is {text:?}, expected a finite number")]
     NoNumber { what: String, text: String },
-    /// The text goes on where a pattern and its number end.
+    /// The text continues where a pattern and its number end.
     #[error(
         "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
          it into the pattern"

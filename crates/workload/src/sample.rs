@@ -48,8 +48,8 @@ impl LogSample {
     /// Returns the numbers of a log that match a pattern.
     ///
     /// # Errors
-    /// [`SampleError::NoMatch`] if there are none, [`SampleError::PartOfNumber`] if one goes on after
-    /// the match.
+    /// [`SampleError::NoMatch`] if there are none, [`SampleError::PartOfNumber`] if one continues
+    /// after the match.
     pub fn of(text: &str, pattern: &str, parsed: &Pattern) -> Result<Self, SampleError> {
         let found = parsed
             .values_with_units("its number", text)

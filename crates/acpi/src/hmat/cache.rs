@@ -38,7 +38,7 @@ pub struct Cache<'a> {
     pub size_bytes: u64,
     /// Levels, associativity, write policy, line size.
     pub attributes: CacheAttributes,
-    /// The way in which the cache shares addresses with the memory (ACPI 6.5; reserved before).
+    /// Sharing of addresses between the cache and the memory (ACPI 6.5; reserved before).
     pub address_mode: u16,
     /// SMBIOS handles of the devices that form the cache.
     pub smbios_handles: List<'a, u16>,

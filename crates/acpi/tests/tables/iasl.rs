@@ -16,7 +16,7 @@ type Structure = Vec<(String, String)>;
 fn disassembled(directory: &Path, sample: &Sample) -> Vec<Structure> {
     let binary = directory.join("table.bin");
     std::fs::write(&binary, &sample.bytes).expect("a writable directory");
-    // iasl 20200925 writes without end on some damaged tables.
+    // iasl 20200925 never stops writing on some damaged tables.
     let limits = "ulimit -f 20480; exec timeout 10 iasl -d table.bin";
     let run = Command::new("sh")
         .args(["-c", limits])

@@ -25,7 +25,7 @@ Examples:
 Runs on one machine differ by more than the windows of a single run show, and runs taken back to
 back share the state of the machine. Runs begun within half an hour count as one, and a change is
 judged with four such units or more. Two files cannot show drift between them, or a state that lasts
-as long as a file: with ten values or more each, they are only said to differ. --commands alternates
+as long as a file: with ten values or more each, only a difference is reported. --commands alternates
 the two, so prefer it.")]
 pub(crate) struct CompareArgs {
     /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or

@@ -166,7 +166,7 @@ pub(crate) struct ContentArgs {
 #[command(after_help = "\
 Examples:
   numalab guest image                        what is in the cache
-  numalab guest image --build --with perf    build ahead the image of a boot with perf
+  numalab guest image --build --with perf    build the image of a guest with perf in advance
   numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
   numalab guest image --iso numalab.iso -- work=chase,bandwidth
                                              numalab's own kernel for a real machine; its

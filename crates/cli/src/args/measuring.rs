@@ -98,7 +98,7 @@ pub(crate) struct RankArgs {
     /// host), mpi, mpi:LIBRARY
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meet: Rendezvous,
-    /// Allow ranks to share a CPU (they then measure each other)
+    /// Allow ranks to share a CPU (they then disturb each other)
     #[arg(long)]
     pub overcommit: bool,
 }

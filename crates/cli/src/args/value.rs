@@ -72,7 +72,7 @@ fn chosen<I: Id>(
         chosen => chosen.of(&of(allowed_now().map_err(|error| error.to_string())?)),
     };
     match found.is_empty() {
-        true => Err(format!("`{text}` leaves none: {expected}")),
+        true => Err(format!("`{text}` selects none: {expected}")),
         false => Ok(found),
     }
 }
@@ -189,7 +189,7 @@ mod tests {
         let others = host_cpus(&format!("!{first}"));
         let expected = allowed.cpus.difference(&CpuSet::from_iter([first]));
         match expected.is_empty() {
-            true => assert!(others.expect_err("none").contains("leaves none")),
+            true => assert!(others.expect_err("none").contains("selects none")),
             false => assert_eq!(others, Ok(expected.clone())),
         }
         assert_eq!(host_nodes("7,3-4").map(|set| set.to_string()), Ok("3,4,7".to_owned()));

@@ -135,7 +135,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input("--with: expected --try-on guest as well"));
     }
     if args.report.format == Some(Format::Callgrind) {
-        return Err(Failure::bad_input("--format callgrind: expected it with emulate or profile"));
+        return Err(Failure::bad_input("--format callgrind: expected emulate or profile"));
     }
     if is_piped() {
         note(

@@ -61,8 +61,8 @@ fn warn_of_quota(machine: &Machine) {
     if let Some(quota) = cpu_quota(&Root::live()).filter(|quota| quota.limits(usable)) {
         let (CpuQuota { cpus, file }, usable) = (quota, count(usable, "cpu"));
         note(format_args!(
-            "{file} allows the time of {cpus} of {usable}: the kernel stops threads that use more, \
-             so measure outside of this control group, or few cpus with --cpus"
+            "{file} allows the time of only {cpus} of {usable}: the kernel stops threads that use \
+             more, so measure outside this control group, or fewer cpus with --cpus"
         ));
     }
 }

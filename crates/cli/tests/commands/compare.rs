@@ -215,7 +215,7 @@ fn a_table_of_several_columns_is_refused_with_how_to_take_one() {
     let place = with_files(&[("table", table), ("row", "9.1 9.2 9.0\n"), ("column", "9.1\n9.2\n")]);
     let refused = ["compare", "column", "table"];
     let (_, err) = ends(&mut numalab_in(place.path(), &refused), 2);
-    assert!(err.contains("table, line 2 has 2 numbers: expected one a line"), "{err}");
+    assert!(err.contains("table, line 2 has 2 numbers: expected one per line"), "{err}");
     assert!(err.contains("cut -d' ' -f2 FILE") && err.contains("--metric"), "{err}");
     ends(&mut numalab_in(place.path(), &["compare", "column", "row"]), 0);
 }

@@ -242,7 +242,7 @@ fn an_interrupt_ends_the_command_and_the_report_covers_the_time_before() {
     assert!(waits.any(interrupted_profile_has_regions), "nothing was seen");
 }
 
-/// Interrupts a profile at a time after its command has touched its memory; returns true if it saw
+/// Interrupts a profile this long after its command has touched its memory; returns true if it saw
 /// some of it.
 fn interrupted_profile_has_regions(after: Duration) -> bool {
     let words = ["profile", "--source", "referenced", "--format", "json", "--"];

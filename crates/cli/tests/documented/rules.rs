@@ -1,6 +1,6 @@
 //! Rules for running each documented command here, and for its output.
 
-/// The way to run a command.
+/// Handling of a documented command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Run as written.

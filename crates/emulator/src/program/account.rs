@@ -78,8 +78,8 @@ impl Latest {
         self.count.checked_sub(1).map(|last| self.all[last % RECENT])
     }
 
-    /// Returns the earliest access that completes at a time: a line in flight is requested several
-    /// times, and the first request decides where it comes from.
+    /// Returns the earliest access that completes at this time: a line in flight is requested
+    /// several times, and the first request decides where it comes from.
     fn done_at(&self, done_ps: u64) -> Option<Recent> {
         let times = self.done_ps.iter().enumerate();
         let found = times.fold(0_u32, |all, (at, ps)| all | u32::from(*ps == done_ps) << at);

@@ -174,7 +174,7 @@ impl Lines {
         self.lately.again(address / LINE_BYTES, kind)
     }
 
-    /// Adds a cached line to those accessed lately.
+    /// Adds a cached line to those accessed recently.
     #[inline]
     pub fn keep(&mut self, address: u64, kind: Kind) {
         if let Some(displaced) = self.lately.keep(address / LINE_BYTES, kind) {

@@ -96,8 +96,8 @@ impl Schedule {
         Self { began, ..self }
     }
 
-    /// Adds a thread at a time; returns its seat, the first free one. It runs on the seat's cpu or
-    /// another of the same node.
+    /// Adds a thread at this time; returns its seat, the first free one. It runs on the seat's cpu
+    /// or another of the same node.
     pub fn begins(&mut self, at_ps: u64) -> usize {
         let free = self.seats.iter().position(|seat| seat.state == State::Empty);
         let seat = free.unwrap_or(self.seats.len());
@@ -144,7 +144,7 @@ impl Schedule {
         (of.queue.front() == Some(&seat)).then_some(Turn { seat, cpu, now_ps, until_ps })
     }
 
-    /// Ends a turn at a time; the thread stays ready.
+    /// Ends a turn at this time; the thread stays ready.
     pub fn yields(&mut self, seat: usize, now_ps: u64) {
         let cpu = self.came_to(seat, now_ps);
         let of = &mut self.cpus[cpu];
@@ -193,7 +193,7 @@ impl Schedule {
         self.leaves(seat, self.cpus[cpu].now_ps, State::Empty);
     }
 
-    /// Wakes the thread at a time.
+    /// Wakes the thread at this time.
     pub fn goes_on(&mut self, seat: usize, at_ps: u64) {
         if !matches!(self.seats[seat].state, State::Waits | State::Sleeps(_)) {
             return;

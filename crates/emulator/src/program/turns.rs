@@ -33,7 +33,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// Longest wait, in host time, for a new thread to start: it needs a free cpu of the host.
 const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 
-/// The way in which a thread gives its turn away.
+/// State of a thread after it has given its turn away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// The thread could continue.
@@ -232,7 +232,7 @@ impl Turns {
         }
     }
 
-    /// Ends the turn of the seat's thread at a time; the thread may get the next turn too.
+    /// Ends the turn of the seat's thread at this time; the thread may get the next turn too.
     pub fn leave(&self, seat: usize, now_ps: u64, how: Leave) {
         let mut order = self.order();
         let schedule = &mut order.schedule;

@@ -82,7 +82,7 @@ fn cpus_that_read_one_nodes_memory_at_once_get_its_bandwidth() {
 fn a_link_limits_only_its_users() {
     let program = program();
     for qemu in qemus() {
-        // 500 ns a line from node 0's cpus to node 1's memory; no limit elsewhere.
+        // 500 ns per line from node 0's cpus to node 1's memory; no limit elsewhere.
         let run = run(&program, &qemu, "mode=virtual,link-bandwidth=0.128/0.0");
         assert!(near(run.said[1], LINES * 500, 20), "{}: {:?}", qemu.version, run.said);
         assert!(near(run.said[2], LINES * 200, 10), "{:?}", run.said);

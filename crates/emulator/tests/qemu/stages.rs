@@ -36,7 +36,7 @@ fn non_temporal_stores_write_each_line_to_memory_once() {
         assert_eq!(found, [[lines, lines], [lines, lines], [0, 0]], "{version}");
         // 16 lines in parallel take 100 ns; a line has 16 words, each read by four instructions.
         let ns = run.said[1] as f64 / lines as f64;
-        assert!((6.0..7.0).contains(&ns), "{version}: {ns} ns a line");
+        assert!((6.0..7.0).contains(&ns), "{version}: {ns} ns per line");
     }
 }
 

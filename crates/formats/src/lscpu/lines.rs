@@ -205,7 +205,7 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
         format: FORMAT,
         line,
         found: value.to_owned(),
-        expected: format!("cpus {known} again: the text of one machine"),
+        expected: format!("cpus {known} again: the output of one machine"),
     })
 }
 

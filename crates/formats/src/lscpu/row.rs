@@ -15,7 +15,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Returns the error that something else is expected here.
+    /// Returns an error that quotes `found` and names what was expected.
     pub(super) fn wrong(self, found: &str, expected: &str) -> ReadError {
         let (found, expected) = (found.trim().to_owned(), expected.to_owned());
         match self {

@@ -43,7 +43,7 @@ pub struct LoadFigures {
     /// Nodes of the cpus, for the links; `None` for the memory itself, for accesses from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NodeSet>,
-    /// The bandwidth at which it saturates in 10^6 bytes a second, if no curve is known: latency
+    /// The bandwidth at which it saturates in 10^6 bytes per second, if no curve is known: latency
     /// rises towards it as on a Graviton3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_mb_s: Option<f64>,

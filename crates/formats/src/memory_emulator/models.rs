@@ -24,7 +24,7 @@ impl Default for LatencyModel {
     }
 }
 
-/// The source of bandwidths, in 10^6 bytes a second, 0 for no limit.
+/// The source of bandwidths, in 10^6 bytes per second, 0 for no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BandwidthModel {
     /// No limit.

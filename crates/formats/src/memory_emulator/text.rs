@@ -82,8 +82,8 @@ fn nanoseconds(number: &str, least: f64) -> Option<f64> {
     (least..=MOST_NS).contains(&ns).then_some(ns)
 }
 
-/// Parses bandwidths in bytes a second (`10G` is 10^10 bytes): one for every node's memory, one for
-/// each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 means no limit; or `hmat`.
+/// Parses bandwidths in bytes per second (`10G` is 10^10 bytes): one for every node's memory, one
+/// for each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 means no limit; or `hmat`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the item.
@@ -99,7 +99,8 @@ pub fn parse_bandwidth(text: &str) -> Result<BandwidthModel, CostTextError> {
 }
 
 fn megabytes(item: &str) -> Result<u64, CostTextError> {
-    let expected = "bytes a second in whole millions, such as 10G or 800M, 0 for no limit, or hmat";
+    let expected =
+        "bytes per second in whole millions, such as 10G or 800M, 0 for no limit, or hmat";
     let wrong = || CostTextError { text: item.to_owned(), expected };
     let (number, factor) = match item.strip_suffix(['G', 'g']) {
         Some(number) => (number, 1000),

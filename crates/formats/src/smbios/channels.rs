@@ -25,7 +25,7 @@ pub struct Channels {
 }
 
 impl Channel {
-    /// Returns the peak bandwidth of the channel in 10^6 bytes a second: its slowest module sets
+    /// Returns the peak bandwidth of the channel in 10^6 bytes per second: its slowest module sets
     /// the speed.
     fn peak_mb_s(&self) -> Option<u64> {
         let of = |module: &MemoryDevice| {
@@ -53,7 +53,7 @@ impl Channels {
         Self { channels: channels.into_iter().map(channel).collect(), are_named }
     }
 
-    /// Returns the peak bandwidth of all channels with modules in 10^6 bytes a second; `None` if
+    /// Returns the peak bandwidth of all channels with modules in 10^6 bytes per second; `None` if
     /// the firmware does not give speed and width of each module, as in most guests.
     pub fn peak_mb_s(&self) -> Option<u64> {
         let sum = self.filled().try_fold(0_u64, |sum, one| sum.checked_add(one.peak_mb_s()?))?;

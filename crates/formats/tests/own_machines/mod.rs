@@ -6,7 +6,7 @@ use numalab_topology::{
     UniformMachine,
 };
 
-/// Returns all of them by name.
+/// Returns the five machines with their names.
 pub fn all() -> [(&'static str, Machine); 5] {
     [
         ("two_nodes", two_nodes()),

@@ -29,7 +29,7 @@ impl Job {
     }
 }
 
-/// The way the command in the guest ended.
+/// End of the command in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {

@@ -21,7 +21,7 @@ const PIPE_BYTES: usize = 1 << 20;
 
 const KEPT_LINES: usize = 40;
 const PANIC: &str = "Kernel panic - not syncing";
-/// The kernel's message when its memory is too small for the image; it goes on without one.
+/// The kernel's message when its memory is too small for the image; it continues without one.
 const NO_ROOM: &str = "Initramfs unpacking failed: write error";
 const OUT_OF_MEMORY: [&str; 2] =
     ["Out of memory: Killed process", "System is deadlocked on memory"];

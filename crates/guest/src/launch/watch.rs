@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::console::Console;
 
-/// Returns whether the guest should be ended now; called several times a second. A signal handler
+/// Returns whether the guest should be ended now; called several times per second. A signal handler
 /// sets the flag that it reads.
 pub type Asked<'a> = &'a dyn Fn() -> bool;
 

@@ -57,7 +57,7 @@ pub(super) fn read(root: &Root, path: &str) -> FileState {
     }
 }
 
-/// Reports whether the file has any write permission bit; the kernel can refuse root all the same.
+/// Reports whether the file has any write permission bit; the kernel can refuse root anyway.
 pub(super) fn is_writable(root: &Root, path: &str) -> bool {
     let metadata = fs::metadata(root.path(path));
     metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o222 != 0)

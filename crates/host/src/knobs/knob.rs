@@ -76,8 +76,8 @@ impl Knob {
     }
 
     /// Checks a value without writing, by what the files show: their choices, and sysctls that are
-    /// numbers; and by the ranges that the kernel documents. The kernel may refuse other values all
-    /// the same.
+    /// numbers; and by the ranges that the kernel documents. The kernel may still refuse other
+    /// values.
     ///
     /// # Errors
     /// [`KnobError::Refused`] with the choices or the range.

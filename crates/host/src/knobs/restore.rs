@@ -31,7 +31,7 @@ pub enum Restored {
 /// Restores the settings of an earlier run that was killed.
 ///
 /// # Errors
-/// [`KnobError::Busy`] while that run goes on, [`KnobError::NotRestored`] with the files that
+/// [`KnobError::Busy`] while that run continues, [`KnobError::NotRestored`] with the files that
 /// remain, [`KnobError::Damaged`] for a journal that cannot be parsed.
 pub fn restore_stale(root: &Root) -> Result<Restored, KnobError> {
     // Returns before taking the lock, which needs permissions that may be missing.

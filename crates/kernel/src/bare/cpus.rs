@@ -156,7 +156,7 @@ impl Cpus {
         // again.
         // SAFETY: one cpu's id; it has got no job yet.
         unsafe { apic::send(cpu.apic_id, Signal::Init) };
-        // It may have started between the last check and this signal, which stops it all the same.
+        // It may have started between the last check and this signal, which stops it anyway.
         self.wait_ms(1, || false);
         cpu.started.store(false, Ordering::Release);
     }

@@ -26,7 +26,7 @@ impl Results {
                 let slowest = times.iter().map(each).fold(0.0, f64::max);
                 let share = share(storm.local, storm.remote);
                 let cpus = storm.cpus.len();
-                format!("{}: {cpus} cpus, {slowest:.0} ns a frame, {share}\n", storm.work)
+                format!("{}: {cpus} cpus, {slowest:.0} ns per frame, {share}\n", storm.work)
             }
             Event::Guest(guest) => format!(
                 "guest {} on node {}: {}, frames by node {:?}\n",

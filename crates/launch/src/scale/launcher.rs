@@ -70,7 +70,7 @@ pub enum LaunchError {
     #[error("`{program}` is not in PATH: {remedy}")]
     NoProgram {
         program: &'static str,
-        /// The way to install it.
+        /// Advice for installing it.
         remedy: &'static str,
     },
 }

@@ -87,7 +87,7 @@ impl Runner<'_> {
         Err(RunError::Incomplete(message))
     }
 
-    /// Says why steps have no result, and how to go on.
+    /// Says why steps have no result, and how to continue.
     fn incomplete(&self, tally: &Tally) -> String {
         let why = if tally.interrupted {
             "interrupted".to_owned()

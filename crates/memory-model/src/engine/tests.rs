@@ -296,7 +296,7 @@ fn a_chase_is_serial_and_a_stream_reaches_the_cores_line_rate() {
     for caches in ["", ",caches=1:32K:8:64:cpu:1+2:1M:16:64:cpu:4"] {
         let engine = engine(&format!("mode=virtual,stages=core{caches}"));
         let ns = turn_ns(&engine, chase, 10_000, lines);
-        assert!((99.9..100.1).contains(&ns), "{caches}: {ns} ns a load");
+        assert!((99.9..100.1).contains(&ns), "{caches}: {ns} ns per load");
         let gb_s = 64.0 / turn_ns(&engine, stream, 10_000, others);
         assert!((10.0..20.0).contains(&gb_s), "{caches}: {gb_s} GB/s");
     }

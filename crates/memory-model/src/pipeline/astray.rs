@@ -1,7 +1,7 @@
 //! Loads on the wrong path of a mispredicted branch.
 //!
 //! A core executes instructions on the wrong path until the branch is resolved. Both paths often
-//! meet soon, so that lines which later instructions need are already under way (O. Mutlu et al.,
+//! meet soon, so that lines which later instructions need are already in flight (O. Mutlu et al.,
 //! "An Analysis of the Performance Impact of Wrong-Path Memory References on Out-of-Order and
 //! Runahead Execution Processors", IEEE Transactions on Computers 54(12), 2005). As in S. Eyerman
 //! et al., "Simulating Wrong-Path Instructions in Decoupled Functional-First Simulation" (ISPASS
@@ -66,7 +66,7 @@ impl Astray {
         (self.path, self.met, self.changed) = (path, None, 0);
     }
 
-    /// Records that the last branch was resolved at a time, which delayed the right path by
+    /// Records that the last branch was resolved at `resolved_ps`, which delayed the right path by
     /// `lost_ps`, when there was no room for instructions from `until` on.
     pub(super) fn resolved(&mut self, resolved_ps: u64, lost_ps: u64, until: u64) {
         let Some(last) = self.ways.last_mut() else { return };

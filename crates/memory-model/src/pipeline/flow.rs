@@ -25,7 +25,7 @@ pub struct Accessor {
     pub renames: bool,
     /// True for an atomic read-modify-write: later instructions wait for it.
     pub atomic: bool,
-    /// Bytes that it stores past the caches at a time; 0 if it does not.
+    /// Size of its non-temporal stores in bytes; 0 if it makes none.
     pub non_temporal_bytes: u8,
 }
 
@@ -78,7 +78,7 @@ pub struct Flow {
     pub drains: bool,
     /// Number of loads that are tracked separately.
     pub loads: usize,
-    /// The way its last instruction leaves it, and the time at which that is decided.
+    /// Exit by its last instruction, and the time at which that is decided.
     pub ends: Ends,
     pub(super) decided: Value,
 }

@@ -81,7 +81,7 @@ pub enum Order {
     Fence,
 }
 
-/// The way an instruction leaves its block.
+/// Exit of an instruction from its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ends {
     /// Falls through, jumps to a constant address, or returns.
@@ -104,11 +104,11 @@ pub struct Operands {
     pub writes: Registers,
     /// True if it accesses memory; the loaded value flows into what it writes.
     pub memory: bool,
-    /// Bytes that it stores past the caches at a time; 0 if it does not.
+    /// Size of its non-temporal stores in bytes; 0 if it makes none.
     pub non_temporal_bytes: u8,
     /// Memory ordering.
     pub order: Order,
-    /// The way it leaves its block.
+    /// Its exit from its block.
     pub ends: Ends,
     /// Timing class.
     pub class: Class,

@@ -106,7 +106,7 @@ impl Stores {
         Self { window: u64::from(window), blocked_ps, forward_ps, recent }
     }
 
-    /// Records a store of data that are known at a time.
+    /// Records a store of data that are known at this time.
     #[inline]
     pub fn store(&mut self, bytes: Bytes, (ready_ps, renames): (u64, bool), instruction: u64) {
         let ((word, mask), mut rest) = bytes.split();

@@ -105,7 +105,7 @@ impl Value {
         kept.for_each(|latency| *latency = latency.saturating_add(by_ps));
     }
 
-    /// Returns the time at which it is known in a block that began at a time.
+    /// Returns the time at which it is known, in a block that began at `begin_ps`.
     #[inline]
     pub(super) fn known_ps(
         &self,

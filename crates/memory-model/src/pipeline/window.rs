@@ -36,7 +36,7 @@ impl Window {
         Self { length: u64::from(length), stops: VecDeque::new(), from: u64::MAX }
     }
 
-    /// Adds an instruction that finishes at a time, by the end of an access or not.
+    /// Adds an instruction that finishes at this time, by the end of an access or not.
     #[inline]
     pub fn add(&mut self, instruction: u64, until_ps: u64, access: bool) {
         if self.stops.back().is_some_and(|last| last.until_ps >= until_ps) {
@@ -92,8 +92,8 @@ impl Window {
         before.last().map_or(now_ps, |stop| stop.until_ps.max(now_ps))
     }
 
-    /// Returns the first instruction from this one on that the reorder buffer has no room for at a
-    /// time.
+    /// Returns the first instruction from this one on that the reorder buffer has no room for at
+    /// this time.
     pub fn full(&self, instruction: u64, now_ps: u64) -> u64 {
         let unfinished = self.stops.iter().find(|stop| stop.until_ps > now_ps);
         unfinished.map_or(instruction + self.length, |stop| stop.instruction)

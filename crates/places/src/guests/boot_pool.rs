@@ -125,7 +125,7 @@ impl Shared {
         self.boots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Boots a treatment next, unless one of its boots is under way or done.
+    /// Boots a treatment next, unless one of its boots is in progress or done.
     fn start(&self, boots: &mut Boots, treatment: &Treatment) {
         if !boots.known().contains_key(&treatment.name) {
             boots.waiting.push_front(treatment.clone());

@@ -160,7 +160,7 @@ impl BootContext<'_> {
     /// requires.
     fn guest(&self, shared: &Shared, placed: &PlacedGuest, limit: Duration) -> Guest {
         let pinned = self.wanted.pinning != Pinning::None;
-        // Pinning to all cpus restricts nothing, but is verified all the same.
+        // Pinning to all cpus restricts nothing, but is still verified.
         let cpus = if pinned { placed.cpus.clone() } else { shared.host.online_cpus() };
         let vcpus = self.settings.guest_vcpus;
         let map = (0..vcpus).map(|vcpu| (vcpu, cpus.clone())).collect();

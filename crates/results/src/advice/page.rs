@@ -174,7 +174,7 @@ fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
 fn crowded(advice: &Advice) -> Option<Lead> {
     let CrowdedSegment { name, bytes, nodes, over } = advice.crowded.as_ref()?;
     let sentence = format!(
-        "{name} of {} is placed by its first touch, and fills {}, so memory requested there goes elsewhere or ends the program; interleaving this memory alone leaves room on each node:",
+        "{name} of {} is placed by its first touch, and fills {}, so memory requested there comes from other nodes, or the program is killed; interleaving this memory alone leaves room on each node:",
         size_words(*bytes),
         match nodes.as_slice() {
             [node] => format!("node {node}"),

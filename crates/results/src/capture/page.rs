@@ -46,8 +46,8 @@ fn found(level: u8, [found, reported]: [String; 2]) -> String {
 /// Describes a cache with other users.
 fn shared(level: u8, life_ms: f64) -> String {
     format!(
-        "Assumed for the L{level}: other guests evict lines that are not used for {life_ms:.1} ms, \
-         from the largest chase that it keeps."
+        "Assumed for the L{level}: other guests evict lines that are not used for {life_ms:.1} ms \
+         (from the largest chase that stays in it)."
     )
 }
 
@@ -200,8 +200,8 @@ mod tests {
         let expected = [
             "Omitted: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
-            "Assumed for the L3: other guests evict lines that are not used for 3.7 ms, from the largest \
-             chase that it keeps.",
+            "Assumed for the L3: other guests evict lines that are not used for 3.7 ms (from the largest \
+             chase that stays in it).",
         ];
         assert_eq!(sentences(&captured), expected);
     }

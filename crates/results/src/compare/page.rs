@@ -117,7 +117,7 @@ fn headline(of: &RunComparison) -> Lead {
     let once = number(AnswerWord::SeenOnce);
     if once > 0 {
         sentence.push_str(&format!(
-            " {} out of line in one run: measure again, or use --repeat 2.",
+            " {} with a difference in one run: measure again, or use --repeat 2.",
             count(once, "cell")
         ));
     }

@@ -70,7 +70,7 @@ fn title(report: &MemoryReport) -> String {
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",
         "virtual" => "charged in virtual time",
-        "sleep" => "charged in the host's time",
+        "sleep" => "charged in host time",
         other => other,
     };
     let cpus = count(usize::try_from(report.qemu.vcpus).unwrap_or(usize::MAX), "cpu");

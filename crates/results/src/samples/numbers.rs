@@ -8,7 +8,7 @@ pub enum NumbersError {
     NoNumber { line: usize, word: String },
     /// Several lines of several numbers are a table, with columns that are different samples.
     #[error(
-        "line {line} has {numbers} numbers: expected one a line, or all on one line; `cut -d' ' -f2 \
+        "line {line} has {numbers} numbers: expected one per line, or all on one line; `cut -d' ' -f2 \
          FILE` takes a column out of a table, and so does --metric PATTERN"
     )]
     Table { line: usize, numbers: usize },

@@ -221,8 +221,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
             trimmed(of.margin.as_percent()),
             figure(of.found.equivalence.p())
         ),
-        "The samples are not paired: this holds only if nothing else changed between them, as it \
-         does on a machine that drifts. `numalab compare --commands` interleaves the two."
+        "The samples are not paired: the answer holds only if nothing else changed between them, \
+         and on a machine that drifts something does. `numalab compare --commands` interleaves the two."
             .to_owned(),
     ]);
     sentences

@@ -161,7 +161,7 @@ fn a_cell_that_leaves_its_kind_in_one_run_was_seen_once() {
     assert_eq!(seen.len(), 1);
     let text = comparison.document().page().terminal(Style::Plain);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("1 cell out of line in one run"), "{text}");
+    assert!(flat.contains("1 cell with a difference in one run"), "{text}");
 }
 
 #[test]

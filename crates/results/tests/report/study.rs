@@ -156,7 +156,8 @@ fn treatments_that_do_not_differ_here_have_no_order_to_compare() {
     let mut document = repeated([200.0, 190.0, 150.0, 100.0]);
     document.run.rules.margin_percent = 15.0;
     let text = StudySummary::of(&document).page().markdown();
-    // host=on -10 % and guest=on -20 % here: less than the margin apart, and so are their other ones.
+    // host=on -10 % and guest=on -20 % here: they differ by less than the margin, and so do the
+    // published ones.
     let order = "; the treatments that differ here by more than 15 % have the same order.";
     assert!(text.contains(order), "{text}");
 }

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 /// Exit code of a script for a commit that cannot be judged (git-bisect(1)).
 const SKIP: i32 = 125;
 
-/// The way to build commits.
+/// Build method of commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Build {
     /// By a user's script, run in the commit's tree; its last output line is the file.

@@ -70,7 +70,7 @@ impl Guest {
     }
 
     /// Returns the bandwidth that cores of a node get from an idle memory, in 10^6 bytes per
-    /// second: the bytes of all lines under way, over the latency at this load.
+    /// second: the bytes of all lines in flight, over the latency at this load.
     fn bandwidth_mb_s(&self, cores: usize, from: NodeId, to: NodeId) -> f64 {
         let core = self.file.memory.core.expect("a core");
         let under_way = cores as f64 * f64::from(core.misses) * LINE_BYTES * 1000.0;

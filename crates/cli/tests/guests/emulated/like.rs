@@ -9,7 +9,7 @@ const LOCAL_NS: f64 = 108.0;
 const REMOTE_NS: f64 = 222.0;
 const NODE_GB_S: f64 = 10.66;
 const LINK_GB_S: f64 = 6.4;
-/// Bytes that a core has under way: eight lines of 64 bytes.
+/// Bytes that a core has in flight: eight lines of 64 bytes.
 const CORE_BYTES: f64 = 512.0;
 /// Rise of latency by share of the peak: the peaks in the file imply it.
 const RISE: [(f64, f64); 6] = [

@@ -20,7 +20,7 @@ const TIMED_OUT: i64 = -110;
 const MICROSECONDS: i64 = 1_000_000;
 
 impl Program {
-    /// Returns the deadline of a call that begins at a time; `None` if it has none.
+    /// Returns the deadline of a call that begins at this time; `None` if it has none.
     pub(super) fn until_ps(&self, call: Call, arguments: &[u64; 6], now_ps: u64) -> Option<u64> {
         let [first, second, third, fourth, fifth, _] = *arguments;
         let span = |address: u64, per_second: i64| {

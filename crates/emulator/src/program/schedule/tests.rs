@@ -7,7 +7,7 @@ fn schedule() -> Schedule {
     Schedule::new(&[0, 0, 1, 1], &[0, 2, 1, 3])
 }
 
-/// Runs compute-only threads until all cpus have come to a time; returns each thread's run time.
+/// Runs compute-only threads until all cpus have reached a time; returns each thread's run time.
 fn run(schedule: &mut Schedule, until_ps: u64) -> Vec<u64> {
     let mut ran = vec![0; schedule.seats()];
     while let Some(turn) = schedule.next().filter(|turn| turn.now_ps < until_ps) {

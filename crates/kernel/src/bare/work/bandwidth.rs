@@ -93,7 +93,7 @@ fn cpu(
         }
         Err(failure) => Err(failure.clone()),
     };
-    // All cpus come to the barrier, including those that have nothing to stream.
+    // All cpus enter the barrier, including those that have nothing to stream.
     let _ = barrier.wait();
     let (mut bytes, mut span) = (0, Span::default());
     let done = streamed.map(|mut stream| {

@@ -11,7 +11,7 @@ const TURN_PS: u64 = 5_000_000;
 
 /// The result of reading vCPUs.
 struct Reads {
-    /// Bandwidth in 10^6 bytes a second.
+    /// Bandwidth in 10^6 bytes per second.
     mb_s: f64,
     /// Latency of each node in ns.
     latency_ns: [f64; 2],

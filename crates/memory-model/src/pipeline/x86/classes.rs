@@ -32,7 +32,7 @@ impl Code<'_> {
         if extends && in_memory { Class::Move } else { class }
     }
 
-    /// Returns the bytes that MOVS or STOS moves at a time with REP; 0 without.
+    /// Returns the bytes that MOVS or STOS moves per repetition with REP; 0 without REP.
     pub(super) fn repeated_bytes(&self, opcode: u8) -> u8 {
         match (self.repeat, opcode & 1, self.wide, self.operand_size) {
             (None, ..) => 0,

@@ -145,7 +145,7 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
     let behind = out.behind.and_then(|at| advice.options.get(at));
     let why = behind.map_or_else(
         || "it gains less than 2 %".to_owned(),
-        |better| format!("it is behind {}", what(&better.candidate)),
+        |better| format!("it is worse than {}", what(&better.candidate)),
     );
     Some(format!("{name} dropped out after {} blocks: {why}.", out.blocks))
 }

@@ -143,8 +143,8 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
             };
             format!(
                 "shared memory {segment} of {} is on {which} {nodes}, where it was first touched \
-                 and which {have} {} left, so that memory requested there goes elsewhere or ends \
-                 the program; there is room on {roomy}",
+                 and which {have} {} left, so that memory requested there comes from other \
+                 nodes, or the program is killed; there is room on {roomy}",
                 size_words(*bytes),
                 share_words(*share)
             )

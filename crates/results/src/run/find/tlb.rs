@@ -117,7 +117,7 @@ pub(super) struct Split<'a> {
     pub small_pages: Pages,
 }
 
-/// Finds huge pages with translations that cost a good part of those of small pages, although the
+/// Finds huge pages with translations that cost a large part of those of small pages, although the
 /// TLB could hold all of them.
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {

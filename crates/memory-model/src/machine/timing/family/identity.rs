@@ -19,7 +19,7 @@ pub struct Identity<'a> {
     pub prefetches_code: bool,
 }
 
-/// The way a family was found.
+/// Source of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
