@@ -140,7 +140,7 @@ impl Active<'_> {
         if let Some((shadow, there)) = shadow {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
-            self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
+            self.alternatives(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
         self.figures.time_ps.add(waited_ps);
