@@ -4,13 +4,13 @@ use numalab_guest::program::EmulatedProgram;
 use numalab_host::Interrupt;
 use numalab_results::advice::{Advice, Candidate, TrialPlace, commands};
 
-use crate::asked::Asked;
 use crate::attempt::attempt;
 use crate::error::AdviseError;
 use crate::look::{Known, as_is_if_followed, first_run, look, profiled};
 use crate::metric::Judged;
 use crate::model::Target;
 use crate::ranks;
+use crate::request::Request;
 use crate::settings::Abilities;
 use crate::subject::Subject;
 use crate::trials::{self, Trying};
@@ -18,7 +18,7 @@ use crate::watch::Watch;
 
 /// A valid request for advice: the program, the machine, and the metric of the trials.
 pub struct Advisor {
-    asked: Asked,
+    request: Request,
     target: Target,
     judged: Judged,
     /// The unchanged program under emulation, if it is followed there.
@@ -32,20 +32,24 @@ impl Advisor {
     /// # Errors
     ///
     /// [`AdviseError`] if it cannot be.
-    pub fn new(asked: Asked, target: Target, watch: &mut dyn Watch) -> Result<Self, AdviseError> {
-        let are_ranks = ranks::are_started_by(&asked.command);
-        let is_not_followed = asked.trials_only && target.place != TrialPlace::Emulation;
+    pub fn new(
+        request: Request,
+        target: Target,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, AdviseError> {
+        let are_ranks = ranks::are_started_by(&request.command);
+        let is_not_followed = request.trials_only && target.place != TrialPlace::Emulation;
         let asis = match are_ranks || is_not_followed {
             true => None,
-            false => as_is_if_followed(&asked, &target, watch)?,
+            false => as_is_if_followed(&request, &target, watch)?,
         };
-        let judged = Judged::of(&asked, target.place)?;
-        Ok(Self { asked, target, judged, asis, are_ranks })
+        let judged = Judged::of(&request, target.place)?;
+        Ok(Self { request, target, judged, asis, are_ranks })
     }
 
     /// Returns the program as it would be followed under emulation; `None` if it would not be.
     pub fn followed(&self) -> Option<EmulatedProgram> {
-        let asis = self.asis.as_ref().filter(|_| !self.asked.trials_only);
+        let asis = self.asis.as_ref().filter(|_| !self.request.trials_only);
         asis.map(|asis| profiled(asis, &self.target.costs))
     }
 
@@ -55,17 +59,17 @@ impl Advisor {
     ///
     /// [`AdviseError`] if the program or its trials fail.
     pub fn run(&self, interrupt: Interrupt, watch: &mut dyn Watch) -> Result<Advice, AdviseError> {
-        let Self { asked, target, judged, .. } = self;
-        let (command, stdin) = (asked.command.clone(), asked.stdin.clone());
+        let Self { request, target, judged, .. } = self;
+        let (command, stdin) = (request.command.clone(), request.stdin.clone());
         let subject = Subject { command, stdin, interrupt };
         let Known { mut advice, took, followed, runs } = match self.are_ranks {
             true => Known {
-                advice: ranks::advice(&asked.command, target.costs.clone(), target.place)?,
+                advice: ranks::advice(&request.command, target.costs.clone(), target.place)?,
                 took: Some(first_run(&subject, judged, watch)?.0.took),
                 followed: None,
                 runs: Vec::new(),
             },
-            false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
+            false => look(request, target, &subject, judged, self.asis.as_ref(), watch)?,
         };
         let openmp = subject.has_openmp(followed.as_ref());
         let abilities = Abilities::new(target, openmp);
@@ -74,12 +78,12 @@ impl Advisor {
             judged,
             target,
             abilities: &abilities,
-            rules: trials::rules(asked.blocks, asked.budget, target.place),
-            asked,
+            rules: trials::rules(request.blocks, request.budget, target.place),
+            request,
             runs,
         };
         complete(&mut advice, &trying);
-        if !asked.predict_only {
+        if !request.predict_only {
             attempt(&mut advice, trying, took, watch)?;
         }
         Ok(advice)

@@ -5,9 +5,9 @@ use std::time::Duration;
 use numalab_places::runs_at_once;
 use numalab_results::advice::{Advice, Candidate, TrialPlace};
 
-use crate::asked::{Asked, Tries};
 use crate::error::AdviseError;
 use crate::extent::Extent;
+use crate::request::{Request, Tries};
 use crate::trials::Trying;
 use crate::watch::{Remark, Watch};
 
@@ -39,8 +39,8 @@ pub(super) fn attempt(
     watch: &mut dyn Watch,
 ) -> Result<(), AdviseError> {
     let usual = if advice.profile.is_some() { USUAL_TRIES } else { Tries::All };
-    let mut tried = tried(advice, trying.asked.tries.unwrap_or(usual));
-    let extent = extent(trying.asked, tried.len(), trying.rules.warm_ups, took, watch);
+    let mut tried = tried(advice, trying.request.tries.unwrap_or(usual));
+    let extent = extent(trying.request, tried.len(), trying.rules.warm_ups, took, watch);
     tried.truncate(extent.candidates);
     if tried.is_empty() {
         return Ok(());
@@ -58,13 +58,13 @@ pub(super) fn attempt(
 /// Returns the number of candidates and blocks that the time of a run allows; reports it to `watch`
 /// if that differs from the request.
 fn extent(
-    asked: &Asked,
+    request: &Request,
     candidates: usize,
     warm_ups: usize,
     run: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Extent {
-    let whole = Extent { candidates, blocks: asked.blocks, warm_ups };
+    let whole = Extent { candidates, blocks: request.blocks, warm_ups };
     if candidates == 0 {
         return whole;
     }
@@ -73,7 +73,7 @@ fn extent(
         let (asked, blocks) = (whole.blocks, enough.blocks);
         watch.remark(&Remark::MoreBlocks { asked, candidates, blocks });
     }
-    let (Some(budget), Some(run)) = (asked.budget, run) else { return enough };
+    let (Some(budget), Some(run)) = (request.budget, run) else { return enough };
     let Some(within) = enough.within(budget, run) else {
         watch.remark(&Remark::NoTime { run, runs: Extent::least(warm_ups).runs() });
         return Extent { candidates: 0, ..enough };

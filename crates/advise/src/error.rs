@@ -22,12 +22,12 @@ pub enum AdviseError {
     /// The program could not be started, or did not end.
     #[error(transparent)]
     Command(CommandError),
-    #[error("{program} ended with {status}{said}")]
+    #[error("{program} ended with {status}{message}")]
     Ended {
         program: String,
         status: std::process::ExitStatus,
         /// The end of its error output, after a colon.
-        said: String,
+        message: String,
     },
     /// The program exited while processes that it had started were still running.
     #[error(

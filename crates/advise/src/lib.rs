@@ -1,14 +1,13 @@
 //! Advice on the placement of a program: it is followed once under emulation, the effect of other
 //! placements is predicted from its accesses, and the best of them are tried as a study.
 //!
-//! An [`Advisor`] is made from the request ([`Asked`]) and the machine that the advice is for
+//! An [`Advisor`] is made from the request ([`Request`]) and the machine that the advice is for
 //! ([`Target`]); it returns an [`Advice`](numalab_results::advice::Advice). A [`Watch`] receives
 //! the progress. Nothing is printed or rendered here.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod advisor;
-mod asked;
 mod attempt;
 mod error;
 mod extent;
@@ -20,6 +19,7 @@ mod look;
 mod metric;
 mod model;
 mod ranks;
+mod request;
 mod settings;
 mod subject;
 mod target;
@@ -27,9 +27,9 @@ mod trials;
 mod watch;
 
 pub use advisor::Advisor;
-pub use asked::{Asked, Tries};
 pub use error::AdviseError;
 pub use input::{is_piped, redirected};
 pub use model::Target;
 pub use ranks::RanksError;
+pub use request::{Request, Tries};
 pub use watch::{Remark, Watch};

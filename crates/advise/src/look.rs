@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::MOST_BESIDE;
+use numalab_formats::memory_emulator::MOST_ALTERNATIVES;
 use numalab_guest::GuestError;
 use numalab_guest::program::{EmulatedProgram, Followed, in_turn};
 use numalab_host::Ran;
@@ -12,10 +12,10 @@ use numalab_places::runs_at_once;
 use numalab_record::{Placed, ProgramMemory};
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
 
-use crate::asked::Asked;
 use crate::error::AdviseError;
 use crate::metric::Judged;
 use crate::model::Target;
+use crate::request::Request;
 use crate::subject::{LONGEST_RUN, Subject};
 use crate::watch::{Remark, Watch};
 
@@ -38,9 +38,9 @@ pub(super) struct Known {
 }
 
 /// Returns the unchanged program under emulation on the machine, with threads on all nodes in turn.
-fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError> {
+fn as_is(request: &Request, target: &Target) -> Result<EmulatedProgram, AdviseError> {
     let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
-    let program = EmulatedProgram::new(machine, threads, asked.command.clone());
+    let program = EmulatedProgram::new(machine, threads, request.command.clone());
     let program = program.map_err(GuestError::from)?;
     Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
 }
@@ -48,12 +48,12 @@ fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError>
 /// Returns the unchanged program under emulation; `None` if it cannot be followed and trials on
 /// this machine can do without.
 pub(super) fn as_is_if_followed(
-    asked: &Asked,
+    request: &Request,
     target: &Target,
     watch: &mut dyn Watch,
 ) -> Result<Option<EmulatedProgram>, AdviseError> {
-    match as_is(asked, target) {
-        Err(error) if is_tried_here(asked, target) => {
+    match as_is(request, target) {
+        Err(error) if is_tried_here(request, target) => {
             watch.remark(&Remark::NotFollowed(error.to_string()));
             Ok(None)
         }
@@ -61,8 +61,8 @@ pub(super) fn as_is_if_followed(
     }
 }
 
-fn is_tried_here(asked: &Asked, target: &Target) -> bool {
-    target.place == TrialPlace::Host && !asked.predict_only
+fn is_tried_here(request: &Request, target: &Target) -> bool {
+    target.place == TrialPlace::Host && !request.predict_only
 }
 
 /// Returns the program with the effect of other placements recorded.
@@ -71,23 +71,23 @@ pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> Emulated
     let known = Candidate::of_machine(costs);
     let placed = users.into_iter().chain(known.iter().filter_map(|of| of.placed(costs)));
     let mut program = asis.clone();
-    program.watch_beside(placed.take(MOST_BESIDE));
+    program.watch_alternatives(placed.take(MOST_ALTERNATIVES));
     program
 }
 
 /// Runs the unchanged program, on this machine if candidates are tried here, and under emulation.
 pub(super) fn look(
-    asked: &Asked,
+    request: &Request,
     target: &Target,
     subject: &Subject,
     judged: &Judged,
     asis: Option<&EmulatedProgram>,
     watch: &mut dyn Watch,
 ) -> Result<Known, AdviseError> {
-    let is_here = is_tried_here(asked, target);
+    let is_here = is_tried_here(request, target);
     let ran = if is_here { Some(first_run(subject, judged, watch)?) } else { None };
     let took = ran.as_ref().map(|(ran, _)| ran.took);
-    let asis = asis.filter(|_| !asked.trials_only);
+    let asis = asis.filter(|_| !request.trials_only);
     let about = ran.map(|(_, used)| FOLLOWED_FACTORS.map(|factor| used * factor));
     let asis = asis.filter(|_| match about {
         Some([least, _]) if least > LONGEST_RUN => {
@@ -101,14 +101,14 @@ pub(super) fn look(
         None => true,
     });
     let unknown = || {
-        let found = candidates_unprofiled(&target.costs, threads_told());
-        Advice::unprofiled(&asked.command, found, target.costs.clone(), target.place)
+        let found = candidates_unprofiled(&target.costs, openmp_threads());
+        Advice::unprofiled(&request.command, found, target.costs.clone(), target.place)
     };
     let Some(asis) = asis else {
         return Ok(Known { advice: unknown(), took, followed: None, runs: Vec::new() });
     };
     // Trials compare candidates with two runs of the unchanged program.
-    let is_tried = target.place == TrialPlace::Emulation && !asked.predict_only;
+    let is_tried = target.place == TrialPlace::Emulation && !request.predict_only;
     let again = (is_tried && runs_at_once() > 1).then_some(asis);
     match follow(subject, judged, (asis, again), target, watch) {
         Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
@@ -122,7 +122,7 @@ pub(super) fn look(
 }
 
 /// Returns the number of threads set for OpenMP.
-fn threads_told() -> Option<usize> {
+fn openmp_threads() -> Option<usize> {
     std::env::var("OMP_NUM_THREADS").ok()?.parse().ok()
 }
 

@@ -5,7 +5,7 @@ use numalab_record::study::Reading;
 use numalab_results::advice::TrialPlace;
 use numalab_workload::{Ending, Finished, OutputError, SpecError, Workload, WorkloadSpec};
 
-use crate::asked::Asked;
+use crate::request::Request;
 use crate::subject::LONGEST_RUN;
 
 /// The judged metric, as the workload of a study.
@@ -18,13 +18,13 @@ pub(super) struct Judged {
 
 impl Judged {
     /// Returns the command with the one requested metric.
-    pub(super) fn of(asked: &Asked, place: TrialPlace) -> Result<Self, SpecError> {
+    pub(super) fn of(request: &Request, place: TrialPlace) -> Result<Self, SpecError> {
         let spec = WorkloadSpec {
             name: Some("program".to_owned()),
-            command: Some(findable(&asked.command, place == TrialPlace::Guest)),
-            stdin: asked.stdin.clone(),
+            command: Some(findable(&request.command, place == TrialPlace::Guest)),
+            stdin: request.stdin.clone(),
             timeout_s: Some(LONGEST_RUN.as_secs()),
-            metric: vec![asked.metric.clone()],
+            metric: vec![request.metric.clone()],
             ..WorkloadSpec::default()
         };
         let workload = spec.resolve()?;

@@ -7,7 +7,7 @@ use numalab_workload::MetricSpec;
 
 /// The program, the metric of the trials, and the number of runs.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Request {
     /// The program, with its arguments.
     pub command: Vec<String>,
     /// The file that every run reads from its beginning.

@@ -87,9 +87,9 @@ fn not_run(program: &str, error: CommandError) -> AdviseError {
 fn has_worked(program: &str, ran: &Ran) -> Result<(), AdviseError> {
     let program = program.to_owned();
     if !ran.status.success() {
-        let said = ran.stderr.trim().lines().last().unwrap_or_default();
-        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        return Err(AdviseError::Ended { program, status: ran.status, said });
+        let message = ran.stderr.trim().lines().last().unwrap_or_default();
+        let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+        return Err(AdviseError::Ended { program, status: ran.status, message });
     }
     match ran.left.first() {
         Some(left) => Err(AdviseError::Left { program, left: left.to_string() }),

@@ -17,12 +17,12 @@ use numalab_study::{
     Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Study,
 };
 
-use crate::asked::Asked;
 use crate::error::AdviseError;
 use crate::judge::Judge;
 use crate::level::id;
 use crate::metric::Judged;
 use crate::model::Target;
+use crate::request::Request;
 use crate::settings::{Abilities, Settings};
 use crate::subject::Subject;
 use crate::watch::{Remark, Watch};
@@ -38,7 +38,7 @@ pub(super) struct Trying<'a> {
     pub target: &'a Target,
     pub abilities: &'a Abilities<'a>,
     pub rules: Rules,
-    pub asked: &'a Asked,
+    pub request: &'a Request,
     /// Runs of the unchanged program under emulation, with their times on the emulated machine.
     pub runs: Vec<Ran>,
 }
@@ -76,8 +76,8 @@ impl Trying<'_> {
         };
         let backend = Tolerant { inner, failures: Rc::clone(&failures) };
         let metric = &self.judged.spec.metric[0];
-        let race =
-            (!self.asked.to_the_end).then(|| Judge::race(tried.len(), &self.rules, metric.better));
+        let race = (!self.request.to_the_end)
+            .then(|| Judge::race(tried.len(), &self.rules, metric.better));
         let mut judge =
             Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures), watch);
         let taken = self.take(study, Box::new(backend), &mut judge);
@@ -100,7 +100,8 @@ impl Trying<'_> {
             advice.options[*option].measured = measured(&summary, at + 1, out);
         }
         remark_on_files(&summary, watch);
-        let directory = self.asked.keep.as_ref().map(|_| journal.directory().display().to_string());
+        let directory =
+            self.request.keep.as_ref().map(|_| journal.directory().display().to_string());
         advice.trials = Some(trials(document, &summary, &end, directory));
         if !self.judged.is_printed() && prints_otherwise(document) {
             watch.remark(&Remark::OutputDiffers);
@@ -159,9 +160,9 @@ impl Trying<'_> {
         let text = study.to_toml()?;
         let plan = Plan::new(study, UtcTime::now().unix_ms)?;
         let scratch = TemporaryDirectory::create().map_err(AdviseError::Scratch)?;
-        let parent = self.asked.keep.as_deref().unwrap_or(scratch.path());
+        let parent = self.request.keep.as_deref().unwrap_or(scratch.path());
         let session = Session::new(&plan, &self.subject.interrupt);
-        Ok(session.begin(backend, (parent, &text), &self.asked.version, judge)?)
+        Ok(session.begin(backend, (parent, &text), &self.request.version, judge)?)
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::process::Output;
 
 use extract::Shown;
-use rules::{AS_SHOWN, RULES, Rule, Way};
+use rules::{AS_SHOWN, Handling, RULES, Rule};
 use sandbox::Sandbox;
 
 /// Launchers, which are left out: their own tests run them.
@@ -99,9 +99,11 @@ fn alike(text: &str) -> String {
 fn fault(shown: &Shown, rule: &Rule, output: &Output) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let message = String::from_utf8_lossy(&output.stderr);
-    match (output.status.code(), rule.way) {
+    match (output.status.code(), rule.handling) {
         (Some(0), _) => {}
-        (Some(2..=4 | 7 | 125), Way::Needs(words) | Way::May(words)) if message.contains(words) => {
+        (Some(2..=4 | 7 | 125), Handling::Needs(words) | Handling::May(words))
+            if message.contains(words) =>
+        {
             return None;
         }
         (code, _) => return Some(format!("ended with {code:?}: {message}{text}")),
@@ -139,10 +141,10 @@ fn every_documented_command_prints_the_documented_output() {
             continue;
         };
         used.insert(rule.begins);
-        let line = match rule.way {
-            Way::Never(_) => continue,
-            Way::Runs | Way::May(_) => command.to_owned(),
-            Way::Plans | Way::Needs(_) => planned(command),
+        let line = match rule.handling {
+            Handling::Never(_) => continue,
+            Handling::Runs | Handling::May(_) => command.to_owned(),
+            Handling::Plans | Handling::Needs(_) => planned(command),
         };
         let output = sandbox.run(&line);
         faults
@@ -158,8 +160,8 @@ fn every_documented_command_prints_the_documented_output() {
 fn few_documented_commands_are_never_run_and_each_for_a_reason() {
     let never: Vec<_> = RULES
         .iter()
-        .filter_map(|rule| match rule.way {
-            Way::Never(reason) => Some((rule.begins, reason)),
+        .filter_map(|rule| match rule.handling {
+            Handling::Never(reason) => Some((rule.begins, reason)),
             _ => None,
         })
         .collect();

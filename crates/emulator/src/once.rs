@@ -23,11 +23,11 @@ impl OncePerProcess {
         Self { began: AtomicU32::new(0), done: AtomicU32::new(0) }
     }
 
-    /// Runs `does`, or waits until the thread that came first has run it.
-    pub fn run(&self, does: impl FnOnce()) {
+    /// Runs `action`, or waits until the thread that came first has run it.
+    pub fn run(&self, action: impl FnOnce()) {
         let own = std::process::id();
         if self.began.swap(own, AcqRel) != own {
-            does();
+            action();
             self.done.store(own, Release);
         }
         while self.done.load(Acquire) != own {

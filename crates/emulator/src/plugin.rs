@@ -64,23 +64,23 @@ impl Plugin {
 
     /// Returns the vCPU that is executing, given the index that QEMU passed.
     #[inline]
-    pub fn vcpu(&self, said: c_uint) -> usize {
+    pub fn vcpu(&self, index: c_uint) -> usize {
         if self.ask_running.get() == Some(&true) {
             self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU is running"))
         } else {
-            said as usize
+            index as usize
         }
     }
 
-    /// Applies a marker; returns the vCPU and what changed. `said` is the index that QEMU passed.
+    /// Applies a marker; returns the vCPU and what changed. `index` is the index that QEMU passed.
     ///
     /// # Safety
     /// As for [`Self::act`].
-    pub unsafe fn mark(&'static self, said: c_uint, marker: Marker) -> (usize, Change) {
+    pub unsafe fn mark(&'static self, index: c_uint, marker: Marker) -> (usize, Change) {
         if let Some(program) = &self.program {
-            return (0, program.mark(&self.engine, said, marker));
+            return (0, program.mark(&self.engine, index, marker));
         }
-        let vcpu = self.vcpu(said);
+        let vcpu = self.vcpu(index);
         if self.vcpus_stay() {
             // SAFETY: guaranteed by the caller; vCPUs share its thread.
             unsafe { self.present.leave() };
@@ -90,17 +90,21 @@ impl Plugin {
         (vcpu, change)
     }
 
-    /// Runs `does` with the vCPU's active part of the model.
+    /// Runs `action` with the vCPU's active part of the model.
     ///
     /// # Safety
-    /// The calling thread is running a vCPU, in one of our callbacks, and not within `does`.
+    /// The calling thread is running a vCPU, in one of our callbacks, and not within `action`.
     #[inline]
-    pub unsafe fn act<T>(&'static self, vcpu: usize, does: impl FnOnce(&mut Active<'_>) -> T) -> T {
+    pub unsafe fn act<T>(
+        &'static self,
+        vcpu: usize,
+        action: impl FnOnce(&mut Active<'_>) -> T,
+    ) -> T {
         if self.vcpus_stay() {
             // SAFETY: guaranteed by the caller; vCPUs share its thread.
-            does(unsafe { self.present.of(&self.engine, vcpu) })
+            action(unsafe { self.present.of(&self.engine, vcpu) })
         } else {
-            does(&mut self.engine.enter(vcpu))
+            action(&mut self.engine.enter(vcpu))
         }
     }
 
@@ -211,12 +215,12 @@ impl Plugin {
             checks.push(self.range_check());
         }
         let program = self.program.as_ref().and_then(program_memory);
-        let told = self.engine.arguments.report.as_deref();
+        let path = self.engine.arguments.report.as_deref();
         if let Some(program) = &program {
-            program::has_come_to(told, program.elapsed_ns * 1000);
+            program::has_come_to(path, program.elapsed_ns * 1000);
         }
         let report = Report::new(&self.engine, &self.host, &checks, program);
-        let file = told.map(|file| match self.program {
+        let file = path.map(|file| match self.program {
             // Processes that a program starts load this plugin too, and need separate files.
             Some(_) => program::report_file(file),
             None => file.to_owned(),

@@ -2,7 +2,6 @@
 //! page tables and its time as Linux would on the emulated machine.
 
 mod account;
-mod asked;
 mod calls;
 mod clocks;
 mod code;
@@ -13,12 +12,13 @@ mod futexes;
 mod guest_memory;
 mod huge;
 mod indices;
-mod lately;
 mod memory;
 mod pace;
 mod page_use;
 mod pages;
+mod policy_calls;
 mod regions;
+mod repeatable;
 mod schedule;
 mod seats;
 mod stack;
@@ -147,7 +147,7 @@ impl Program {
     fn turn_over(&'static self, index: c_uint, goes: Goes) {
         let Some(seat) = self.seat(index) else { return };
         let Some(world) = self.in_turn(seat) else { return };
-        let now_ps = world.threads[seat].came_to_ps();
+        let now_ps = world.threads[seat].time_ps();
         let spins = goes == Goes::Spins;
         let until_ps = spins.then(|| self.turns.order().schedule.spins_until_ps(seat, now_ps));
         self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
@@ -210,14 +210,14 @@ impl Program {
     /// Called when the thread at this QEMU index has ended.
     pub fn thread_ends(&self, index: c_uint) {
         let Some(seat) = self.seat(index) else { return };
-        let mut tells_at = 0;
+        let mut clear_at = 0;
         if let Some(world) = self.in_turn(seat) {
             let now_ps = self.leaves(world, seat);
             self.turns.order().schedule.comes_to(seat, now_ps);
-            tells_at = world.threads[seat].tells_at;
+            clear_at = world.threads[seat].clear_at;
         }
         self.indices.ends(index as usize);
-        self.turns.ends(seat, tells_at);
+        self.turns.ends(seat, clear_at);
     }
 
     /// Returns the seat of QEMU's index, if its thread has one.
@@ -328,7 +328,7 @@ impl Program {
     #[cold]
     fn comes_in_order(&'static self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };
-        let now_ps = world.threads[seat].came_to_ps();
+        let now_ps = world.threads[seat].time_ps();
         // Before threads took turns they ran as the host scheduled them and caught up with each
         // other later: contended lines and queues differed between runs by tens of percent.
         if self.turns.order().schedule.is_ahead(seat, now_ps) {

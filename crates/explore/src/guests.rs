@@ -38,7 +38,7 @@ fn weigh(guest: &mut GuestView) {
             .iter()
             .find(|memory| memory.guest_node.is_some() && memory.guest_node == vcpu.guest_node);
         let bytes = own.map_or(&guest.bytes_by_node, |memory| &memory.bytes_by_node);
-        vcpu.remote_share = vcpu.node.and_then(|node| spread::share_beside(bytes, node));
+        vcpu.remote_share = vcpu.node.and_then(|node| spread::share_elsewhere(bytes, node));
         if let Some(share) = vcpu.remote_share {
             sum += share;
             count += 1.0;

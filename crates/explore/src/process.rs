@@ -157,7 +157,7 @@ fn weigh_threads(view: &mut ProcessView) {
             true => &view.own_bytes_by_node,
             false => &thread.touched_pages,
         };
-        let share = thread.node.and_then(|node| spread::share_beside(touched, node));
+        let share = thread.node.and_then(|node| spread::share_elsewhere(touched, node));
         thread.remote_share = share;
         if let Some(share) = share {
             #[expect(clippy::cast_precision_loss, reason = "a weight")]

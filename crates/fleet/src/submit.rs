@@ -31,15 +31,15 @@ pub enum SubmitError {
     )]
     Absent { program: &'static str },
     #[error(
-        "{program} finds no SLURM cluster ({said}): submit from a login node, name the cluster's file in SLURM_CONF, or start its controller (systemctl start slurmctld)"
+        "{program} finds no SLURM cluster ({message}): submit from a login node, name the cluster's file in SLURM_CONF, or start its controller (systemctl start slurmctld)"
     )]
     NoCluster {
         program: &'static str,
         /// The last line of its output.
-        said: String,
+        message: String,
     },
-    #[error("{program}: {said}")]
-    Failed { program: &'static str, said: String },
+    #[error("{program}: {message}")]
+    Failed { program: &'static str, message: String },
     /// A job was submitted, but its tasks are not bound to hosts.
     #[error("{error}; job {job} is held: scancel {job}")]
     Held { job: String, error: Box<Self> },

@@ -26,12 +26,12 @@ pub enum ReadError {
         what: &'static str,
     },
     /// The text states that there is nothing to read.
-    #[error("{format}: the text says `{said}`: it does not describe a machine")]
+    #[error("{format}: the text says `{line}`: it does not describe a machine")]
     Denied {
         /// Name of the format.
         format: &'static str,
         /// The line with that statement.
-        said: String,
+        line: String,
     },
     /// The text describes fewer items than it announces, because it was truncated.
     #[error(

@@ -9,7 +9,7 @@ mod models;
 mod text;
 
 use numalab_memory_model::address::{AddressRange, q35_cxl_windows, q35_ranges, virt_ranges};
-pub use numalab_memory_model::arguments::{Beside, MOST_BESIDE, Policy};
+pub use numalab_memory_model::arguments::{Alternative, MOST_ALTERNATIVES, Policy};
 pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,

@@ -90,7 +90,7 @@ impl Reader {
             ["node", "distances:"] => {}
             ["No", "distance", ..] => self.has_no_distances = true,
             ["No", "NUMA", ..] | ["numactl:", ..] => {
-                return Err(ReadError::Denied { format: FORMAT, said: line.trim().to_owned() });
+                return Err(ReadError::Denied { format: FORMAT, line: line.trim().to_owned() });
             }
             // These are on another stream, so they can come between any two lines.
             ["libnuma:", ..] => {

@@ -164,9 +164,9 @@ fn distances(guest: &Guest, arguments: &mut Vec<String>) {
 
 fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     add(arguments, "-machine", "hmat=on".to_owned());
-    let told = guest.access.iter().filter(|((_, target), _)| !guest.nodes[*target].cxl);
-    let step_mb_s = bandwidth_step(told.clone().map(|(_, access)| access));
-    for (&(initiator, target), access) in told {
+    let reported = guest.access.iter().filter(|((_, target), _)| !guest.nodes[*target].cxl);
+    let step_mb_s = bandwidth_step(reported.clone().map(|(_, access)| access));
+    for (&(initiator, target), access) in reported {
         for (kind, value) in attributes(access, step_mb_s) {
             let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
             add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));

@@ -16,7 +16,7 @@ fn all(writer: &str, write: impl Fn(&numalab_topology::Machine) -> String) {
 }
 
 /// Returns the output with its losses, or the refusal.
-fn told(written: Result<Written, WriteError>) -> String {
+fn text_of(written: Result<Written, WriteError>) -> String {
     match written {
         Err(error) => format!("refused: {error}\n"),
         Ok(Written { output, losses }) => {
@@ -50,7 +50,7 @@ fn machines_are_written_as_lstopo_xml_of_both_versions() {
 
 #[test]
 fn machines_are_written_as_synthetic_descriptions() {
-    all("synthetic", |machine| told(hwloc::write_synthetic(machine)));
+    all("synthetic", |machine| text_of(hwloc::write_synthetic(machine)));
 }
 
 #[test]
@@ -73,17 +73,17 @@ fn lines(written: Written<Vec<String>>) -> Written {
 
 #[test]
 fn machines_are_written_as_qemu_arguments() {
-    all("qemu", |machine| told(qemu::write(machine).map(lines)));
+    all("qemu", |machine| text_of(qemu::write(machine).map(lines)));
 }
 
 #[test]
 fn machines_are_written_as_libvirt_domains() {
-    all("libvirt", |machine| told(libvirt::write(machine)));
+    all("libvirt", |machine| text_of(libvirt::write(machine)));
 }
 
 #[test]
 fn machines_are_written_as_xl_configurations() {
-    all("xen", |machine| told(xen::write(machine)));
+    all("xen", |machine| text_of(xen::write(machine)));
 }
 
 #[test]

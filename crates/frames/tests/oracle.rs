@@ -302,8 +302,8 @@ impl Model {
             (Some(r), FreeError::Offline { .. }) if r.state == RangeState::Offline => {
                 assert!(!self.online);
             }
-            (Some(_), FreeError::AlreadyFree { frame: told, .. }) => {
-                assert_eq!(told.number(), frame);
+            (Some(_), FreeError::AlreadyFree { frame: reported, .. }) => {
+                assert_eq!(reported.number(), frame);
             }
             (range, error) => panic!("{error:?} for frame {frame} of {range:?}"),
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
+use numalab_formats::memory_emulator::{Alternative, EmulatedMachine, Policy};
 use numalab_host::{
     Classed, CommandError, ErrorClass, Input, Interpreter, Interrupt, Ran, StartError,
     TemporaryDirectory, die_with_parent, loader_of, on_path, run_with_input, users_program,
@@ -54,7 +54,7 @@ pub struct EmulatedProgram {
     /// them.
     pub huge_always: bool,
     /// Other placements for which the wait of threads is reported too.
-    pub beside: Vec<Beside>,
+    pub alternatives: Vec<Alternative>,
     /// True if all of the program is simulated in detail, not only a sample of a long one.
     pub exact: bool,
     /// The program and its arguments.
@@ -149,8 +149,8 @@ impl EmulatedProgram {
         command: Vec<String>,
     ) -> Result<Self, CompanionError> {
         let plugin = PLUGIN.find()?;
-        let (policy, huge_always, beside, exact) = (None, false, Vec::new(), false);
-        Ok(Self { plugin, machine, threads, policy, huge_always, beside, exact, command })
+        let (policy, huge_always, alternatives, exact) = (None, false, Vec::new(), false);
+        Ok(Self { plugin, machine, threads, policy, huge_always, alternatives, exact, command })
     }
 
     /// Returns QEMU's command line; files for it are created in `directory`.
@@ -165,9 +165,9 @@ impl EmulatedProgram {
             true => String::new(),
             false => format!(",threads={}", joined(&self.threads, ".")),
         };
-        let beside = match self.beside.is_empty() {
+        let beside = match self.alternatives.is_empty() {
             true => String::new(),
-            false => format!(",beside={}", joined(&self.beside, "+")),
+            false => format!(",beside={}", joined(&self.alternatives, "+")),
         };
         let thp = if self.huge_always { ",thp=always" } else { "" };
         let exact = if self.exact { ",exact=on" } else { "" };

@@ -69,9 +69,9 @@ impl Companion {
             let named = path.is_file().then(|| path.clone());
             return named.ok_or(CompanionError::Named { companion: self, path });
         }
-        let beside = program.parent().unwrap_or(Path::new("/"));
-        let mut searched = vec![beside.join(self.file)];
-        if let Some(above) = beside.parent() {
+        let directory = program.parent().unwrap_or(Path::new("/"));
+        let mut searched = vec![directory.join(self.file)];
+        if let Some(above) = directory.parent() {
             searched.push(above.join("lib/numalab").join(self.file));
             searched.extend(self.built.map(|built| above.join(built)));
         }

@@ -47,7 +47,7 @@ impl Classed for RunError {
 
 /// The state of reading the serial port.
 struct Listener<'t> {
-    told: &'t mut dyn FnMut(&Results, &Event),
+    observe: &'t mut dyn FnMut(&Results, &Event),
     reader: Reader,
     /// The incomplete line at the end.
     pending: Vec<u8>,
@@ -66,7 +66,7 @@ impl Listener<'_> {
 
     fn line(&mut self, line: &str) {
         match self.reader.line(line) {
-            Ok(Said::Result(event)) => (self.told)(self.reader.results(), &event),
+            Ok(Said::Result(event)) => (self.observe)(self.reader.results(), &event),
             Ok(Said::Text(text)) => {
                 if let Some(reason) = text.strip_prefix(REFUSED) {
                     self.refused = Some(reason.into());
@@ -81,7 +81,7 @@ impl Listener<'_> {
     }
 }
 
-/// Boots the kernel and reads its output; `told` is called with every result as it arrives. Returns the
+/// Boots the kernel and reads its output; `observe` is called with every result as it arrives. Returns the
 /// memory emulator's report, if there was one, and all results.
 ///
 /// # Errors
@@ -89,11 +89,11 @@ impl Listener<'_> {
 pub fn run(
     launch: &Launch,
     runtime: &Runtime,
-    told: &mut dyn FnMut(&Results, &Event),
+    observe: &mut dyn FnMut(&Results, &Event),
     asked: &dyn Fn() -> bool,
 ) -> Result<(Option<String>, Results), RunError> {
     let mut listener = Listener {
-        told,
+        observe,
         reader: Reader::default(),
         pending: Vec::new(),
         refused: None,

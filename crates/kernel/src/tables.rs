@@ -140,12 +140,12 @@ impl<'p> Found<'p> {
                 }
             }
         }
-        let untold = all.len().saturating_sub(MOST_FINDINGS);
+        let omitted = all.len().saturating_sub(MOST_FINDINGS);
         for finding in all.iter().take(MOST_FINDINGS) {
             self.findings.push(finding.into());
         }
-        if untold > 0 {
-            let message = alloc::format!("{untold} more findings");
+        if omitted > 0 {
+            let message = alloc::format!("{omitted} more findings");
             self.say(Severity::Note, "more", "tables", &message);
         }
     }

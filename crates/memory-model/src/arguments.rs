@@ -17,7 +17,7 @@ use crate::machine::{Machine, MachineError, Node, SCHEMA};
 use crate::short::{self, rows};
 use crate::space::Placement;
 
-pub use policy::{Beside, Policy};
+pub use policy::{Alternative, Policy};
 
 /// Mode in which the time of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// where the program requests them.
     pub huge_always: bool,
     /// Alternatives for which the threads' wait is reported as well.
-    pub beside: Vec<Beside>,
+    pub alternatives: Vec<Alternative>,
     /// True if all of a program is simulated in detail, not only a sample of a long one.
     pub exact: bool,
 }
@@ -138,7 +138,7 @@ const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency,
 /// miss is outstanding.
 const OVERLAP: u32 = 8;
 /// Largest number of alternatives watched in one run.
-pub const MOST_BESIDE: usize = 8;
+pub const MOST_ALTERNATIVES: usize = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
@@ -185,8 +185,8 @@ impl Arguments {
         let huge_always = is_first(&mut given, "thp", "always or madvise")?;
         let others = "at most eight of bind with one node, interleave with nodes, thp and pack, such as \
                       bind.0+interleave.0.1";
-        let beside = given
-            .choice("beside", others, |word| policy::all_beside(word, nodes))?
+        let alternatives = given
+            .choice("beside", others, |word| policy::alternatives(word, nodes))?
             .unwrap_or_default();
         let exact = is_first(&mut given, "exact", "on or off")?;
         given.nothing_left()?;
@@ -201,7 +201,7 @@ impl Arguments {
             threads,
             policy,
             huge_always,
-            beside,
+            alternatives,
             exact,
         })
     }

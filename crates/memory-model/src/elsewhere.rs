@@ -11,7 +11,7 @@
 
 use alloc::vec::Vec;
 
-use crate::arguments::Beside;
+use crate::arguments::Alternative;
 use crate::machine::Machine;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::{Act, Miss, Pipeline, Times};
@@ -232,14 +232,14 @@ pub(crate) enum Written {
 impl Elsewhere {
     /// Creates a core of the machine for an alternative placement; `None` if the machine does not
     /// model cores.
-    pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
+    pub(crate) fn new(machine: &Machine, alternative: &Alternative) -> Option<Self> {
         let pipeline = Pipeline::new(machine.core?, machine.tlb.as_ref());
-        let cores = match beside {
-            Beside::Placed(Placement::Bind(nodes)) => Cores::On(*nodes.first()?),
-            Beside::Packed => Cores::Packed,
-            Beside::Placed(_) | Beside::Huge | Beside::Users => Cores::Stay,
+        let cores = match alternative {
+            Alternative::Placed(Placement::Bind(nodes)) => Cores::On(*nodes.first()?),
+            Alternative::Packed => Cores::Packed,
+            Alternative::Placed(_) | Alternative::Huge | Alternative::Users => Cores::Stay,
         };
-        let tlb = machine.tlb.as_ref().filter(|_| *beside == Beside::Huge);
+        let tlb = machine.tlb.as_ref().filter(|_| *alternative == Alternative::Huge);
         Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0, before_ps: 0 })
     }
 

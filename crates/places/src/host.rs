@@ -146,8 +146,9 @@ impl Backend for Host {
                 "install it: apt-get install linux-perf",
             ));
         }
-        let is_told = |name: &str| name == EMULATED_HOST_PAGES.name;
-        let is_knob = |name: &str| is_told(name) || knob_settings::find("", name).is_some();
+        let is_emulated_pages = |name: &str| name == EMULATED_HOST_PAGES.name;
+        let is_knob =
+            |name: &str| is_emulated_pages(name) || knob_settings::find("", name).is_some();
         let mut notices = check_names(scope, &KIND, is_knob)?;
         notices.extend(knob_settings::inspect("", scope.treatments)?);
         notices.extend(placement::inspect(scope, &machine()?)?);

@@ -67,7 +67,7 @@ impl LiveGuest {
             Answer::Failed(error) => return Err(error),
             other => return Err(unexpected_answer(&other)),
         }
-        match guest.tell(setup)? {
+        match guest.exchange(setup)? {
             Answer::Prepared { environment, notices } => {
                 Ok((guest, Inside { environment, notices }))
             }
@@ -77,10 +77,10 @@ impl LiveGuest {
 
     /// Sends a request to the agent and waits for its answer.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
-        self.tell(request)
+        self.exchange(request)
     }
 
-    fn tell(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
+    fn exchange(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
         let mut line = serde_json::to_vec(message)
             .map_err(|error| BackendError::failed("sending a request to the guest", error))?;
         line.push(b'\n');

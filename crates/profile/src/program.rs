@@ -34,7 +34,7 @@ pub(crate) struct Tally {
 
 /// The key of a tally: who accessed what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Whose {
+pub(crate) struct TallyKey {
     pub region: usize,
     pub thread: u32,
     pub cpu_node: u32,
@@ -92,7 +92,7 @@ pub(crate) struct Program {
     pub threads: Threads,
     pub pages: Pages,
     pub timeline: Timeline,
-    pub tallies: HashMap<Whose, Tally>,
+    pub tallies: HashMap<TallyKey, Tally>,
     /// Number of accesses, and of remote ones among them, by region and call chain.
     pub accessed_at: HashMap<(usize, usize), (u64, u64)>,
     /// Numbers of pages by their first touch.
@@ -238,8 +238,8 @@ impl Program {
 
     fn count(&mut self, access: &Pending, node: Option<u32>) {
         let Pending { region, thread, cpu_node, .. } = *access;
-        let whose = Whose { region, thread, cpu_node, memory_node: node };
-        let tally = self.tallies.entry(whose).or_default();
+        let key = TallyKey { region, thread, cpu_node, memory_node: node };
+        let tally = self.tallies.entry(key).or_default();
         match access.how {
             Use::Load => tally.loads += 1,
             Use::Store => tally.stores += 1,
@@ -279,9 +279,8 @@ impl Program {
         let all = |tally: &Tally| tally.loads + tally.stores + tally.either;
         let by_threads: u64 = self.tallies.values().map(all).sum();
         let used: u64 = self.ranges.values().map(|range| range.used).sum();
-        let is_remote =
-            |whose: &Whose| whose.memory_node.is_some_and(|node| node != whose.cpu_node);
-        let remote = self.tallies.iter().filter(|(whose, _)| is_remote(whose));
+        let is_remote = |key: &TallyKey| key.memory_node.is_some_and(|node| node != key.cpu_node);
+        let remote = self.tallies.iter().filter(|(key, _)| is_remote(key));
         (by_threads + used, remote.map(|(_, tally)| all(tally)).sum())
     }
 }

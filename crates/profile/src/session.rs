@@ -302,14 +302,14 @@ impl Begun {
     fn end_child(&mut self, interrupt: &Interrupt) -> Ended {
         let why = if interrupt.requested() { Ended::Interrupted } else { Ended::TimeOver };
         let begun = Instant::now();
-        let mut is_told = false;
+        let mut is_reported = false;
         while let Some(child) = &mut self.child {
             if !matches!(child.try_wait(), Ok(None)) {
                 break;
             }
-            if !is_told && (why == Ended::TimeOver || begun.elapsed() > GRACE / 3) {
+            if !is_reported && (why == Ended::TimeOver || begun.elapsed() > GRACE / 3) {
                 end_gently(child);
-                is_told = true;
+                is_reported = true;
             }
             if begun.elapsed() > GRACE {
                 // Fails if it has just ended.

@@ -225,7 +225,7 @@ impl Running<'_> {
             // analysis in pairs.
             self.put_out(block, observer)?;
             if std::mem::take(&mut is_first) {
-                self.tell_the_rest(&attempts, observer);
+                self.report_rest(&attempts, observer);
             }
             // The width of intervals may end a study, but no verdict may: stopping at the first
             // significant one would raise the error rate.
@@ -323,7 +323,7 @@ impl Running<'_> {
     }
 
     /// Reports the estimated time of the rest.
-    fn tell_the_rest(&self, attempts: &Attempts, observer: &mut dyn Observer) {
+    fn report_rest(&self, attempts: &Attempts, observer: &mut dyn Observer) {
         let (done, in_all) = (attempts.done(), self.samples_in_all());
         let rest = remaining_time(self.journal.document(), done, in_all);
         if let Some(rest) = rest.filter(|_| done < in_all) {

@@ -172,7 +172,7 @@ impl TierSpec {
                 Err(TierError::NotSlower {
                     tier: before + 1,
                     latency_ns: tier.latency_ps / 1000,
-                    mb_per_s: self.told_mb_per_s(tier),
+                    mb_per_s: self.reported_mb_per_s(tier),
                 })
             }
         }
@@ -180,13 +180,13 @@ impl TierSpec {
 
     /// Returns the bandwidth that the guest sees for a tier; a tier without a limit has the highest
     /// of all.
-    fn told_mb_per_s(&self, tier: &EmulatedTier) -> u64 {
+    fn reported_mb_per_s(&self, tier: &EmulatedTier) -> u64 {
         let best = self.tiers.iter().filter_map(|tier| tier.bandwidth_mb_per_s).max();
         tier.bandwidth_mb_per_s.or(best).unwrap_or(USUAL_MB_PER_S)
     }
 
     fn access(&self, to: u32, tier: &EmulatedTier) -> AccessAttributes {
-        let (latency, bandwidth) = (Some(tier.latency_ps), Some(self.told_mb_per_s(tier)));
+        let (latency, bandwidth) = (Some(tier.latency_ps), Some(self.reported_mb_per_s(tier)));
         AccessAttributes {
             initiator: NodeId(0),
             target: NodeId(to),
@@ -202,7 +202,7 @@ impl TierSpec {
     /// `mm/memory-tiers.c`, with its order of integer divisions).
     fn linux_numbers(&self) -> Vec<u32> {
         let figures = |tier: &EmulatedTier| {
-            (2 * tier.latency_ps.div_ceil(1000), 2 * self.told_mb_per_s(tier).max(1))
+            (2 * tier.latency_ps.div_ceil(1000), 2 * self.reported_mb_per_s(tier).max(1))
         };
         let Some((dram_ns, dram_mb)) = self.tiers.first().map(figures) else { return vec![] };
         let number = |tier| {

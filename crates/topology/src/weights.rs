@@ -18,8 +18,8 @@ const NEAR: u64 = 30;
 #[must_use]
 pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
     let nodes = machine.memory_nodes();
-    let told = nodes.iter().map(|node| Some((node, machine.best_read(node).1?)));
-    weights_by_bandwidth(&told.collect::<Option<Vec<_>>>()?)
+    let bandwidths = nodes.iter().map(|node| Some((node, machine.best_read(node).1?)));
+    weights_by_bandwidth(&bandwidths.collect::<Option<Vec<_>>>()?)
 }
 
 /// Returns the same weights for nodes with these bandwidths, in any one unit. `None` for fewer than

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use numalab_advise::{Advisor, Asked, Target, Tries, is_piped, redirected};
+use numalab_advise::{Advisor, Request, Target, Tries, is_piped, redirected};
 use numalab_host::{Interrupt, adopt_orphans, note};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     findings.iter().for_each(note);
     let place = target.place;
     let mut watcher = Watcher::default();
-    let advisor = Advisor::new(asked(args)?, target, &mut watcher)?;
+    let advisor = Advisor::new(request(args)?, target, &mut watcher)?;
     if args.dry_run {
         return show(args, place, &advisor);
     }
@@ -158,8 +158,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     ended(&advice)
 }
 
-fn asked(args: &AdviseArgs) -> Result<Asked, Failure> {
-    Ok(Asked {
+fn request(args: &AdviseArgs) -> Result<Request, Failure> {
+    Ok(Request {
         command: args.command.clone(),
         stdin: redirected(),
         metric: metric(args)?,

@@ -148,18 +148,18 @@ fn watching_a_process_until_it_ends_is_not_a_failure() {
 #[test]
 fn pages_to_be_sent_leave_out_command_lines_and_say_so_unless_asked_not_to() {
     let directory = tempfile::tempdir().expect("a directory");
-    let told = |more: &[&str]| {
+    let page_of = |more: &[&str]| {
         let words = ["latency", "--size", "4K", "--cpus", "0", "--budget", "50ms"];
         let output = numalab(&[&words[..], more].concat()).current_dir(directory.path()).output();
         String::from_utf8(output.expect("numalab starts").stdout).expect("UTF-8")
     };
-    let page = told(&["--format", "md"]);
+    let page = page_of(&["--format", "md"]);
     assert!(
         page.contains("left out, hash ") && page.contains("Left out of this page: command"),
         "{page}"
     );
     assert!(!page.contains("--budget 50ms"), "{page}");
-    let page = told(&["--format", "md", "--redact", "no"]);
+    let page = page_of(&["--format", "md", "--redact", "no"]);
     assert!(page.contains("--budget 50ms") && !page.contains("left out, hash"), "{page}");
 }
 

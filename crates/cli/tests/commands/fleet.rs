@@ -27,7 +27,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_the_remedy() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
-    let told = |path: &Path| {
+    let error_of = |path: &Path| {
         let mut command = numalab(&["fleet", "submit", place, "--partition", "p"]);
         let output = command.env("PATH", path).output().expect("numalab starts");
         let said = stderr(&output);
@@ -35,7 +35,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_the_remedy() {
         said
     };
     let none = directory.path().join("none");
-    assert!(told(&none).contains("apt-get install slurm-client"), "{}", told(&none));
+    assert!(error_of(&none).contains("apt-get install slurm-client"), "{}", error_of(&none));
     // Imitates SLURM's client on a machine without a cluster.
     let programs = directory.path().join("programs");
     fs::create_dir(&programs).expect("made");
@@ -44,7 +44,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_the_remedy() {
     fs::write(programs.join("sinfo"), sinfo).expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(programs.join("sinfo"), mode).expect("executable");
-    let said = told(&programs);
+    let said = error_of(&programs);
     assert!(said.contains("finds no SLURM cluster") && said.contains("SLURM_CONF"), "{said}");
     assert!(!Path::new(place).exists());
 }

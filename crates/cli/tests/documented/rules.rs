@@ -2,7 +2,7 @@
 
 /// Handling of a documented command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Handling {
     /// Run as written.
     Runs,
     /// Run with `--dry-run`, because it would take minutes, boot a guest, or change settings.
@@ -20,7 +20,7 @@ pub enum Way {
 pub struct Rule {
     /// The command's first words.
     pub begins: &'static str,
-    pub way: Way,
+    pub handling: Handling,
     /// Words of its output, in order; [`AS_SHOWN`] for all that the document shows, except that
     /// numbers may differ.
     pub shows: &'static [&'static str],
@@ -29,14 +29,14 @@ pub struct Rule {
 /// The output is that of the document, apart from numbers.
 pub const AS_SHOWN: &str = "\0";
 
-const fn rule(begins: &'static str, way: Way, shows: &'static [&'static str]) -> Rule {
-    Rule { begins, way, shows }
+const fn rule(begins: &'static str, handling: Handling, shows: &'static [&'static str]) -> Rule {
+    Rule { begins, handling, shows }
 }
 
-use Way::{May, Needs, Never, Plans, Runs};
+use Handling::{May, Needs, Never, Plans, Runs};
 
-const NODES: Way = Needs("expected one of ");
-const CPUS: Way = Needs("expected one of ");
+const NODES: Handling = Needs("expected one of ");
+const CPUS: Handling = Needs("expected one of ");
 /// The words of QEMU's command line.
 const QEMU: &[&str] = &["qemu-system-x86_64", "-m "];
 const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order, seed"];

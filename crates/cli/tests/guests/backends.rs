@@ -198,11 +198,11 @@ fn has_sampled(journal: &[Value]) {
         assert!(sample["evidence"].to_string().contains("QEMU: smaps"), "{sample}");
         // A sample of few ticks is too short to tell; steal time comes before other causes.
         let mut disturbances = sample["disturbances"].as_array().into_iter().flatten();
-        let is_told = disturbances.any(|disturbance| {
+        let is_noted = disturbances.any(|disturbance| {
             let kind = &disturbance["load"]["kind"];
             disturbance["on"] == "host" && (kind == "foreign" || kind == "stolen")
         });
-        assert!(is_told || reading["metric"] == "knob", "others ran beside it: {sample}");
+        assert!(is_noted || reading["metric"] == "knob", "others ran beside it: {sample}");
     }
 }
 

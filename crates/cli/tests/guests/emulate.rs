@@ -241,7 +241,7 @@ fn a_program_that_another_becomes_is_emulated_as_well() {
 }
 
 /// Returns the report of `numalab emulate` on a run of `programs/answers.c`, without line breaks.
-fn told(lab: &Lab, how: &str) -> String {
+fn report_of(lab: &Lab, how: &str) -> String {
     let stages = ["--emulate-stages", "core,owners"];
     let options: Vec<&str> = MACHINE[..6].iter().copied().chain(stages).collect();
     let output = lab.run(&options, &[&lab.program("answers"), how]);
@@ -253,7 +253,7 @@ fn told(lab: &Lab, how: &str) -> String {
 #[test]
 fn a_bad_first_touch_is_named_by_file_and_line() {
     let Some(lab) = lab() else { return };
-    let text = told(lab, "first-touch");
+    let text = report_of(lab, "first-touch");
     let expected = format!("It is touched first at {}.", line_of("FIRST"));
     assert!(text.contains(&expected), "{text}");
 }
@@ -261,11 +261,11 @@ fn a_bad_first_touch_is_named_by_file_and_line() {
 #[test]
 fn false_sharing_is_named_by_file_and_line() {
     let Some(lab) = lab() else { return };
-    let text = told(lab, "false-sharing");
+    let text = report_of(lab, "false-sharing");
     let expected =
         format!("threads store to different bytes of one cache line, at {}", line_of("COUNTS"));
     assert!(text.contains(&expected), "{text}");
-    assert!(!told(lab, "compute").contains("False sharing:"));
+    assert!(!report_of(lab, "compute").contains("False sharing:"));
 }
 
 #[test]

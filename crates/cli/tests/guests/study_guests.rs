@@ -63,10 +63,10 @@ impl Drop for Other {
 /// causes.
 #[track_caller]
 fn assert_disturbed(sample: &str) {
-    let is_told = ["foreign", "stolen"].iter().any(|kind| {
+    let is_noted = ["foreign", "stolen"].iter().any(|kind| {
         sample.contains(&format!(r#""kind":"load","on":"host","load":{{"kind":"{kind}""#))
     });
-    assert!(is_told, "others ran beside it: {sample}");
+    assert!(is_noted, "others ran beside it: {sample}");
 }
 
 fn code(output: &Output) -> i32 {

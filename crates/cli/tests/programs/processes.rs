@@ -73,8 +73,8 @@ fn all_programs_of_a_pipeline_are_followed_and_counted() {
     let output = lab.run(&MACHINE, &["sh", "-c", &format!("{program} | {program} | cat")]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
-    let told = text.lines().find(|line| line.contains("processes are followed as one program"));
-    let told = told.unwrap_or_else(|| panic!("{text}"));
-    let count = told.split_whitespace().find_map(|word| word.parse::<u64>().ok());
-    assert!(count.is_some_and(|count| count >= 11), "{told}");
+    let note = text.lines().find(|line| line.contains("processes are followed as one program"));
+    let note = note.unwrap_or_else(|| panic!("{text}"));
+    let count = note.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+    assert!(count.is_some_and(|count| count >= 11), "{note}");
 }

@@ -309,7 +309,7 @@ fn interleaving_is_slurms_own_by_l3_groups() {
 }
 
 /// Returns the cpu of each task from the output of `--cpu-bind=verbose`: a mask of one bit.
-fn cpus_by_task(told: &str) -> BTreeMap<usize, usize> {
+fn cpus_by_task(output: &str) -> BTreeMap<usize, usize> {
     let task = |line: &str| {
         let (_, rest) = line.split_once("task ")?;
         let number = rest.split_ascii_whitespace().next()?.parse().ok()?;
@@ -317,7 +317,7 @@ fn cpus_by_task(told: &str) -> BTreeMap<usize, usize> {
         let top = mask.chars().next()?.to_digit(16)?;
         Some((number, (mask.len() - 1) * 4 + usize::try_from(top.ilog2()).ok()?))
     };
-    told.lines().filter_map(task).collect()
+    output.lines().filter_map(task).collect()
 }
 
 #[test]

@@ -34,7 +34,7 @@ const MAPS_NO_FILE: u64 = 0x20;
 const MAPS_SHARED: u64 = 1;
 /// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the kernel clears a word when the thread ends.
 const THREAD: u64 = 0x1_0000;
-const TELLS_END: u64 = 0x20_0000;
+const CLEARS_AT_END: u64 = 0x20_0000;
 
 /// A call that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -81,14 +81,14 @@ impl Program {
             Some(Call::Execute) => world.becomes = Some(guest_memory::path(first)),
             Some(Call::SetAffinity) => lends_cpus(&order, &arguments),
             Some(Call::Clone) if first & THREAD != 0 => {
-                let tells_at = self.numbers.tells_end_at(&arguments);
-                order.makes(now_ps, if first & TELLS_END != 0 { tells_at } else { 0 });
+                let clear_at = self.numbers.clear_at_end(&arguments);
+                order.makes(now_ps, if first & CLEARS_AT_END != 0 { clear_at } else { 0 });
             }
             Some(call) if is_fork(call, &arguments) => order.schedule.children.makes(),
             Some(Call::Futex) if Futex::of(second).wakes() => order.goes_to_wake(),
             Some(Call::Exit) => {
-                let tells_at = world.threads[seat].tells_at;
-                order.wakes(tells_at, usize::MAX, now_ps);
+                let clear_at = world.threads[seat].clear_at;
+                order.wakes(clear_at, usize::MAX, now_ps);
             }
             _ => {}
         }
@@ -117,7 +117,7 @@ impl Program {
         let cpus = self.turns.order().schedule.own_cpus(seat).map(<[usize]>::to_vec);
         let Some(world) = self.in_turn(seat) else { return };
         let thread = &world.threads[seat];
-        let (policy, now_ps) = (thread.placement.clone(), thread.came_to_ps());
+        let (policy, now_ps) = (thread.placement.clone(), thread.time_ps());
         let began = self.turns.order().schedule.began(Some(now_ps));
         began.write(world.engine.arguments.report.as_deref());
         let keeps = exec::Keeps { cpus, policy };
@@ -131,7 +131,7 @@ impl Program {
             takes_cpus_back();
         }
         let mut order = self.turns.order();
-        self.turns.see_ends(&mut order);
+        self.turns.remove_ended(&mut order);
         order.is_in_call(seat, false);
         let is_fork = pending.is_some_and(|of| is_fork(of.call, &of.arguments));
         let is_child = is_fork && value == 0;
@@ -180,7 +180,7 @@ impl Program {
         }
         if !is_ready {
             // A thread woken by another one is expected already.
-            self.turns.tell(order);
+            self.turns.notify_holder(order);
         }
     }
 
@@ -203,9 +203,9 @@ impl Program {
         match call {
             Call::BindMemory | Call::SetPolicy => world.placed(seat, call, arguments),
             Call::Clone => self.turns.await_births(),
-            Call::ClockTime | Call::TimeOfDay => self.tells_time(world, seat, call, arguments),
-            Call::GetAffinity if is_own(address) => self.tells_cpus(seat, arguments[2], value),
-            Call::GetCpu => tells_cpu(world, seat, arguments),
+            Call::ClockTime | Call::TimeOfDay => self.write_time(world, seat, call, arguments),
+            Call::GetAffinity if is_own(address) => self.write_cpus(seat, arguments[2], value),
+            Call::GetCpu => write_cpu(world, seat, arguments),
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
@@ -232,11 +232,11 @@ impl Program {
             Futex::Wait | Futex::Other => return,
         }
         order.has_woken(now_ps);
-        self.turns.tell(&mut order);
+        self.turns.notify_holder(&mut order);
     }
 
     /// Overwrites the clock reading that a thread got with the program's time.
-    fn tells_time(&self, world: &World, seat: usize, call: Call, arguments: [u64; 6]) {
+    fn write_time(&self, world: &World, seat: usize, call: Call, arguments: [u64; 6]) {
         let thread = &world.threads[seat];
         let all_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
         let busy = Busy { thread_ns: thread.busy_ps() / 1000, process_ns: all_ps / 1000 };
@@ -244,7 +244,7 @@ impl Program {
             Call::TimeOfDay => (0, arguments[0], 1_000_000),
             _ => (arguments[0], arguments[1], NS_PER_S),
         };
-        let passed_ns = thread.came_to_ps() / 1000;
+        let passed_ns = thread.time_ps() / 1000;
         if let Some(ns) = self.clocks.shows_ns(clock, passed_ns, busy).filter(|_| address != 0) {
             guest_memory::write_words(address, clocks::seconds(ns, per_second));
         }
@@ -348,7 +348,7 @@ impl World {
 }
 
 /// Writes the cpu and node that a thread runs on, as getcpu(2) does.
-fn tells_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
+fn write_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
     let thread = &world.threads[seat];
     let node = world.engine.arguments.machine.nodes[thread.home].id;
     let cpu = u32::try_from(thread.cpu).unwrap_or(0);

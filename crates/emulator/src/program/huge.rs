@@ -15,21 +15,21 @@ pub enum Huge {
     /// Only where `transparent_hugepage/enabled` is `always`.
     Always,
     /// The program requests it by madvise(2).
-    Asked,
+    Advised,
 }
 
 impl Huge {
     /// Returns true if the kernel gives a huge page with `always` (true) or `madvise` (false).
     pub fn is_given(self, always: bool) -> bool {
-        self == Self::Asked || (self == Self::Always && always)
+        self == Self::Advised || (self == Self::Always && always)
     }
 }
 
 /// The program's advice by address range, latest last.
 #[derive(Debug, Default)]
-pub struct Said(Vec<(Range<u64>, bool)>);
+pub struct Advice(Vec<(Range<u64>, bool)>);
 
-impl Said {
+impl Advice {
     /// Adds advice for a range.
     pub fn say(&mut self, addresses: Range<u64>, huge: bool) {
         self.forget(&addresses);
@@ -50,7 +50,7 @@ impl Said {
         match self.0.iter().rev().find(|(of, _)| meets(of)) {
             _ if !fits(mapping) => Huge::Never,
             None => Huge::Always,
-            Some((of, true)) if fits(of) => Huge::Asked,
+            Some((of, true)) if fits(of) => Huge::Advised,
             Some((_, huge)) => {
                 if *huge {
                     Huge::Always
@@ -68,23 +68,24 @@ mod tests {
 
     #[test]
     fn a_huge_page_is_within_one_mapping_and_follows_the_latest_advice() {
-        let mut said = Said::default();
+        let mut advice = Advice::default();
         let mapping = HUGE_BYTES / 2..4 * HUGE_BYTES;
-        let of = |said: &Said, block: u64| said.of(block * HUGE_BYTES + 5, &mapping);
+        let of = |advice: &Advice, block: u64| advice.of(block * HUGE_BYTES + 5, &mapping);
         assert_eq!(
-            [0, 1, 3, 4].map(|at| of(&said, at)),
+            [0, 1, 3, 4].map(|at| of(&advice, at)),
             [Huge::Never, Huge::Always, Huge::Always, Huge::Never]
         );
-        said.say(HUGE_BYTES..3 * HUGE_BYTES, true);
-        said.say(2 * HUGE_BYTES..2 * HUGE_BYTES + PAGE_BYTES, false);
-        assert_eq!([1, 2, 3].map(|at| of(&said, at)), [Huge::Asked, Huge::Never, Huge::Always]);
-        said.forget(&(0..5 * HUGE_BYTES));
-        assert_eq!([1, 2].map(|at| of(&said, at)), [Huge::Always; 2]);
+        advice.say(HUGE_BYTES..3 * HUGE_BYTES, true);
+        advice.say(2 * HUGE_BYTES..2 * HUGE_BYTES + PAGE_BYTES, false);
+        assert_eq!([1, 2, 3].map(|at| of(&advice, at)), [Huge::Advised, Huge::Never, Huge::Always]);
+        advice.forget(&(0..5 * HUGE_BYTES));
+        assert_eq!([1, 2].map(|at| of(&advice, at)), [Huge::Always; 2]);
     }
 
     #[test]
     fn with_madvise_only_advised_ranges_are_huge() {
-        let given = |always| [Huge::Never, Huge::Always, Huge::Asked].map(|of| of.is_given(always));
+        let given =
+            |always| [Huge::Never, Huge::Always, Huge::Advised].map(|of| of.is_given(always));
         assert_eq!(given(false), [false, false, true]);
         assert_eq!(given(true), [false, true, true]);
     }

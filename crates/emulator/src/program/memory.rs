@@ -1,14 +1,14 @@
 //! A thread's cache of pages and lines, so that most accesses need no full lookup.
 
-use numalab_memory_model::arguments::MOST_BESIDE;
+use numalab_memory_model::arguments::MOST_ALTERNATIVES;
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Engine, There};
 use numalab_memory_model::outcome::Known;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
 use super::account::Account;
-use super::lately::{Lately, Uncounted};
 use super::page_use::{LINE_BYTES, PageUse};
+use super::repeatable::{RepeatableLines, Uncounted};
 
 /// Pages that a thread caches: 32 MiB; a power of two.
 const PAGES: usize = 8192;
@@ -26,7 +26,7 @@ pub struct Remembered {
     pub region: usize,
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.
-    pub elsewhere: [There; MOST_BESIDE],
+    pub elsewhere: [There; MOST_ALTERNATIVES],
     /// The generation of the address space in which this is so.
     pub generation: u32,
 }
@@ -96,8 +96,8 @@ const _: () = assert!(size_of::<Option<Recent>>() == 64);
 #[derive(Debug)]
 pub struct Lines {
     recent: Box<[Option<Recent>]>,
-    /// Of these lines, those accessed lately in passing.
-    lately: Lately,
+    /// Of these lines, those accessed recently while blocks pass at their pace.
+    repeatable: RepeatableLines,
     /// Slots filled since the last settlement.
     taken: Vec<u16>,
     is_taken: Box<[bool]>,
@@ -109,7 +109,7 @@ impl Default for Lines {
         let recent = vec![None; LINES].into_boxed_slice();
         Self {
             recent,
-            lately: Lately::default(),
+            repeatable: RepeatableLines::default(),
             taken: Vec::new(),
             is_taken: vec![false; LINES].into(),
         }
@@ -148,7 +148,7 @@ impl Lines {
         let line = address / LINE_BYTES;
         let at = (line % LINES as u64) as usize;
         if let Some(mut recent) = self.recent[at].take() {
-            let more = self.lately.take(recent.line);
+            let more = self.repeatable.take(recent.line);
             more.iter().for_each(|(_, accesses)| recent.add(*accesses));
             counts.add(&recent);
         }
@@ -167,30 +167,30 @@ impl Lines {
         });
     }
 
-    /// Repeats, in passing, an access to a line that was accessed lately; returns false for any
-    /// other line.
+    /// Repeats an access to a line that was accessed recently, while blocks pass at their pace;
+    /// returns false for any other line.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
-        self.lately.again(address / LINE_BYTES, kind)
+        self.repeatable.again(address / LINE_BYTES, kind)
     }
 
     /// Adds a cached line to those accessed recently.
     #[inline]
     pub fn keep(&mut self, address: u64, kind: Kind) {
-        if let Some(displaced) = self.lately.keep(address / LINE_BYTES, kind) {
+        if let Some(displaced) = self.repeatable.keep(address / LINE_BYTES, kind) {
             count(&mut self.recent, displaced);
         }
     }
 
     /// Lets each line pass through the nearest cache and TLB once more.
     pub fn ends_round(&mut self) {
-        self.lately.ends_round();
+        self.repeatable.ends_round();
     }
 
     /// Counts all pending accesses, and drops all lines.
     pub fn settle(&mut self, mut counts: Counts<'_>) {
-        let Self { recent, lately, taken, is_taken } = self;
-        lately.drain().for_each(|uncounted| count(recent, uncounted));
+        let Self { recent, repeatable, taken, is_taken } = self;
+        repeatable.drain().for_each(|uncounted| count(recent, uncounted));
         for at in taken.drain(..).map(usize::from) {
             is_taken[at] = false;
             recent[at].take().iter().for_each(|recent| counts.add(recent));

@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 12;
 const MOST_INSTRUCTIONS: u64 = 1 << 16;
 /// Executions after which a block without a mean is worth measuring.
 const REPEATS: u8 = 16;
-/// Instructions after which all lines take the longer way once ([`super::lately`]).
+/// Instructions after which all lines take the full path once ([`super::repeatable`]).
 const ROUND: i64 = 1 << 13;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::Range;
 
-use super::huge::{Huge, Said};
+use super::huge::{Advice, Huge};
 
 /// Regions that are distinguished; later ones are counted together.
 pub const MOST: usize = 1024;
@@ -51,7 +51,7 @@ pub struct Regions {
     known: Vec<Region>,
     /// Those that are mapped now, by start: end and number.
     living: std::collections::BTreeMap<u64, (u64, usize)>,
-    huge: Said,
+    huge: Advice,
 }
 
 impl Regions {

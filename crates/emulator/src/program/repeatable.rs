@@ -1,6 +1,6 @@
-//! Lines that a thread has accessed lately while its blocks pass at their pace. Another access to one
-//! of them has no effect but a count: the line is in the nearest cache, and its page in the TLB. Each
-//! round, the first access to a line takes the longer way, so that these keep it.
+//! Lines that a thread has accessed recently while its blocks pass at their pace. Repeating the
+//! access to one of them only counts: the line is in the nearest cache, and its page in the TLB.
+//! Each round, the first access to a line takes the full path, so that the cache and TLB keep it.
 
 use numalab_memory_model::counters::Kind;
 
@@ -26,18 +26,18 @@ pub type Uncounted = (u64, [u32; 2]);
 
 /// The latest lines.
 #[derive(Debug)]
-pub struct Lately {
+pub struct RepeatableLines {
     round: u32,
     places: Box<[Place; PLACES]>,
 }
 
-impl Default for Lately {
+impl Default for RepeatableLines {
     fn default() -> Self {
         Self { round: 1, places: Box::new([EMPTY; PLACES]) }
     }
 }
 
-impl Lately {
+impl RepeatableLines {
     /// Counts an access to a line if there was one of this kind in this round, and returns false if
     /// there was none.
     #[inline]
@@ -95,23 +95,25 @@ mod tests {
 
     #[test]
     fn an_access_is_repeated_within_a_round_by_its_kind_and_counted_once() {
-        let mut lately = Lately::default();
-        assert!(!lately.again(7, Load));
-        assert_eq!(lately.keep(7, Load), None);
-        assert!(lately.again(7, Load) && lately.again(7, Load) && !lately.again(7, Store));
-        lately.keep(7, Store);
-        assert!(lately.again(7, Store));
-        lately.ends_round();
-        assert!(!lately.again(7, Load) && !lately.again(7, Store));
-        lately.keep(7, Load);
-        assert!(lately.again(7, Load) && !lately.again(7, Store));
+        let mut repeatable = RepeatableLines::default();
+        assert!(!repeatable.again(7, Load));
+        assert_eq!(repeatable.keep(7, Load), None);
+        assert!(
+            repeatable.again(7, Load) && repeatable.again(7, Load) && !repeatable.again(7, Store)
+        );
+        repeatable.keep(7, Store);
+        assert!(repeatable.again(7, Store));
+        repeatable.ends_round();
+        assert!(!repeatable.again(7, Load) && !repeatable.again(7, Store));
+        repeatable.keep(7, Load);
+        assert!(repeatable.again(7, Load) && !repeatable.again(7, Store));
         let other = 7 + PLACES as u64;
-        assert_eq!(lately.keep(other, Load), Some((7, [3, 1])));
-        assert!(lately.again(other, Load) && !lately.again(7, Load));
-        assert_eq!((lately.take(7), lately.take(other)), (None, Some((other, [1, 0]))));
-        lately.keep(9, Store);
-        assert!(lately.again(9, Store));
-        assert_eq!(lately.drain().collect::<Vec<_>>(), [(9, [0, 1])]);
-        assert!(!lately.again(9, Store) && lately.drain().next().is_none());
+        assert_eq!(repeatable.keep(other, Load), Some((7, [3, 1])));
+        assert!(repeatable.again(other, Load) && !repeatable.again(7, Load));
+        assert_eq!((repeatable.take(7), repeatable.take(other)), (None, Some((other, [1, 0]))));
+        repeatable.keep(9, Store);
+        assert!(repeatable.again(9, Store));
+        assert_eq!(repeatable.drain().collect::<Vec<_>>(), [(9, [0, 1])]);
+        assert!(!repeatable.again(9, Store) && repeatable.drain().next().is_none());
     }
 }

@@ -4,7 +4,7 @@ mod heat;
 
 use std::collections::{BTreeMap, HashMap};
 
-use numalab_memory_model::arguments::Beside;
+use numalab_memory_model::arguments::Alternative;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
@@ -39,7 +39,7 @@ fn of_world(world: &World) -> ProgramMemory {
         thread: number(seat),
         cpu_node: home(world, seat),
         busy_ns: thread.busy_ps() / 1000,
-        elsewhere: elsewhere(&world.engine.arguments.beside, &thread.shadow.later_ps()),
+        elsewhere: elsewhere(&world.engine.arguments.alternatives, &thread.shadow.later_ps()),
     });
     let regions = regions(world, &objects);
     ProgramMemory {
@@ -70,19 +70,19 @@ fn stretches(world: &World, regions: &BTreeMap<usize, record::Region>) -> Vec<St
 }
 
 /// Returns a thread's additional waits under each other placement.
-fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
-    let told = beside.iter().zip(later_ps).filter_map(|(beside, ps)| {
-        let placed = match beside {
-            Beside::Placed(Placement::Bind(nodes)) => Placed::Bound(*nodes.first()?),
-            Beside::Placed(Placement::Interleave(turns)) => Placed::Interleaved(turns.clone()),
-            Beside::Placed(Placement::Local | Placement::Preferred(_)) => return None,
-            Beside::Huge => Placed::Huge,
-            Beside::Packed => Placed::Packed,
-            Beside::Users => Placed::Users,
+fn elsewhere(alternatives: &[Alternative], later_ps: &[i64]) -> Vec<Elsewhere> {
+    let waits = alternatives.iter().zip(later_ps).filter_map(|(alternative, ps)| {
+        let placed = match alternative {
+            Alternative::Placed(Placement::Bind(nodes)) => Placed::Bound(*nodes.first()?),
+            Alternative::Placed(Placement::Interleave(turns)) => Placed::Interleaved(turns.clone()),
+            Alternative::Placed(Placement::Local | Placement::Preferred(_)) => return None,
+            Alternative::Huge => Placed::Huge,
+            Alternative::Packed => Placed::Packed,
+            Alternative::Users => Placed::Users,
         };
         Some(Elsewhere { placed, longer_ns: ps / 1000 })
     });
-    told.collect()
+    waits.collect()
 }
 
 /// Returns a seat's number in the report.

@@ -183,22 +183,22 @@ const AARCH64: &[(i64, Call)] = &[
 pub struct Numbers {
     known: &'static [(i64, Call)],
     /// Index of clone(2)'s argument with the address to clear at the thread's end.
-    tells_end: usize,
+    clear_argument: usize,
 }
 
 impl Numbers {
     /// Returns the numbers of a target, by QEMU's name for it.
     pub fn of(target: &str) -> Option<Self> {
         match target {
-            "x86_64" => Some(Self { known: X86_64, tells_end: 3 }),
-            "aarch64" => Some(Self { known: AARCH64, tells_end: 4 }),
+            "x86_64" => Some(Self { known: X86_64, clear_argument: 3 }),
+            "aarch64" => Some(Self { known: AARCH64, clear_argument: 4 }),
             _ => None,
         }
     }
 
     /// Returns the address that clone(2) has the kernel clear at the thread's end.
-    pub fn tells_end_at(self, arguments: &[u64; 6]) -> u64 {
-        arguments[self.tells_end]
+    pub fn clear_at_end(self, arguments: &[u64; 6]) -> u64 {
+        arguments[self.clear_argument]
     }
 
     /// Returns the call with this number.

@@ -57,7 +57,7 @@ pub struct Thread {
     pub now_ps: u64,
     busy_ps: u64,
     /// The address to clear at its end.
-    pub tells_at: u64,
+    pub clear_at: u64,
     /// The policy for pages that the thread touches first.
     pub placement: Option<Placement>,
     /// The last instruction that loaded a contended line, and the address.
@@ -95,7 +95,7 @@ impl Thread {
             began_ps: 0,
             now_ps: 0,
             busy_ps: 0,
-            tells_at: 0,
+            clear_at: 0,
             placement: None,
             loaded: None,
             pages: Pages::default(),
@@ -106,8 +106,8 @@ impl Thread {
     }
 
     /// Resets it for another thread in this seat.
-    pub fn renew(&mut self, Born { index, tells_at }: Born) {
-        (self.index, self.tells_at) = (index, tells_at);
+    pub fn renew(&mut self, Born { index, clear_at }: Born) {
+        (self.index, self.clear_at) = (index, clear_at);
         (self.placement, self.loaded) = (None, None);
         (self.calls, self.pages) = (Calls::default(), Pages::default());
     }
@@ -171,7 +171,7 @@ impl Thread {
         if self.is_passing {
             self.lets_pass(block);
         }
-        match self.came_to_ps() >= self.until_ps {
+        match self.time_ps() >= self.until_ps {
             _ if spins => Goes::Spins,
             true => Goes::Over,
             false => Goes::On,
@@ -181,7 +181,7 @@ impl Thread {
     /// Lets blocks after this one pass up to the end of the turn, of the stretch, or of the round of
     /// its lines.
     fn lets_pass(&mut self, block: &Block) {
-        let for_ps = self.until_ps.saturating_sub(self.came_to_ps());
+        let for_ps = self.until_ps.saturating_sub(self.time_ps());
         self.trains = self.shadow.trains();
         let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
         // A thread that spins loads the same address again and again, which only the slow path notices.
@@ -261,7 +261,8 @@ impl Thread {
         if self.is_passing { self.passes(made) } else { self.simulates(made) }
     }
 
-    /// Repeats, in passing, an access that it has made lately; returns false for any other.
+    /// Repeats an access that it has made recently, while blocks pass at their pace; returns false
+    /// for any other.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
         self.is_passing && self.lines.again(address, kind)
@@ -309,7 +310,7 @@ impl Thread {
             let moved = moves.then(|| self.pages.held(address / PAGE_BYTES)).flatten();
             let moved = moved.map(|of| (address, of.elsewhere.as_slice()));
             let made = (kind, by.position, &by.by);
-            active.again_beside(hit, piece, made, moved, &mut self.shadow);
+            active.again_with_alternatives(hit, piece, made, moved, &mut self.shadow);
         }
         if hit.waited_ps > 0 {
             self.account.waits(hit.resumed_ps, hit.waited_ps);
@@ -346,11 +347,11 @@ impl Thread {
     /// Returns its busy time, running or waiting for memory, in ps.
     pub fn busy_ps(&self) -> u64 {
         let is_running = self.active.is_some();
-        self.busy_ps + if is_running { self.came_to_ps() - self.began_ps } else { 0 }
+        self.busy_ps + if is_running { self.time_ps() - self.began_ps } else { 0 }
     }
 
     /// Returns its time in ps.
-    pub fn came_to_ps(&self) -> u64 {
+    pub fn time_ps(&self) -> u64 {
         let now_ps = |active: &Active<'_>| active.now_ps() + self.pace.passed_ps();
         self.active.as_ref().map_or(self.now_ps, now_ps)
     }

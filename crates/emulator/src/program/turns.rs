@@ -64,7 +64,7 @@ pub struct Born {
     /// QEMU's index of the thread.
     pub index: usize,
     /// The address to clear at its end; 0 for none.
-    pub tells_at: u64,
+    pub clear_at: u64,
 }
 
 /// A host thread that runs one of the program.
@@ -155,15 +155,15 @@ impl Turns {
     /// Adds the calling thread, which is at this QEMU index; returns its seat.
     pub fn arrives(&'static self, index: usize) -> usize {
         let mut order = self.order();
-        self.see_ends(&mut order);
+        self.remove_ended(&mut order);
         let birth = order.births.pop_front();
-        let (made_ps, tells_at) = birth.unwrap_or_default();
+        let (made_ps, clear_at) = birth.unwrap_or_default();
         let seat = order.schedule.begins(made_ps);
         if order.hosts.len() <= seat {
             order.hosts.resize_with(seat + 1, || None);
         }
         let thread = thread::current();
-        let born = Some(Born { index, tells_at });
+        let born = Some(Born { index, clear_at });
         order.hosts[seat] =
             Some(Host { thread, tid: own_tid(), born, in_call: false, futex: None });
         // A lone thread cannot wait for another one's turn.
@@ -173,7 +173,7 @@ impl Turns {
         match birth {
             // Its creator holds the turn, and will let others run when it is out of the kernel.
             Some(_) if !self.is_holder(NOBODY) => self.news.store(true, Relaxed),
-            _ => self.tell(&mut order),
+            _ => self.notify_holder(&mut order),
         }
         seat
     }
@@ -200,7 +200,7 @@ impl Turns {
                 return None;
             }
             if self.any_ends.load(Relaxed) {
-                self.see_ends(&mut self.order());
+                self.remove_ended(&mut self.order());
                 thread::yield_now();
                 continue;
             }
@@ -228,7 +228,7 @@ impl Turns {
         let mut order = self.order();
         if !order.schedule.is_ready(seat) {
             order.schedule.goes_on(seat, 0);
-            self.tell(&mut order);
+            self.notify_holder(&mut order);
         }
     }
 
@@ -250,22 +250,22 @@ impl Turns {
 
     /// Ends the seat's thread. QEMU clears the address only after the thread has left the turns: it
     /// keeps the turn until then, since others may look there.
-    pub fn ends(&self, seat: usize, tells_at: u64) {
+    pub fn ends(&self, seat: usize, clear_at: u64) {
         let mut order = self.order();
-        order.ends.push((seat, tells_at));
+        order.ends.push((seat, clear_at));
         // It no longer touches the shared state, and only the kernel can end it.
         order.is_in_call(seat, true);
         self.any_ends.store(true, Relaxed);
-        self.see_ends(&mut order);
+        self.remove_ended(&mut order);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
     }
 
     /// Removes threads that have ended and had their addresses cleared.
-    pub fn see_ends(&self, order: &mut Order) {
+    pub fn remove_ended(&self, order: &mut Order) {
         // Memory that cannot be read counts as cleared: it may be unmapped, or there is no address
         // (0).
-        let is_told = |address: u64| guest_memory::word(address).is_none_or(|word| word == 0);
-        while let Some(at) = order.ends.iter().position(|(_, address)| is_told(*address)) {
+        let is_cleared = |address: u64| guest_memory::word(address).is_none_or(|word| word == 0);
+        while let Some(at) = order.ends.iter().position(|(_, address)| is_cleared(*address)) {
             let (seat, _) = order.ends.swap_remove(at);
             order.schedule.ends(seat);
             order.hosts[seat] = None;
@@ -315,7 +315,7 @@ impl Turns {
 
     /// Reports that another thread has become ready: the holder lets others run soon, or loses the
     /// turn if it is in the kernel.
-    pub fn tell(&self, order: &mut Order) {
+    pub fn notify_holder(&self, order: &mut Order) {
         let holder = order.hosts.get(self.holder.load(Relaxed));
         match holder.and_then(Option::as_ref) {
             Some(host) if !host.in_call => self.news.store(true, Relaxed),
@@ -347,8 +347,8 @@ pub fn own_tid() -> i32 {
 
 impl Order {
     /// Records that a thread is being created, at its creator's time.
-    pub fn makes(&mut self, now_ps: u64, tells_at: u64) {
-        self.births.push_back((now_ps, tells_at));
+    pub fn makes(&mut self, now_ps: u64, clear_at: u64) {
+        self.births.push_back((now_ps, clear_at));
     }
 
     /// Records that creating a thread failed.

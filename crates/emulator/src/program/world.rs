@@ -1,7 +1,7 @@
 //! State that all threads share: pages, mappings and their figures. Only the holder of the turn
 //! touches it.
 
-use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
+use numalab_memory_model::arguments::{Alternative, Arguments, MOST_ALTERNATIVES, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
 use numalab_memory_model::outcome::Source;
@@ -215,7 +215,7 @@ impl World {
         used.moved(page);
         used.uses(seat, home);
         let packed = self.engine.packed_node(used.first());
-        let watched = &self.engine.arguments.beside;
+        let watched = &self.engine.arguments.alternatives;
         let elsewhere =
             elsewhere(watched, number, page, Homes { block, packed, users: used.heir() });
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
@@ -257,7 +257,7 @@ impl World {
         self.regions.start_over();
         (self.contention, self.time_line) = (Contention::default(), TimeLine::default());
         (self.unplaced, self.becomes, self.reported_ps) = (0, None, 0);
-        self.latest_ps = self.threads[seat].came_to_ps();
+        self.latest_ps = self.threads[seat].time_ps();
     }
 
     /// Advances the latest time.
@@ -276,7 +276,7 @@ impl World {
 
     /// Returns the time from the program's start to the latest time of any thread, in ps.
     pub fn elapsed_ps(&self) -> u64 {
-        let threads = self.threads.iter().map(|thread| thread.came_to_ps());
+        let threads = self.threads.iter().map(|thread| thread.time_ps());
         threads.fold(self.latest_ps, u64::max)
     }
 }
@@ -313,22 +313,27 @@ struct Homes {
 
 /// Returns a page's locations under the placements that are watched; all are its own if the program
 /// chose its node.
-fn elsewhere(watched: &[Beside], number: u64, page: Page, homes: Homes) -> [There; MOST_BESIDE] {
-    let mut all = [There::on(page.node, false); MOST_BESIDE];
-    for (there, beside) in all.iter_mut().zip(watched) {
-        let home = match beside {
-            Beside::Huge => {
+fn elsewhere(
+    watched: &[Alternative],
+    number: u64,
+    page: Page,
+    homes: Homes,
+) -> [There; MOST_ALTERNATIVES] {
+    let mut all = [There::on(page.node, false); MOST_ALTERNATIVES];
+    for (there, alternative) in all.iter_mut().zip(watched) {
+        let home = match alternative {
+            Alternative::Huge => {
                 *there = There::on(homes.block.unwrap_or(page.node), homes.block.is_some());
                 continue;
             }
             _ if page.bound => continue,
-            Beside::Placed(Placement::Bind(turns) | Placement::Interleave(turns)) => {
+            Alternative::Placed(Placement::Bind(turns) | Placement::Interleave(turns)) => {
                 let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
                 Some(turns[turn])
             }
-            Beside::Placed(_) => None,
-            Beside::Packed => homes.packed,
-            Beside::Users => homes.users,
+            Alternative::Placed(_) => None,
+            Alternative::Packed => homes.packed,
+            Alternative::Users => homes.users,
         };
         *there = There::on(home.unwrap_or(page.node), false);
     }

@@ -59,9 +59,9 @@ pub fn longest_array() -> usize {
 /// [`SubmitError`].
 pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let said = run("sbatch", &arguments, "")?;
+    let output = run("sbatch", &arguments, "")?;
     // `123` or `123;cluster`
-    Ok(said.trim().split(';').next().unwrap_or_default().to_owned())
+    Ok(output.trim().split(';').next().unwrap_or_default().to_owned())
 }
 
 /// Passes many commands to `scontrol` at once.
@@ -73,7 +73,7 @@ pub fn control(commands: &str) -> Result<(), SubmitError> {
 }
 
 fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String, SubmitError> {
-    let failed = |said: String| SubmitError::Failed { program, said };
+    let failed = |message: String| SubmitError::Failed { program, message };
     let command = tool(program, arguments);
     let ran = run_with_input(command, Input::Bytes(input.as_bytes()), LIMIT, &Interrupt::never());
     let ran = ran.map_err(|error| match error {
@@ -85,7 +85,7 @@ fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String,
         true => Ok(ran.stdout),
         false if errors.is_empty() => Err(failed(ran.status.to_string())),
         false => Err(match without_cluster(errors) {
-            Some(said) => SubmitError::NoCluster { program, said },
+            Some(message) => SubmitError::NoCluster { program, message },
             None => failed(errors.to_owned()),
         }),
     }

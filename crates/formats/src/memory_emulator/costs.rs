@@ -102,9 +102,9 @@ pub(super) fn latencies(
             Ok((all(&ns), None))
         }
         LatencyModel::Firmware => {
-            let read = told(guest, "read latency", |access| access.read_latency_ps)?;
+            let read = firmware_values(guest, "read latency", |access| access.read_latency_ps)?;
             // If only one of the two is given, it is used for both.
-            let write = told(guest, "write latency", |access| {
+            let write = firmware_values(guest, "write latency", |access| {
                 access.write_latency_ps.or(access.read_latency_ps)
             })?;
             let ns = |matrix: &Matrix<u64>| all(&|from, to| matrix[from][to] as f64 / 1000.0);
@@ -143,7 +143,8 @@ pub(super) fn bandwidths(
             )))
         }
         BandwidthModel::Firmware => {
-            let links = told(guest, "read bandwidth", |access| access.read_bandwidth_mb_per_s)?;
+            let links =
+                firmware_values(guest, "read bandwidth", |access| access.read_bandwidth_mb_per_s)?;
             Ok((None, Some(links)))
         }
     }
@@ -151,7 +152,7 @@ pub(super) fn bandwidths(
 
 /// Returns the firmware's value for each pair. Nodes without cpus never access, and nodes without
 /// memory are never accessed: they get the largest value that occurs.
-fn told(
+fn firmware_values(
     guest: &Guest,
     what: &str,
     value: impl Fn(&numalab_topology::AccessAttributes) -> Option<u64>,

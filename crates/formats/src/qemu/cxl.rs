@@ -47,8 +47,8 @@ pub(super) fn check(guest: &Guest, findings: &mut Findings) -> Result<(), WriteE
         };
         return Err(WriteError::Inexpressible { format: FORMAT, what });
     }
-    let told = guest.access.keys().any(|&(_, target)| guest.nodes[target].cxl);
-    if told {
+    let has_costs = guest.access.keys().any(|&(_, target)| guest.nodes[target].cxl);
+    if has_costs {
         let message = "QEMU's CXL devices report neither latency nor bandwidth: Linux puts their \
                        memory into its tier for memory of unknown performance";
         findings.note("cxl-untold", "CXL memory", message);

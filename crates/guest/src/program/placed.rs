@@ -1,24 +1,24 @@
 //! Alternative placements of a program's pages and threads.
 
-use numalab_formats::memory_emulator::{Beside, PagePlacement};
+use numalab_formats::memory_emulator::{Alternative, PagePlacement};
 use numalab_record::Placed;
 
 use super::EmulatedProgram;
 
 impl EmulatedProgram {
     /// Reports the wait of threads under these placements too.
-    pub fn watch_beside(&mut self, placed: impl IntoIterator<Item = Placed>) {
-        self.beside = placed.into_iter().map(|placed| emulators(&placed)).collect();
+    pub fn watch_alternatives(&mut self, placed: impl IntoIterator<Item = Placed>) {
+        self.alternatives = placed.into_iter().map(|placed| emulators(&placed)).collect();
     }
 }
 
 /// Converts a placement to the emulator's form.
-fn emulators(placed: &Placed) -> Beside {
+fn emulators(placed: &Placed) -> Alternative {
     match placed {
-        Placed::Bound(node) => Beside::Placed(PagePlacement::Bind(vec![*node])),
-        Placed::Interleaved(turns) => Beside::Placed(PagePlacement::Interleave(turns.clone())),
-        Placed::Huge => Beside::Huge,
-        Placed::Packed => Beside::Packed,
-        Placed::Users => Beside::Users,
+        Placed::Bound(node) => Alternative::Placed(PagePlacement::Bind(vec![*node])),
+        Placed::Interleaved(turns) => Alternative::Placed(PagePlacement::Interleave(turns.clone())),
+        Placed::Huge => Alternative::Huge,
+        Placed::Packed => Alternative::Packed,
+        Placed::Users => Alternative::Users,
     }
 }

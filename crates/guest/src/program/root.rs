@@ -14,7 +14,7 @@ use numalab_topology::{CpuId, Id, IdSet, NodeId};
 const NODES: &str = "sys/devices/system/node";
 const CPUS: &str = "sys/devices/system/cpu";
 /// Directories where everything other than the nodes is linked to the host's files.
-const BESIDE: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
+const LINKED: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
 /// The replacement of `/proc/self/status` that the plugin makes libnuma read.
 const STATUS: &str = "sys/devices/system/node/status";
 
@@ -30,9 +30,9 @@ pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(file, text + "\n")?;
     }
-    for beside in BESIDE {
-        for entry in fs::read_dir(Path::new("/").join(beside))? {
-            let (there, here) = (entry?.path(), root.join(beside));
+    for linked in LINKED {
+        for entry in fs::read_dir(Path::new("/").join(linked))? {
+            let (there, here) = (entry?.path(), root.join(linked));
             let link = here.join(there.file_name().unwrap_or_default());
             if link.symlink_metadata().is_err() {
                 symlink(there, link)?;

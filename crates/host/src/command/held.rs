@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn a_command_does_not_wait_forever_if_its_observer_panics() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let held =
                 || spawn_held(Command::new("true"), |_| -> Result<(), ()> { panic!("meant") });
-            tell.send(std::panic::catch_unwind(held).is_err())
+            sender.send(std::panic::catch_unwind(held).is_err())
         });
-        assert_eq!(told.recv_timeout(Duration::from_secs(30)), Ok(true));
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok(true));
     }
 
     #[test]

@@ -69,7 +69,7 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     let mut cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
     cpus.start();
     let mut lab = Lab::new(plan, command, cpus, rate);
-    tell(&mut lab, &info, page_bytes, begun);
+    report_boot(&mut lab, &info, page_bytes, begun);
     let verdict = work::all(&mut lab);
     lab.report.end();
     exit(verdict)
@@ -111,7 +111,7 @@ fn serve_memory(info: &BootInfo, command: &Command, mapped_bytes: u64) -> &'stat
     plan
 }
 
-fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
+fn report_boot(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
     let (plan, rate) = (lab.plan, lab.rate);
     let cpus = plan.machine.cpus.len();
     let started = (0..cpus).filter(|&place| lab.cpus.has_started(place)).count();

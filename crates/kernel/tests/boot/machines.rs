@@ -27,28 +27,28 @@ fn sees(results: &Results, machine: &Machine) {
     assert_eq!(results.machine.nodes.len(), machine.nodes.len());
     assert!(results.machine.cpus.iter().all(|cpu| cpu.online));
     let places: Vec<usize> = machine.nodes.iter().map(|node| place(results, node.id.0)).collect();
-    for (told, &seen) in machine.nodes.iter().zip(&places) {
+    for (given, &seen) in machine.nodes.iter().zip(&places) {
         let seen = &results.machine.nodes[seen];
-        assert_eq!(seen.cpus, told.cpus, "node {}", told.id);
+        assert_eq!(seen.cpus, given.cpus, "node {}", given.id);
         // The memory of the firmware, the kernel and its metadata is missing.
-        assert!(seen.memory_bytes <= told.memory_bytes);
-        assert!(seen.memory_bytes + 96 * MIB >= told.memory_bytes, "node {}", told.id);
+        assert!(seen.memory_bytes <= given.memory_bytes);
+        assert!(seen.memory_bytes + 96 * MIB >= given.memory_bytes, "node {}", given.id);
     }
     let nodes = machine.nodes.len();
     for (from, to) in (0..nodes * nodes).map(|at| (at / nodes, at % nodes)) {
-        let told = machine.distances.get(from, to).unwrap_or(if from == to { 10 } else { 20 });
+        let given = machine.distances.get(from, to).unwrap_or(if from == to { 10 } else { 20 });
         let seen = results.machine.distances.get(places[from], places[to]);
-        assert_eq!(seen, Some(told), "{from} to {to}");
+        assert_eq!(seen, Some(given), "{from} to {to}");
     }
     for order in results.machine.fallback_orders(CpuLessNodes::Alike) {
         let own = order.node.0;
         let with_memory = |node: &&u32| {
             results.machine.node(NodeId(**node)).is_some_and(|node| node.memory_bytes > 0)
         };
-        let told: Vec<u32> =
+        let given: Vec<u32> =
             results.orders[own as usize].iter().filter(with_memory).copied().collect();
         let expected: Vec<u32> = order.order.iter().map(|node| node.0).collect();
-        assert_eq!(told, expected, "from node {own}");
+        assert_eq!(given, expected, "from node {own}");
         assert_eq!(results.orders[own as usize].len(), nodes, "from node {own}");
     }
 }

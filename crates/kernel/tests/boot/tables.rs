@@ -66,7 +66,7 @@ fn corpus(kind: &str) -> Vec<PathBuf> {
 #[test]
 fn damaged_affinities_leave_a_working_machine_and_are_reported() {
     let Some(qemu) = Qemu::open() else { return };
-    let (mut told, mut flat) = (0, 0);
+    let (mut reporting, mut flat) = (0, 0);
     for file in corpus("SRAT") {
         let boot = qemu.boot(&with_tables(&[&file], &[]), "work=exhaust,guests size=2M");
         if boot.status == Some(NOT_STARTED) {
@@ -76,11 +76,11 @@ fn damaged_affinities_leave_a_working_machine_and_are_reported() {
         let results = boot.results(DONE);
         let refill = results.refill.as_ref().expect("it came to the end");
         assert_eq!((refill.refused_at, refill.after), (0, refill.before), "{}", file.display());
-        told += usize::from(!results.findings.is_empty());
+        reporting += usize::from(!results.findings.is_empty());
         flat += usize::from(results.machine.nodes.len() == 1);
     }
-    if told > 0 {
-        assert!(flat >= 3, "{flat} of {told} were flat");
+    if reporting > 0 {
+        assert!(flat >= 3, "{flat} of {reporting} were flat");
     }
 }
 

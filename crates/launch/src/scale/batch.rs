@@ -40,8 +40,8 @@ pub enum BatchError {
     /// SLURM's program failed.
     #[error(transparent)]
     Failed(CommandError),
-    #[error("SLURM rejects the batch script: {said}")]
-    Refused { said: String },
+    #[error("SLURM rejects the batch script: {message}")]
+    Refused { message: String },
 }
 
 impl Classed for BatchError {
@@ -145,7 +145,7 @@ fn sbatch(option: &str, script: &str) -> Result<String, BatchError> {
     })?;
     match ran.status.success() {
         true => Ok(ran.stdout.trim().to_owned()),
-        false => Err(BatchError::Refused { said: ran.stderr.trim().to_owned() }),
+        false => Err(BatchError::Refused { message: ran.stderr.trim().to_owned() }),
     }
 }
 

@@ -138,13 +138,13 @@ impl Worker<'_> {
 
     /// Returns the interval in which all ranks of this host streamed.
     fn common(&self, team: &mut Team, own: Option<Span>) -> Result<Option<Span>, SessionError> {
-        let told = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host));
-        let spans = team.all_gather(&super::to_json(&told)?)?;
+        let own = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host));
+        let spans = team.all_gather(&super::to_json(&own)?)?;
         let mut here = Vec::new();
         for json in &spans {
-            let told: Option<(u64, u64, &str)> = super::from_json(json)?;
-            let told = told.filter(|(_, _, host)| *host == self.host);
-            here.extend(told.map(|(from, to, _)| Span {
+            let span: Option<(u64, u64, &str)> = super::from_json(json)?;
+            let span = span.filter(|(_, _, host)| *host == self.host);
+            here.extend(span.map(|(from, to, _)| Span {
                 from: Stamp::from_ticks(from),
                 to: Stamp::from_ticks(to),
             }));

@@ -119,9 +119,9 @@ fn hosts(
     look: Look<'_>,
 ) -> Result<TcpEndpoint, TeamError> {
     let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
-    let told = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
+    let hosts = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
     // Without other information, all hosts are assumed to have the same number of ranks.
-    let hosts = told.unwrap_or_else(|| identity.size.div_ceil(local.size.max(1)));
+    let hosts = hosts.unwrap_or_else(|| identity.size.div_ceil(local.size.max(1)));
     let is_root = match number("SLURM_NODEID") {
         Some(node) => node == 0,
         None => identity.rank == 0,

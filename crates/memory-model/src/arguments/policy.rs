@@ -4,13 +4,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::MOST_BESIDE;
+use super::MOST_ALTERNATIVES;
 use crate::short;
 use crate::space::Placement;
 
 /// An alternative to the placement with which a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum Alternative {
     /// Pages without a policy of the program are bound to one node together with all threads, or
     /// interleaved.
     Placed(Placement),
@@ -50,7 +50,7 @@ impl Policy {
     }
 }
 
-impl Beside {
+impl Alternative {
     fn parse(word: &str, nodes: usize) -> Option<Self> {
         match Policy::parse(word, nodes) {
             None if word == "thp" => Some(Self::Huge),
@@ -67,10 +67,10 @@ impl Beside {
 
 /// Parses `bind.0+interleave.0.1+users+thp+pack`: policies that place pages, huge pages, and packed
 /// threads.
-pub(super) fn all_beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
-    let beside = word.split('+').map(|word| Beside::parse(word, nodes));
-    let beside: Vec<Beside> = beside.collect::<Option<_>>()?;
-    (beside.len() <= MOST_BESIDE).then_some(beside)
+pub(super) fn alternatives(word: &str, nodes: usize) -> Option<Vec<Alternative>> {
+    let all = word.split('+').map(|word| Alternative::parse(word, nodes));
+    let all: Vec<Alternative> = all.collect::<Option<_>>()?;
+    (all.len() <= MOST_ALTERNATIVES).then_some(all)
 }
 
 /// Formats the placement like `bind.0.1`.
@@ -96,7 +96,7 @@ impl fmt::Display for Policy {
     }
 }
 
-impl fmt::Display for Beside {
+impl fmt::Display for Alternative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Placed(placement) => placement.fmt(f),

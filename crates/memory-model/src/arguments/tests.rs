@@ -70,11 +70,15 @@ proptest! {
 
 #[test]
 fn nodes_of_policies_must_exist_in_the_machine() {
-    let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
+    let parse =
+        |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.alternatives);
     let found = parse("beside=bind.1+interleave.0.0.1+thp+pack+users").unwrap();
     let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];
-    let [bound, interleaved] = placed.map(Beside::Placed);
-    assert_eq!(found, [bound, interleaved, Beside::Huge, Beside::Packed, Beside::Users]);
+    let [bound, interleaved] = placed.map(Alternative::Placed);
+    assert_eq!(
+        found,
+        [bound, interleaved, Alternative::Huge, Alternative::Packed, Alternative::Users]
+    );
     let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(shown.join("+"), "bind.1+interleave.0.0.1+thp+pack+users");
     let nine = ["bind.0"; 9].join("+");

@@ -157,7 +157,8 @@ impl Active<'_> {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
             let beyond_ps = past.queue_ps + past.page_ps;
-            self.beside(access, went, (transfer, after_ps, found, beyond_ps), (shadow, there));
+            let found = (transfer, after_ps, found, beyond_ps);
+            self.alternatives(access, went, found, (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
         self.figures.time_ps.add(waited_ps);

@@ -40,7 +40,7 @@ impl Active<'_> {
             let streamed = self.streamed(&access);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
             let queue_ps = begins_line.then_some(queue_ps);
-            self.written_beside(access, went, queue_ps, (shadow, there));
+            self.written_alternatives(access, went, queue_ps, (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
         self.figures.time_ps.add(waited_ps);
@@ -91,7 +91,7 @@ impl Active<'_> {
     }
 
     /// Repeats the store for each of the cores that have its page elsewhere.
-    fn written_beside(
+    fn written_alternatives(
         &self,
         access: Access,
         went: Went,

@@ -4,7 +4,7 @@ use super::coherence::Transfer;
 use super::hierarchy::InCaches;
 use super::quick::{By, Hit};
 use super::{Access, Active, Engine};
-use crate::arguments::Beside;
+use crate::arguments::Alternative;
 use crate::counters::Kind;
 use crate::elsewhere::{Cores, Elsewhere, Line, Shadow, There, Went};
 use crate::pipeline::stores::Bytes;
@@ -24,7 +24,7 @@ impl Engine {
         let (machine, cpus) = (&self.arguments.machine, &self.arguments.threads);
         let one = Seats::on_one_node(machine, cpus);
         self.one_node = one.and_then(|seats| Regrouped::new(machine, &seats));
-        if self.arguments.beside.contains(&Beside::Packed) {
+        if self.arguments.alternatives.contains(&Alternative::Packed) {
             let seats = Seats::packed(machine, cpus);
             let shared = Regrouped::new(machine, &seats);
             self.packed = Some((seats, shared));
@@ -36,8 +36,8 @@ impl Engine {
     /// of cores.
     pub fn shadow(&self, thread: usize) -> Shadow {
         let Self { arguments, .. } = self;
-        let of = |beside: &Beside| Elsewhere::new(&arguments.machine, beside);
-        let cores = arguments.beside.iter().filter_map(of).collect();
+        let of = |alternative: &Alternative| Elsewhere::new(&arguments.machine, alternative);
+        let cores = arguments.alternatives.iter().filter_map(of).collect();
         // Without a core, instructions take no longer to simulate than to pass.
         let is_exact = arguments.exact || arguments.machine.core.is_none();
         let stretches = if is_exact { Stretches::endless() } else { Stretches::of(thread) };
@@ -101,7 +101,7 @@ impl Engine {
 impl Active<'_> {
     /// Repeats an access that took the fast path ([`Self::again`]); `moved` is the access's virtual
     /// address and the locations of its page, if it is on another page than the one before it.
-    pub fn again_beside(
+    pub fn again_with_alternatives(
         &self,
         hit: Hit,
         (address, bytes): (u64, u8),
@@ -135,7 +135,7 @@ impl Active<'_> {
 
     /// Repeats an access with its page elsewhere, given the transfer and its delay, the caches that
     /// had the line, and the time beyond the latency of memory.
-    pub(super) fn beside(
+    pub(super) fn alternatives(
         &self,
         access: Access,
         went: Went,

@@ -24,7 +24,7 @@ const LONGEST: usize = 16;
 
 /// The wrong path of a core between a mispredicted branch and its resolution.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct WrongPath {
     /// Registers that differ from those of the right path, now and at the last mispredicted branch.
     registers: u64,
     before: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Astray {
     /// Registers that the right path has changed since.
     changed: u64,
     /// The wrong path after each of them.
-    ways: Vec<Way>,
+    wrong_paths: Vec<WrongPath>,
     /// Loads of the block that have missed: no wrong path knows their values.
     loads: u64,
     /// Time at which the last address was translated on a wrong path.
@@ -58,33 +58,33 @@ pub(crate) struct Astray {
 impl Astray {
     /// Mispredicts a branch, after which the core follows this path.
     fn begin(&mut self, path: Vec<Passed>) {
-        if self.met.is_none() || self.ways.len() >= LONGEST {
-            self.ways.clear();
+        if self.met.is_none() || self.wrong_paths.len() >= LONGEST {
+            self.wrong_paths.clear();
         }
-        self.ways.iter_mut().for_each(|way| way.before = way.registers);
-        self.ways.push(Way::default());
+        self.wrong_paths.iter_mut().for_each(|path| path.before = path.registers);
+        self.wrong_paths.push(WrongPath::default());
         (self.path, self.met, self.changed) = (path, None, 0);
     }
 
     /// Records that the last branch was resolved at `resolved_ps`, which delayed the right path by
     /// `lost_ps`, when there was no room for instructions from `until` on.
     pub(super) fn resolved(&mut self, resolved_ps: u64, lost_ps: u64, until: u64) {
-        let Some(last) = self.ways.last_mut() else { return };
+        let Some(last) = self.wrong_paths.last_mut() else { return };
         (last.resolved_ps, last.until) = (resolved_ps, until);
-        self.ways.iter_mut().for_each(|way| way.behind_ps += lost_ps);
+        self.wrong_paths.iter_mut().for_each(|path| path.behind_ps += lost_ps);
     }
 
     /// Leaves a block of the right path; from now on, instructions begin with this one.
     fn passes(&mut self, flow: &Flow, instruction: u64) {
         let loads = core::mem::take(&mut self.loads);
-        self.ways.retain(|way| instruction < way.until);
+        self.wrong_paths.retain(|path| instruction < path.until);
         self.changed |= flow.changed;
-        for way in &mut self.ways {
+        for path in &mut self.wrong_paths {
             let differs = |value: &Value| {
-                value.registers() & way.registers != 0 || value.loads() & loads != 0
+                value.registers() & path.registers != 0 || value.loads() & loads != 0
             };
             let of = |all, (number, value): &(u8, Value)| all | u64::from(differs(value)) << number;
-            way.registers = flow.results.iter().fold(way.registers & !flow.changed, of);
+            path.registers = flow.results.iter().fold(path.registers & !flow.changed, of);
         }
     }
 
@@ -93,25 +93,25 @@ impl Astray {
         let passed = &self.path[..self.met.unwrap_or(self.path.len())];
         let Some(at) = passed.iter().position(|(there, _)| *there == address) else { return };
         let changed = self.changed | passed[at].1;
-        self.ways.iter_mut().for_each(|way| way.registers = way.before | changed);
+        self.wrong_paths.iter_mut().for_each(|path| path.registers = path.before | changed);
         self.met = Some(at);
     }
 
     /// Follows the same paths as another core, with branches that were resolved at other times.
     fn shares(&mut self, other: &Self) {
         (self.met, self.loads) = (other.met, other.loads);
-        self.ways.truncate(other.ways.len());
-        let ways = self.ways.iter_mut().rev().zip(other.ways.iter().rev());
-        ways.for_each(|(mine, others)| mine.registers = others.registers);
+        self.wrong_paths.truncate(other.wrong_paths.len());
+        let wrong_paths = self.wrong_paths.iter_mut().rev().zip(other.wrong_paths.iter().rev());
+        wrong_paths.for_each(|(mine, others)| mine.registers = others.registers);
     }
 
     /// Returns the time at which a wrong path first reached an access of the right path that can
     /// begin at `now_ps`, if one did.
     fn reached_ps(&self, address: &Value, now_ps: u64) -> Option<u64> {
-        let reached = self.ways.iter().filter_map(|way| {
-            let differs = address.registers() & way.registers | address.loads() & self.loads;
-            let reached_ps = now_ps.saturating_sub(way.behind_ps);
-            (differs == 0 && reached_ps < way.resolved_ps).then_some(reached_ps)
+        let reached = self.wrong_paths.iter().filter_map(|path| {
+            let differs = address.registers() & path.registers | address.loads() & self.loads;
+            let reached_ps = now_ps.saturating_sub(path.behind_ps);
+            (differs == 0 && reached_ps < path.resolved_ps).then_some(reached_ps)
         });
         reached.min().filter(|_| self.met.is_some())
     }
@@ -165,10 +165,10 @@ impl Pipeline {
         if let Some(astray) = &mut self.astray {
             match from {
                 Some(flow) => astray.passes(flow, instruction),
-                None => astray.ways.clear(),
+                None => astray.wrong_paths.clear(),
             }
             astray.reaches(address);
-            if astray.ways.is_empty() {
+            if astray.wrong_paths.is_empty() {
                 self.astray = None;
             }
         }
@@ -225,9 +225,9 @@ mod tests {
         astray.translated(70_000);
         assert_eq!(asked_ps(&astray, 3), 70_000, "after the walk");
         astray.passes(&flow(&[]), 499);
-        assert_eq!(astray.ways.len(), 1);
+        assert_eq!(astray.wrong_paths.len(), 1);
         astray.passes(&flow(&[]), 500);
-        assert_eq!(astray.ways.len(), 0);
+        assert_eq!(astray.wrong_paths.len(), 0);
     }
 
     #[test]
@@ -249,6 +249,6 @@ mod tests {
         assert_eq!(astray.asked_ps(&of(3), 360_000), 200_000, "of the first branch's");
         astray.begin(vec![(0x20, 0)]);
         astray.begin(vec![(0x20, 0)]);
-        assert_eq!(astray.ways.len(), 1, "the one before has never met the right path");
+        assert_eq!(astray.wrong_paths.len(), 1, "the one before has never met the right path");
     }
 }

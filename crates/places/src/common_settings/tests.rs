@@ -56,13 +56,13 @@ fn tiers_have_latencies_that_a_separate_setting_overrides() {
 
 #[test]
 fn memory_costs_are_shown_as_written_with_the_latency_first() {
-    let told = |value| settings(value).latency();
-    assert_eq!(told(json!({ "emulate-latency": "100" })).as_deref(), Some("100 ns"));
-    assert_eq!(told(json!({ "emulate-tiers": "1G@1ns" })).as_deref(), Some("tiers 1G@1ns"));
-    assert_eq!(told(json!({ "emulate-like": "box" })).as_deref(), Some("like box"));
+    let latency = |value| settings(value).latency();
+    assert_eq!(latency(json!({ "emulate-latency": "100" })).as_deref(), Some("100 ns"));
+    assert_eq!(latency(json!({ "emulate-tiers": "1G@1ns" })).as_deref(), Some("tiers 1G@1ns"));
+    assert_eq!(latency(json!({ "emulate-like": "box" })).as_deref(), Some("like box"));
     let all = json!({ "emulate-latency": "7", "emulate-tiers": "t", "emulate-like": "l" });
-    assert_eq!(told(all).as_deref(), Some("7 ns"));
-    assert_eq!(told(json!({ "emulate-bandwidth": "10G" })), None);
+    assert_eq!(latency(all).as_deref(), Some("7 ns"));
+    assert_eq!(latency(json!({ "emulate-bandwidth": "10G" })), None);
 }
 
 #[test]

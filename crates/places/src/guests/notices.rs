@@ -12,7 +12,7 @@ impl Inputs {
         let settings = &self.settings;
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);
         let one_node = self.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
-        let told = [
+        let notices = [
             (settings.xen_in_qemu() && !settings.emulates_memory(), Notice::EqualCosts),
             (settings.emulates_memory(), Notice::OwnClocks),
             (self.side_by_side(wanted)? > 1, Notice::BootsSideBySide),
@@ -21,11 +21,11 @@ impl Inputs {
             (one_node, Notice::MachineOfOneNode),
             (!self.builds.is_empty(), Notice::DebianTools),
         ];
-        let told = told.into_iter().filter(|(holds, _)| *holds).map(|(_, notice)| notice);
+        let notices = notices.into_iter().filter(|(holds, _)| *holds).map(|(_, notice)| notice);
         let builds = self.builds.iter().map(|(file, build)| Notice::XenBuild {
             file: file.clone(),
             sha256: build.sha256().to_owned(),
         });
-        Ok(told.chain(builds).collect())
+        Ok(notices.chain(builds).collect())
     }
 }

@@ -36,7 +36,7 @@ fn offline_cpus_are_not_followed_and_nodes_are_listed_with_their_cpus() {
     machine.cpus[2].online = false;
     let nodes = Nodes::of(&machine);
     assert_eq!(nodes.cpus().to_string(), "0,1,3");
-    let told: Vec<(NodeId, String)> =
+    let cpus_by_node: Vec<(NodeId, String)> =
         nodes.all.iter().map(|of| (of.node, of.cpus.to_string())).collect();
-    assert_eq!(told, [(NodeId(0), "0,1".to_owned()), (NodeId(1), "2,3".to_owned())]);
+    assert_eq!(cpus_by_node, [(NodeId(0), "0,1".to_owned()), (NodeId(1), "2,3".to_owned())]);
 }

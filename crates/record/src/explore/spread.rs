@@ -28,7 +28,7 @@ pub fn share_on(bytes: &BytesByNode, nodes: &NodeSet) -> Option<f64> {
 
 /// Returns the share of the bytes on nodes other than `node`, from 0 to 1; `None` if there are no
 /// bytes.
-pub fn share_beside(bytes: &BytesByNode, node: NodeId) -> Option<f64> {
+pub fn share_elsewhere(bytes: &BytesByNode, node: NodeId) -> Option<f64> {
     share_on(bytes, &NodeSet::from_iter([node])).map(|share| 1.0 - share)
 }
 
@@ -57,9 +57,9 @@ mod tests {
     fn a_share_is_of_the_total_and_absent_for_an_empty_total() {
         let bytes = BytesByNode::from([(NodeId(0), 96), (NodeId(3), 4)]);
         assert_eq!(most(&bytes), Some((NodeId(0), 0.96)));
-        assert_eq!(share_beside(&bytes, NodeId(3)), Some(0.96));
-        assert_eq!(share_beside(&bytes, NodeId(7)), Some(1.0));
-        assert_eq!(share_beside(&BytesByNode::new(), NodeId(0)), None);
+        assert_eq!(share_elsewhere(&bytes, NodeId(3)), Some(0.96));
+        assert_eq!(share_elsewhere(&bytes, NodeId(7)), Some(1.0));
+        assert_eq!(share_elsewhere(&BytesByNode::new(), NodeId(0)), None);
         assert_eq!(others(&bytes, NodeId(0)).to_string(), "3");
     }
 }

@@ -35,8 +35,8 @@ pub fn read(
         if file.path.ends_with(".part") && is_there(files, file.path.trim_end_matches(".part")) {
             continue;
         }
-        let beside = Beside::of(run, stem, files, &mut scaling.findings);
-        if let Some(scale) = beside.scale.as_ref() {
+        let companions = Companions::of(run, stem, files, &mut scaling.findings);
+        if let Some(scale) = companions.scale.as_ref() {
             if !scale.system.is_empty() {
                 scaling.name =
                     format!("{} {}", scale.system, scale.partition).trim_end().to_owned();
@@ -44,7 +44,7 @@ pub fn read(
             architecture =
                 Some(scale.arch.clone()).filter(|text| !text.is_empty()).or(architecture);
         }
-        scaling.steps.push(step(file, run, stem, &beside)?);
+        scaling.steps.push(step(file, run, stem, &companions)?);
     }
     if scaling.steps.is_empty() {
         return Err(ScalingError::Empty { directory: directory.to_owned() });
@@ -78,7 +78,7 @@ fn csv_stem(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The files next to a CSV.
-struct Beside<'a> {
+struct Companions<'a> {
     run: Option<RankTable>,
     earlier: Option<StepJson>,
     scale: Option<ScaleJson>,
@@ -86,7 +86,7 @@ struct Beside<'a> {
     mapping: Option<&'a str>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> Companions<'a> {
     fn of(run: &str, stem: &str, files: &'a [ScalingFile], findings: &mut Vec<String>) -> Self {
         let prefix = if run.is_empty() { String::new() } else { format!("{run}/") };
         let text = |name: &str| {
@@ -142,10 +142,10 @@ fn step(
     file: &ScalingFile,
     run: &str,
     stem: &str,
-    beside: &Beside<'_>,
+    companions: &Companions<'_>,
 ) -> Result<ScalingStep, ScalingError> {
     let name = name::parse(stem);
-    let planned = beside.scale.as_ref().and_then(|scale| scale.binding(stem));
+    let planned = companions.scale.as_ref().and_then(|scale| scale.binding(stem));
     let (mode, domains) = planned.unwrap_or((name.mode, name.domains));
     let step = ScalingStep {
         file: file.path.clone(),
@@ -161,9 +161,9 @@ fn step(
         places: Vec::new(),
         disturbed: None,
     };
-    match &beside.run {
+    match &companions.run {
         Some(table) => Ok(of_run(step, table)),
-        None => Ok(of_csv(step, csv::parse(&file.path, &file.text)?, stem, beside)),
+        None => Ok(of_csv(step, csv::parse(&file.path, &file.text)?, stem, companions)),
     }
 }
 
@@ -194,9 +194,14 @@ fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
 }
 
 /// Fills a step with the figures of a CSV, of the suite or of an earlier version.
-fn of_csv(step: ScalingStep, rows: csv::Rows, stem: &str, beside: &Beside<'_>) -> ScalingStep {
+fn of_csv(
+    step: ScalingStep,
+    rows: csv::Rows,
+    stem: &str,
+    companions: &Companions<'_>,
+) -> ScalingStep {
     let ranks = rows.values.first().map_or(0, Vec::len);
-    let earlier = beside.earlier.as_ref();
+    let earlier = companions.earlier.as_ref();
     let is_bandwidth = earlier.is_some_and(|json| json.metric == Metric::Bandwidth.name());
     let medians = earlier.map(|json| json.medians(rows.sizes_bytes.len(), ranks));
     ScalingStep {
@@ -206,7 +211,7 @@ fn of_csv(step: ScalingStep, rows: csv::Rows, stem: &str, beside: &Beside<'_>) -
         sizes_bytes: rows.sizes_bytes,
         values: rows.values,
         medians: medians.unwrap_or_default(),
-        places: beside.places(stem, ranks),
+        places: companions.places(stem, ranks),
         disturbed: earlier.and_then(StepJson::disturbed),
         ..step
     }

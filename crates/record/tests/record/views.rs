@@ -31,7 +31,7 @@ fn shares_are_of_all_and_nothing_has_none() {
     assert_eq!(spread::share_on(&of, &nodes("0,3")), Some(0.5));
     assert_eq!(spread::share_on(&of, &nodes("2")), Some(0.0));
     assert_eq!(spread::share_on(&bytes(&[(0, 0)]), &nodes("0")), None);
-    assert_eq!(spread::share_beside(&of, NodeId(1)), Some(0.5));
+    assert_eq!(spread::share_elsewhere(&of, NodeId(1)), Some(0.5));
     assert_eq!(spread::most(&of), Some((NodeId(1), 0.5)));
     assert_eq!(spread::most(&bytes(&[(0, 0), (1, 0)])), None);
     assert_eq!(

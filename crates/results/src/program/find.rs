@@ -39,7 +39,7 @@ pub struct RemoteRegion {
 
 /// Returns the innermost place of the user's code with a known source line, else the innermost
 /// function with a name. Allocators and runtimes are skipped, because nothing can be changed there.
-pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
+pub fn user_code(places: &[CodePlace]) -> Option<&CodePlace> {
     let own = || places.iter().filter(|place| !runtimes::is_of_runtime(place));
     let with_line = own().find(|place| place.line.is_some());
     with_line.or_else(|| own().find(|place| place.function.is_some()))
@@ -157,9 +157,9 @@ mod tests {
         };
         let places =
             [place(None, None), place(Some("memset"), None), place(Some("f"), Some("f.c:3"))];
-        assert_eq!(told(&places), Some(&places[2]));
-        assert_eq!(told(&places[..2]), Some(&places[1]));
-        assert_eq!(told(&places[..1]), None);
+        assert_eq!(user_code(&places), Some(&places[2]));
+        assert_eq!(user_code(&places[..2]), Some(&places[1]));
+        assert_eq!(user_code(&places[..1]), None);
     }
 
     #[test]

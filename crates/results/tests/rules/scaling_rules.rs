@@ -88,9 +88,9 @@ fn without_a_machine_only_flat_stretches_are_reported() {
         _ => None,
     });
     let [stretches] = &stretches[..] else { panic!("{findings:?}") };
-    let told = |of: &Plateau| (of.latency_ns.round(), of.from_bytes / MIB, of.to_bytes / MIB);
-    assert_eq!(stretches.first().map(told), Some((10.0, 1, 8)));
-    assert_eq!(stretches.last().map(told), Some((100.0, 64, 256)));
+    let rounded = |of: &Plateau| (of.latency_ns.round(), of.from_bytes / MIB, of.to_bytes / MIB);
+    assert_eq!(stretches.first().map(rounded), Some((10.0, 1, 8)));
+    assert_eq!(stretches.last().map(rounded), Some((100.0, 64, 256)));
     assert_eq!(findings.last().map(|of| &of.what), Some(&ScalingObservation::PlacementUnknown));
 }
 

@@ -116,14 +116,14 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(Option<String>, Results), Failure> {
     let runtime = Runtime::open()?;
     let interrupt = Interrupt::install()?;
-    let is_told = args.format.unwrap_or(Format::Text) == Format::Text;
+    let is_printed = args.format.unwrap_or(Format::Text) == Format::Text;
     let mut printed = Ok(());
-    let mut told = |results: &Results, event: &Event| {
-        if is_told && printed.is_ok() {
+    let mut observe = |results: &Results, event: &Event| {
+        if is_printed && printed.is_ok() {
             printed = output::print(&results.text_of(event));
         }
     };
-    let ran = run::run(launch, &runtime, &mut told, &|| interrupt.requested());
+    let ran = run::run(launch, &runtime, &mut observe, &|| interrupt.requested());
     printed?;
     Ok(ran?)
 }

@@ -132,7 +132,7 @@ fn forget_digits(came: &mut [AccessAttributes], left: &mut [AccessAttributes]) {
 }
 
 /// Returns the machine, and its descriptions in other tools' formats.
-fn as_told(machine: &Machine) -> [(&'static str, Option<Machine>); 3] {
+fn as_described(machine: &Machine) -> [(&'static str, Option<Machine>); 3] {
     let xml = write_xml(machine, XmlVersion::V2).ok();
     [
         ("itself", Some(machine.clone())),
@@ -169,9 +169,9 @@ fn survives(name: &str, machine: &Machine) -> Result<(), TableError> {
 fn every_machine_comes_back_from_its_tables_except_for_the_noted_losses() {
     let (mut whole, mut refused) = (0, Vec::new());
     for (name, machine) in all() {
-        for (teller, told) in as_told(machine) {
-            let name = format!("{name} by {teller}");
-            match told.map(|told| survives(&name, &told)) {
+        for (source, described) in as_described(machine) {
+            let name = format!("{name} by {source}");
+            match described.map(|described| survives(&name, &described)) {
                 None => {}
                 Some(Ok(())) => whole += 1,
                 Some(Err(TableError::NoMemory)) => refused.push(name),

@@ -13,11 +13,11 @@ impl Lab {
         plain.args(&command[1..]).env("OMP_NUM_THREADS", "4");
         let plain = plain.output().expect("it starts");
         let emulated = self.run(&MACHINE, command);
-        let told = String::from_utf8_lossy(&emulated.stderr);
-        assert_eq!(emulated.status.code(), plain.status.code(), "{command:?}: {told}");
+        let report = String::from_utf8_lossy(&emulated.stderr);
+        assert_eq!(emulated.status.code(), plain.status.code(), "{command:?}: {report}");
         let wrote = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(wrote(&emulated), wrote(&plain), "{command:?}: {told}");
-        assert!(told.contains("Memory cost of a program"), "{command:?}: {told}");
+        assert_eq!(wrote(&emulated), wrote(&plain), "{command:?}: {report}");
+        assert!(report.contains("Memory cost of a program"), "{command:?}: {report}");
         emulated
     }
 
@@ -50,8 +50,8 @@ fn threads_processes_and_signals_work_as_on_the_machine() {
 fn a_program_sees_the_cpus_of_the_machine_and_openmp_uses_them() {
     let Some(lab) = lab() else { return };
     let output = lab.run(&MACHINE, &[&lab.program("cpus")]);
-    let told = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\nin time\n";
-    assert_eq!(String::from_utf8_lossy(&output.stdout), told);
+    let expected = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\nin time\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     lab.as_ever(&[&lab.program("omp")]);
 }
 
@@ -113,6 +113,6 @@ fn a_server_answers_its_clients() {
          redis-cli -s {socket} shutdown nosave; wait $server; echo server $?"
     );
     let output = lab.run(&MACHINE, &["sh", "-c", &script]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "OK\nvalue\nserver 0\n", "{told}");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "OK\nvalue\nserver 0\n", "{report}");
 }

@@ -57,14 +57,14 @@ pub(crate) fn contents(programs: &Path, directory: &Path) -> Vec<String> {
     let mut compiler = Command::new("cc");
     let compiled = compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&pages).arg(source);
     assert!(compiled.status().expect("cc: apt install gcc").success());
-    let told = |command: &str, arguments: &[&str]| {
+    let output = |command: &str, arguments: &[&str]| {
         let output = Command::new(command).args(arguments).output().expect("it starts");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
-    let compiler = told("/usr/bin/gcc", &["-print-prog-name=cc1"]);
+    let compiler = output("/usr/bin/gcc", &["-print-prog-name=cc1"]);
     let modules = MODULES.map(|name| {
         let script = format!("import {name} as module; print(module.__file__)");
-        told("/usr/bin/python3", &["-c", &script])
+        output("/usr/bin/python3", &["-c", &script])
     });
     let inputs = ["answers", "stream", "text", "small.c", "rows.sql"]
         .map(|name| programs.join(name).to_string_lossy().into_owned());
@@ -97,7 +97,7 @@ fn resident(profile: &Value) -> [u64; 2] {
 }
 
 /// Returns the same from the output of `programs/pages.c`.
-fn told(text: &str) -> [u64; 2] {
+fn moved(text: &str) -> [u64; 2] {
     text.lines().fold([0; 2], |sum, line| {
         let mut words = line.split(' ').map(|word| word.parse::<u64>().unwrap_or(0));
         sum.map(|sum| sum + words.next().unwrap_or(0))
@@ -110,13 +110,14 @@ fn pages_by_node_are_those_that_each_program_has_as_it_ends() {
     for (name, _) in programs() {
         let profile = seen.profile(&format!("{name}.json"));
         let process = number(&profile["program"]["process"]);
-        let told = told(&seen.text(&format!("{name}.{process}")));
+        let queried = moved(&seen.text(&format!("{name}.{process}")));
         let resident = resident(&profile);
-        println!("{name}: {resident:?} by the profile, {told:?} by move_pages");
+        println!("{name}: {resident:?} by the profile, {queried:?} by move_pages");
         // The last look is before the end, and the earlier the busier the host is: 4 % of
         // sysbench's pages came after it at a load of 7. Pages on the wrong node would all differ.
-        let all: u64 = told.iter().sum();
-        let differ = resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 4);
-        assert!(all > 100 && !differ, "{name}: {resident:?}, {told:?}");
+        let all: u64 = queried.iter().sum();
+        let differ =
+            resident.iter().zip(queried).any(|(found, queried)| found.abs_diff(queried) > all / 4);
+        assert!(all > 100 && !differ, "{name}: {resident:?}, {queried:?}");
     }
 }

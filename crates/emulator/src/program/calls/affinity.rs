@@ -43,7 +43,7 @@ pub(super) fn takes_cpus_back() {
 
 impl Program {
     /// Overwrites the affinity mask that a thread got with the cpus of the emulated machine.
-    pub(super) fn tells_cpus(&self, seat: usize, address: u64, bytes: u64) {
+    pub(super) fn write_cpus(&self, seat: usize, address: u64, bytes: u64) {
         let order = self.turns.order();
         let bytes = usize::try_from(bytes).unwrap_or(0);
         guest_memory::write_mask(address, bytes, order.schedule.allowed(seat));

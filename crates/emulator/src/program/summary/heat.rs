@@ -109,9 +109,9 @@ mod tests {
         let machine = Arguments::parse(words, |_| unreachable!()).expect("a machine").machine;
         let pages = pages(&[(0, [5, 1]), (1, [2, 7]), (1, [0, 0]), (0, [0, 3])]);
         let found = parts((16 * PAGE_BYTES, 20 * PAGE_BYTES), &pages, &machine);
-        let told: Vec<_> =
+        let shown: Vec<_> =
             found.iter().map(|of| (of.accesses, of.remote, of.memory_node)).collect();
-        assert_eq!(told, [(6, 1, Some(0)), (9, 2, Some(1)), (0, 0, Some(1)), (3, 3, Some(0))]);
+        assert_eq!(shown, [(6, 1, Some(0)), (9, 2, Some(1)), (0, 0, Some(1)), (3, 3, Some(0))]);
         assert_eq!(found[3].end, 20 * PAGE_BYTES);
         let large = parts((16 * PAGE_BYTES, 16 * PAGE_BYTES + (1 << 30)), &pages, &machine);
         assert_eq!((large.len(), large[0].accesses), (64, 18));

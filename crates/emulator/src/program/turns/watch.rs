@@ -57,8 +57,8 @@ impl Turns {
         let seat = self.holder.load(Relaxed);
         let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
         // Not under the lock: the holder may need it, and would then appear to be waiting for us.
-        let does = tid.map_or(Doing::Unknown, doing);
-        let asleep = tid.filter(|_| seat != NOBODY).and_then(|tid| asleep(tid, does));
+        let doing = tid.map_or(Doing::Unknown, doing);
+        let asleep = tid.filter(|_| seat != NOBODY).and_then(|tid| asleep(tid, doing));
         let Some(lasts) = slept.lasts(asleep.map(|sleep| (given, sleep)), now) else { return };
         let mut order = self.order();
         let Some(host) = order.hosts.get(seat).and_then(Option::as_ref) else { return };
@@ -75,7 +75,7 @@ impl Turns {
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };
         // Otherwise it may be changing shared state, for example while the host has it wait for
         // memory.
-        let is_elsewhere = host.in_call || !self.taken.load(Relaxed) || does == Doing::Gone;
+        let is_elsewhere = host.in_call || !self.taken.load(Relaxed) || doing == Doing::Gone;
         if lasts > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
             order.schedule.waits(seat, now_ps);
@@ -112,8 +112,8 @@ impl Slept {
 }
 
 /// Returns the sleep of a thread that sleeps or is gone.
-fn asleep(tid: i32, does: Doing) -> Option<Sleep> {
-    match does {
+fn asleep(tid: i32, doing: Doing) -> Option<Sleep> {
+    match doing {
         Doing::Sleeps => Some((tid, ran_ns(tid))),
         Doing::Gone => Some((tid, 0)),
         Doing::Runs | Doing::Unknown => None,
@@ -138,10 +138,10 @@ pub(super) fn await_sleep(tid: i32) {
 
 /// Returns the state of a thread of this process (proc_pid_stat(5), the field after its name).
 fn doing(tid: i32) -> Doing {
-    said(fs::read_to_string(format!("/proc/self/task/{tid}/stat")))
+    parsed(fs::read_to_string(format!("/proc/self/task/{tid}/stat")))
 }
 
-fn said(of_thread: io::Result<String>) -> Doing {
+fn parsed(of_thread: io::Result<String>) -> Doing {
     let text = match of_thread {
         Ok(text) => text,
         // A thread that ends between open and read gives ESRCH.
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn distinguishes_a_sleeping_thread_from_a_running_one() {
         assert_eq!(doing(own_tid()), Doing::Runs);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let sleeper = thread::spawn(move || {
-            tell.send(own_tid()).unwrap();
+            sender.send(own_tid()).unwrap();
             thread::park();
         });
-        let tid = told.recv().unwrap();
+        let tid = receiver.recv().unwrap();
         await_sleep(tid);
         assert_eq!(doing(tid), Doing::Sleeps);
         sleeper.thread().unpark();
@@ -206,16 +206,16 @@ mod tests {
 
     /// Starts a thread that takes its turn and sleeps until it loses it; returns its id.
     fn sleeper(turns: &'static Turns) -> (i32, thread::JoinHandle<()>) {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let sleeper = thread::spawn(move || {
             let seat = turns.arrives(0);
             assert!(turns.take(seat, Patience::Endless).is_some());
-            tell.send(own_tid()).unwrap();
+            sender.send(own_tid()).unwrap();
             while turns.is_holder(seat) {
                 thread::park();
             }
         });
-        (told.recv().unwrap(), sleeper)
+        (receiver.recv().unwrap(), sleeper)
     }
 
     #[test]
@@ -278,11 +278,11 @@ mod tests {
 
     #[test]
     fn a_thread_in_an_unknown_state_does_not_count_as_ended() {
-        let failed = |error| said(Err(io::Error::from_raw_os_error(error)));
+        let failed = |error| parsed(Err(io::Error::from_raw_os_error(error)));
         assert_eq!([libc::ENOENT, libc::ESRCH].map(failed), [Doing::Gone; 2]);
         assert_eq!([libc::EMFILE, libc::ENFILE, libc::ENOMEM].map(failed), [Doing::Unknown; 3]);
-        assert_eq!(said(Ok("7 (a) b) S 1".to_owned())), Doing::Sleeps);
-        assert_eq!(said(Ok("7 (a) D 1".to_owned())), Doing::Runs, "it waits for a device");
+        assert_eq!(parsed(Ok("7 (a) b) S 1".to_owned())), Doing::Sleeps);
+        assert_eq!(parsed(Ok("7 (a) D 1".to_owned())), Doing::Runs, "it waits for a device");
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn guests_of_qemu_take_their_own_memory_and_those_of_xen_that_of_their_machine()
 #[test]
 fn notices_name_the_limits_of_guest_figures() {
     use numalab_record::study::Notice;
-    let told = |settings: Value, treatment: &[(&str, Setting)]| {
+    let notices = |settings: Value, treatment: &[(&str, Setting)]| {
         let inputs = inputs(settings);
         let one = wanted(&inputs, treatment);
         inputs.notices(&[one]).unwrap()
@@ -99,15 +99,15 @@ fn notices_name_the_limits_of_guest_figures() {
     // Of the 16 guests, 4 fill a node.
     let many = ("guests", Setting::Integer(16));
     let usual = std::slice::from_ref(&many);
-    assert_eq!(told(json!({}), usual), [Notice::EqualCosts, Notice::RestoredGuests]);
-    assert_eq!(told(json!({ "guest-kind": "pvh" }), usual), [Notice::EqualCosts]);
+    assert_eq!(notices(json!({}), usual), [Notice::EqualCosts, Notice::RestoredGuests]);
+    assert_eq!(notices(json!({ "guest-kind": "pvh" }), usual), [Notice::EqualCosts]);
     assert!(
-        told(json!({}), &[("guests", Setting::Integer(4))]).contains(&Notice::MachineOfOneNode)
+        notices(json!({}), &[("guests", Setting::Integer(4))]).contains(&Notice::MachineOfOneNode)
     );
     let string = [("pinning", text("cpus-as-string")), many.clone()];
     let expected = [Notice::EqualCosts, Notice::RestoredGuests, Notice::CpusAsString];
-    assert_eq!(told(json!({}), &string), expected);
-    let emulated = told(json!({ "emulate-latency": "100" }), &[]);
+    assert_eq!(notices(json!({}), &string), expected);
+    let emulated = notices(json!({ "emulate-latency": "100" }), &[]);
     assert_eq!(emulated[0], Notice::OwnClocks);
     assert!(!emulated.contains(&Notice::EqualCosts));
 }

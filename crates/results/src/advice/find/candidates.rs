@@ -7,7 +7,7 @@ use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region
 use super::Candidate;
 use super::machine::MachineCosts;
 use super::spread::spreads;
-use crate::program::{is_runtimes_own, mapped_files, told};
+use crate::program::{is_runtimes_own, mapped_files, user_code};
 
 /// Minimum share of the threads' time spent on a region's memory for the region to be named.
 const NAMED_SHARE: f64 = 0.02;
@@ -106,7 +106,7 @@ fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
 /// interleaved over all. A line of the program must allocate it, because the binding call goes
 /// after that line. Policies do not apply to pages of files on disk.
 fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
-    let line = |region: &Region| told(&region.made_at).and_then(|place| place.line.clone());
+    let line = |region: &Region| user_code(&region.made_at).and_then(|place| place.line.clone());
     let files = mapped_files(program);
     let free = |region: &Region| {
         let is_own = line(region).is_some() && !files.contains(region.name.as_str());
@@ -157,7 +157,7 @@ fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
     };
     let region = region(program, misplaced)?;
     let most = region.first_touches.iter().max_by_key(|touches| touches.pages);
-    let line = most.and_then(|touches| told(&touches.at)?.line.clone());
+    let line = most.and_then(|touches| user_code(&touches.at)?.line.clone());
     Some(Candidate::FirstTouch { line, region: region.name.clone() })
 }
 
@@ -169,7 +169,7 @@ fn replicate(program: &ProgramMemory) -> Option<Candidate> {
         .filter(|pages| pages.sharing == Sharing::Read)
         .flat_map(|pages| pages.waits.iter().map(|waits| waits.cpu_node))
         .collect();
-    let line = told(&region.made_at).and_then(|place| place.line.clone());
+    let line = user_code(&region.made_at).and_then(|place| place.line.clone());
     (nodes.len() > 1).then(|| Candidate::Replicate { line, region: region.name.clone() })
 }
 
@@ -181,7 +181,7 @@ fn separate_lines(program: &ProgramMemory) -> Option<Candidate> {
         return None;
     }
     let users = shared.iter().flat_map(|line| &line.threads).filter(|user| user.stores > 0);
-    let lines = users.filter_map(|user| told(&user.at)?.line.clone());
+    let lines = users.filter_map(|user| user_code(&user.at)?.line.clone());
     let lines: BTreeSet<String> = lines.collect();
     Some(Candidate::SeparateLines { lines: lines.into_iter().collect() })
 }

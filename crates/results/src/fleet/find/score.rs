@@ -281,9 +281,9 @@ pub(super) fn strongest(
     let mut by_place: HashMap<(usize, Family), Vec<Scope>> = HashMap::new();
     for claim in order {
         let scope = claim.test.scope(keys);
-        let told = by_place.entry((claim.unit.host, claim.test.family)).or_default();
-        if !told.iter().any(|told| covers(told, &scope)) {
-            told.push(scope.clone());
+        let named = by_place.entry((claim.unit.host, claim.test.family)).or_default();
+        if !named.iter().any(|named| covers(named, &scope)) {
+            named.push(scope.clone());
             kept.push((claim, scope));
         }
     }
@@ -306,10 +306,10 @@ pub(super) fn strongest(
     kept.into_iter().map(claim).collect()
 }
 
-/// Returns `true` if a claim on `told` implies one on `other`, because one is part of the other.
+/// Returns `true` if a claim on `named` implies one on `other`, because one is part of the other.
 /// Two nodes of one host are two claims.
-fn covers(told: &Scope, other: &Scope) -> bool {
-    match (told, other) {
+fn covers(named: &Scope, other: &Scope) -> bool {
+    match (named, other) {
         (Scope::MemoryNode(a), Scope::MemoryNode(b)) | (Scope::Package(a), Scope::Package(b)) => {
             a == b
         }

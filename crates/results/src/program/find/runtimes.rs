@@ -142,7 +142,7 @@ pub fn is_runtimes_own(region: &Region) -> bool {
 mod tests {
     use numalab_record::FirstTouches;
 
-    use super::super::told;
+    use super::super::user_code;
     use super::*;
 
     fn place(object: &str, function: &str, line: Option<&str>) -> CodePlace {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn named(places: &[CodePlace]) -> Option<&str> {
-        told(places)?.function.as_deref()
+        user_code(places)?.function.as_deref()
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
     fn where_all_frames_are_a_runtime_s_none_is_named_as_a_line_to_change() {
         let frames =
             [place("/home/me/app", "runtime.mmap", Some("/go/src/runtime/cgo_mmap.go:47"))];
-        assert_eq!(told(&frames), None);
+        assert_eq!(user_code(&frames), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
 use numalab_record::{CodePlace, ContendedLine, ProgramMemory, ProgramThread, Region};
 
-use crate::program::{RemoteCost, RemoteRegion, told};
+use crate::program::{RemoteCost, RemoteRegion, user_code};
 
 /// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
@@ -113,8 +113,8 @@ fn lines(line: &ContendedLine) -> Option<String> {
 
 /// Returns a source line, `solver.c:120`, or else the function's name.
 pub(crate) fn place(places: &[CodePlace]) -> Option<String> {
-    let told = told(places)?;
-    told.line.as_deref().map(short).or_else(|| told.function.clone())
+    let place = user_code(places)?;
+    place.line.as_deref().map(short).or_else(|| place.function.clone())
 }
 
 /// Tabulates where regions are allocated and touched first, as far as debug information shows.

@@ -48,9 +48,9 @@ fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Terminal {
     let bars = groups.iter().flat_map(|group| &group.bars);
     let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
     let entries = matrix.flatten().flatten().flat_map(|entry| &entry.cells);
-    let told: BTreeSet<&str> =
+    let shown: BTreeSet<&str> =
         bars.map(|bar| bar.cell.as_str()).chain(entries.map(|id| id.0.as_str())).collect();
-    if bandwidth.rows.iter().all(|row| told.contains(row.id.0.as_str())) {
+    if bandwidth.rows.iter().all(|row| shown.contains(row.id.0.as_str())) {
         Terminal::Chart
     } else {
         Terminal::Both

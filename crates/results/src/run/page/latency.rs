@@ -88,7 +88,7 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
 /// Returns a note on the share of page walks in the latencies, if it is noticeable.
 fn walk_note(summary: &Summary<'_>) -> Option<String> {
     let matrix = summary.matrices.first()?;
-    let walk = matrix.walk_beside(&summary.walks)?;
+    let walk = matrix.noticeable_walk(&summary.walks)?;
     let (cost, pages) = (figure(walk.cost_ns), walk.pages.name());
     let over = size(walk.size_bytes);
     match matrix.pattern {

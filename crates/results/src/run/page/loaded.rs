@@ -14,8 +14,8 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     // The table of a family covers what the notes would say.
     let alone = families.iter().filter(|family| family.len() == 1).copied().flatten();
     let doubted = curves.iter().filter(|curve| curve.doubt.is_some());
-    let told = doubted.chain(alone.clone().filter(|curve| curve.doubt.is_none()));
-    let mut notes: Vec<String> = told.map(knee_note).collect();
+    let shown = doubted.chain(alone.clone().filter(|curve| curve.doubt.is_none()));
+    let mut notes: Vec<String> = shown.map(knee_note).collect();
     notes.extend(alone.filter_map(saturation_note));
     notes.extend(families.iter().filter_map(|family| idle_note(family.first()?, summary)));
     notes.extend(summary.memory_peak.as_ref().map(peak_note));

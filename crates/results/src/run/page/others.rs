@@ -29,7 +29,7 @@ fn has_part(experiment: &Experiment) -> bool {
 }
 
 fn rows(cell: &CellSummary<'_>) -> Vec<Vec<String>> {
-    let told = cell.figures.iter().filter_map(|figures| Some((figures.metric, figures.best()?)));
+    let figures = cell.figures.iter().filter_map(|figures| Some((figures.metric, figures.best()?)));
     let row = |(metric, found): (Metric, &Figure)| {
         vec![
             label::experiment(&cell.cell.experiment),
@@ -39,5 +39,5 @@ fn rows(cell: &CellSummary<'_>) -> Vec<Vec<String>> {
             interval_text(found.interval),
         ]
     };
-    told.map(row).collect()
+    figures.map(row).collect()
 }

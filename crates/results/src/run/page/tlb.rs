@@ -13,7 +13,7 @@ pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
     let table = Table::new(format!("One line of each page loaded in random order, {worker}"))
         .words(["pages", "TLB"])
         .figures(["holds", "exceeded at", "reach", "costs, ns", "cycles"])
-        .rows(summary.tlbs.iter().filter(is_told).flat_map(|tlb| rows(tlb, summary)));
+        .rows(summary.tlbs.iter().filter(is_shown).flat_map(|tlb| rows(tlb, summary)));
     let note = "A cost is the extra time over a load that hits the first level, with its line in \
          the same cache. `beyond` is a page walk, or a level larger than any number of pages \
          measured.";
@@ -23,7 +23,7 @@ pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
 
 /// Returns `true` if the TLB has levels to show; a huge page that takes one entry has none within
 /// it.
-fn is_told(tlb: &&Tlb) -> bool {
+fn is_shown(tlb: &&Tlb) -> bool {
     tlb.is_of_pages() || tlb.beyond_ns.is_some()
 }
 

@@ -256,23 +256,23 @@ fn contended(threads: u32) -> ContendedLine {
 #[test]
 fn one_run_does_not_predict_contention_for_a_line_elsewhere() {
     let mut shared = program(400, Sharing::Written, 0);
-    let told = |program: &ProgramMemory| {
+    let predicted = |program: &ProgramMemory| {
         let of = |candidate: &Candidate| predict(candidate, program, &machine()).is_some();
         [Candidate::Bind { node: 1 }, Candidate::Pack, interleave()].map(|candidate| of(&candidate))
     };
     shared.contended_lines = vec![contended(2)];
-    assert_eq!(told(&shared), [true; 3]);
+    assert_eq!(predicted(&shared), [true; 3]);
     shared.contended_lines = vec![contended(3)];
-    assert_eq!(told(&shared), [false, false, true]);
+    assert_eq!(predicted(&shared), [false, false, true]);
     let advice = advice(&shared, machine());
     let is_bind = |option: &AdvisedOption| matches!(option.candidate, Candidate::Bind { .. });
     assert!(advice.worth_a_trial().any(is_bind), "trials decide: {advice:?}");
     shared.contended_lines[0].threads.iter_mut().for_each(|user| user.waited_ns = 100);
-    assert_eq!(told(&shared), [true; 3], "they hardly wait for it");
+    assert_eq!(predicted(&shared), [true; 3], "they hardly wait for it");
     let mut near = shared;
     near.contended_lines = vec![contended(3)];
     near.threads.iter_mut().for_each(|thread| thread.cpu_node = 1);
-    assert_eq!(told(&near), [true, false, true], "they stay where they are");
+    assert_eq!(predicted(&near), [true, false, true], "they stay where they are");
 }
 
 #[test]

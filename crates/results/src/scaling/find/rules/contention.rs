@@ -113,8 +113,8 @@ fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding> {
         cause: cause.filter(|_| difference.real),
     });
     // A slowdown due to a node's memory alone is the finding of `controllers`.
-    let told = |found: &ScalingFinding| matches!(found.what, ScalingObservation::Contention { difference, cause: None, .. } if difference.real);
-    found.filter(|found| !told(found))
+    let is_reported = |found: &ScalingFinding| matches!(found.what, ScalingObservation::Contention { difference, cause: None, .. } if difference.real);
+    found.filter(|found| !is_reported(found))
 }
 
 /// Compares the same ranks one after the other and all at once.
