@@ -206,7 +206,13 @@ impl Task {
         let is_of_pals = [self.launcher, other.launcher].contains(&Launcher::Pals);
         let sizes = self.size().zip(other.size());
         let local_ranks = self.local_rank().zip(other.local_rank());
+        // An mpirun of one library within that of another can give the same numbers.
+        let is_of_mpi = |task: &Self| {
+            matches!(task.launcher, Launcher::OpenMpi | Launcher::Hydra | Launcher::Mvapich)
+        };
+        let is_nested = self.launcher != other.launcher && is_of_mpi(self) && is_of_mpi(other);
         self.rank() == other.rank()
+            && !is_nested
             && match sizes {
                 Some((own, other)) => own == other,
                 None => is_of_pals && local_ranks.is_none_or(|(own, other)| own == other),
@@ -310,8 +316,8 @@ pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the rank that an environment describes; `None` without a launcher.
 ///
-/// The innermost launcher counts: `mpirun` within a SLURM job rather than the job's step. Launchers
-/// that can run in each other's ranks are told apart by `nearest`, the one that started the nearest
+/// The innermost launcher counts: `mpirun` within a SLURM job rather than the job's step. Of
+/// launchers that can run in each other's ranks it is `nearest`, the one that started the nearest
 /// process, if that is known.
 ///
 /// # Errors

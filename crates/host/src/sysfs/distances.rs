@@ -31,7 +31,8 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
         return Distances::uniform(1, LOCAL_DISTANCE);
     }
     if !without.is_empty() {
-        let message = format!("nodes {without} have no file `distance`: distances are unknown");
+        let message =
+            format!("nodes without a file `distance`: {without}; distances from these are unknown");
         reader.note("distances-missing", NODE_DIRECTORY, message);
     }
     if any { distances } else { Distances::default() }

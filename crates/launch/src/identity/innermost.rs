@@ -5,8 +5,8 @@ use super::launchers::{
 };
 use super::{IdentityError, Launcher, Look, Task, number, slurm, starters};
 
-/// Returns the variables of the innermost launcher; `None` if it has none here, or is SLURM. The
-/// `nearest` launcher is the innermost one of those that it can be told apart from.
+/// Returns the variables of the innermost launcher; `None` if it has none here, or is SLURM. Of
+/// launchers whose processes have known names, the `nearest` one is the innermost.
 pub(super) fn innermost(look: Look<'_>, nearest: Option<Launcher>) -> Option<Variables> {
     let usual = usual(look)?;
     let nearest = nearest.filter(|_| starters::are_known(usual.launcher));

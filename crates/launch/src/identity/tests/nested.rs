@@ -130,6 +130,8 @@ fn of_two_mpiruns_the_one_that_started_the_nearest_process_counts() {
     let four = format!("{} {}", ompi(1, 2), hydra(3, 4));
     let of_hydra = near(&four, Some(Launcher::Hydra)).unwrap();
     assert_eq!(of_hydra, (Launcher::Hydra, 3, Some(4), None, None), "one of two tasks");
+    let alike = near(&format!("{} {}", ompi(1, 2), hydra(1, 2)), Some(Launcher::Hydra)).unwrap();
+    assert_eq!(alike, (Launcher::Hydra, 1, Some(2), None, None), "not the same rank");
     let of_ompi = near(&four, Some(Launcher::OpenMpi)).unwrap();
     assert_eq!(of_ompi, (Launcher::OpenMpi, 1, Some(2), None, None));
     // Without the processes, as in a container, the world of one is the outer one.
