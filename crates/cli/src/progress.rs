@@ -37,8 +37,8 @@ const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
     /// Returns a progress bar for `plan`, or lines if standard error is not a terminal; nothing
-    /// with `--quiet`.
-    pub fn new(plan: &[Cell]) -> Self {
+    /// with `--quiet`. With a limit of cpu time, disturbed windows do not show that the machine is shared.
+    pub fn new(plan: &[Cell], is_limited: bool) -> Self {
         let whole = estimate_plan(plan);
         let template = "{bar:24} {percent:>3} %  {elapsed} of about {whole}  {wide_msg}";
         let style = ProgressStyle::with_template(template).ok();
@@ -47,7 +47,7 @@ impl Progress {
             bar: Bar::new(milliseconds(whole), style),
             begun: Instant::now(),
             estimated: (whole, Duration::ZERO),
-            windows: (!output::quiet()).then_some((0, 0)),
+            windows: (!output::quiet() && !is_limited).then_some((0, 0)),
         }
     }
 

@@ -29,10 +29,11 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     // A string of a log has the whole text in one line.
     let is_escaped = text.contains("\\n") && text.trim().lines().count() == 1;
     let unescaped = || is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
-    let inner = of_json(text).or_else(unescaped);
+    let inner = of_json(text).or_else(unescaped).or_else(|| of_html(text));
     let text = inner.as_deref().unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
-        let line = terminal::plain(line);
+        let mut line = terminal::plain(line);
+        terminal::strip_frame(&mut line);
         match whole.last_mut() {
             Some((_, before)) if is_continued(before) => {
                 before.pop();
@@ -44,22 +45,44 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     whole
 }
 
-/// Returns the longest string of several lines in a text that is JSON: the output of a command in the
-/// record of a tool that ran it, such as Ansible's `stdout`.
+/// Returns the text of a part of a web page, or of a mail that is one.
+fn of_html(text: &str) -> Option<String> {
+    const TAGS: [&str; 9] =
+        ["<br />", "<br/>", "<br>", "<pre>", "</pre>", "<code>", "</code>", "<p>", "</p>"];
+    const ENTITIES: [(&str, &str); 4] =
+        [("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
+    let is_html = ["<br", "&nbsp;", "<pre>"].iter().any(|mark| text.contains(mark));
+    let plain = || TAGS.iter().fold(text.to_owned(), |text, tag| text.replace(tag, ""));
+    is_html.then(|| ENTITIES.iter().fold(plain(), |text, (name, of)| text.replace(name, of)))
+}
+
+/// Returns the longest string of several lines in a text that is JSON, or that has JSON after `=>`: the
+/// output of a command in the record of a tool that ran it, such as Ansible's `stdout` or
+/// `stdout_lines`.
 fn of_json(text: &str) -> Option<String> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    text.starts_with(['{', '[', '"']).then_some(())?;
-    longest(serde_json::from_str(text).ok()?)
+    let of_task = || text.split_once("=> ").map(|(_, record)| record);
+    let is_json = |text: &&str| text.starts_with(['{', '[', '"']);
+    let json = Some(text).filter(is_json).or_else(of_task).filter(is_json)?;
+    longest(serde_json::from_str(json).ok()?)
 }
 
 fn longest(value: Value) -> Option<String> {
     let inner: Vec<Value> = match value {
         Value::String(text) => return Some(text).filter(|text| text.trim().contains('\n')),
+        Value::Array(values) if values.len() > 1 && values.iter().all(is_line) => {
+            let lines: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+            return Some(lines.join("\n"));
+        }
         Value::Array(values) => values,
         Value::Object(fields) => fields.into_iter().map(|(_, value)| value).collect(),
         _ => return None,
     };
     inner.into_iter().filter_map(longest).max_by_key(String::len)
+}
+
+fn is_line(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.contains('\n'))
 }
 
 /// Adds a note about lines that are neither blank nor prompts, which are left out.
@@ -155,9 +178,17 @@ mod tests {
             r#"{"rc": 0, "stdout": "a\tb\n\"c\"\n", "stdout_lines": ["a\tb", "c"]}"#,
             r#"[{"stderr": "x\ny", "item": {"stdout": "a\tb\n\"c\"\n"}}]"#,
             r#" "a\tb\n\"c\"\n" "#,
+            "ok: [box] => {\n \"out.stdout_lines\": [\n \"a\\tb\",\n \"\\\"c\\\"\"]\n}",
         ] {
             assert_eq!(read(json).0, ["a\tb", "\"c\""], "{json}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_web_page_is_read_without_its_markup() {
+        let text = "<pre>node &nbsp; 0: &lt;not available&gt;<br>\nb<br/>\n</pre>";
+        assert_eq!(read(text).0, ["node   0: <not available>", "b"]);
+        assert_eq!(read("size: <not available>\na &amp; b").0[1], "a &amp; b");
     }
 
     #[test]

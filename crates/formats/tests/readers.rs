@@ -120,6 +120,10 @@ fn lscpu_text_from_a_mail_gives_all_cpus_or_an_error() {
         without("> NUMA node1 CPU(s): 24-47,\n> 72-95\n"),
         "lscpu output: nodes: 2 announced, only 1 described; expected the whole text"
     );
+    assert_eq!(
+        without(",\n> 72-95"),
+        "lscpu output: cpus of nodes: 0-95 announced, only 0-71 described; expected the whole text"
+    );
     let half = "CPU(s): 96\nOn-line CPU(s) list: 0-47\n";
     assert!(
         lscpu::read(half)

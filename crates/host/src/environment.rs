@@ -12,7 +12,7 @@ use crate::proc::field;
 use crate::root::Root;
 use crate::system_page::pool_kilobytes;
 use crate::system_page::{chosen, transparent_sizes};
-use crate::virtual_machine::has_guest_flag;
+use crate::virtual_machine::{has_guest_flag, hypervisor};
 
 /// Facts that are the whole text of one file.
 const WHOLE_FILES: [(&str, &str); 16] = [
@@ -131,17 +131,20 @@ pub fn read_environment(root: &Root) -> Environment {
 }
 
 /// Adds the hypervisor. Only Xen reports itself in sysfs; others are recognised by CPUID, as in
-/// lscpu(1), else by the vendor in the firmware's tables. The cpu flag `hypervisor` alone means an
-/// unknown one.
+/// lscpu(1), else by the firmware's tables. The cpu flag `hypervisor` alone means an unknown one.
 fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinfo: &str) {
     let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
     if let Some(machine) = facts.get_mut("machine") {
         *machine = format!("{vendor} {machine}").trim().to_owned();
     }
-    if has_guest_flag(cpuinfo) && !facts.contains_key("hypervisor") {
-        let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
-        let name = root.is_live().then(hypervisor_of_processor).flatten().or(vendor);
-        let name = name.unwrap_or_else(|| "unknown".to_owned());
+    if facts.contains_key("hypervisor") {
+        return;
+    }
+    let is_flagged = has_guest_flag(cpuinfo);
+    let of_processor = || (root.is_live() && is_flagged).then(hypervisor_of_processor).flatten();
+    let name = of_processor().or_else(|| hypervisor(root));
+    let unnamed = || if vendor.is_empty() { "unknown".to_owned() } else { vendor };
+    if let Some(name) = name.or_else(|| is_flagged.then(unnamed)) {
         facts.insert("hypervisor".to_owned(), name);
     }
 }

@@ -37,7 +37,7 @@ pub struct Reading {
 /// Reason why no machine could be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SysfsError {
-    /// The directory has no cpus in `sys/devices/system/cpu`, and none in `proc/cpuinfo`.
+    /// The directory has no cpus in `sys/devices/system/cpu`, in `proc/cpuinfo` or on nodes.
     #[error(
         "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine"
     )]
@@ -78,7 +78,8 @@ impl Classed for SysfsError {
 
 /// Reads the machine below `root`, without its devices. Nonsensical values are left out and
 /// reported as findings; only a directory without any cpu is an error. A machine without cpu
-/// directories has the cpus of `/proc/cpuinfo`; one without node directories is one node.
+/// directories has the cpus of `/proc/cpuinfo`, or those of its nodes; one without node directories is
+/// one node.
 /// [`Machine::allowed`] of a copied tree is from its `proc/self/status`, if that restricts anything.
 ///
 /// # Errors
@@ -113,6 +114,9 @@ fn read(
     let mut cpus = cpus::read(&mut reader, usable);
     if cpus.is_empty() {
         cpus = cpuinfo::read(&mut reader, usable);
+    }
+    if cpus.is_empty() {
+        cpus = nodes::listed_cpus(&mut reader);
     }
     let isolated = cpus::isolated(&mut reader);
     if cpus.is_empty() {
@@ -154,7 +158,8 @@ fn read(
     if let Some(allowed) = machine.allowed.take_if(|_| !root.is_live()) {
         machine.allowed = restriction(&mut reader, &machine, allowed);
     }
-    note_guest(&mut reader, &machine);
+    note_hidden_nodes(&mut reader, &machine);
+    note_offline_memory(&mut reader, &machine);
     note_page_sizes(&mut reader);
     machine.note_odd_distances(&mut reader.findings);
     let mut findings = reader.findings.into_list();
@@ -230,11 +235,49 @@ fn note_page_sizes(reader: &mut Reader<'_>) {
     reader.note("page-sizes", "sys/kernel/mm/transparent_hugepage", message);
 }
 
-/// Notes that a virtual machine with one node may have memory on several nodes of its host.
-fn note_guest(reader: &mut Reader<'_>, machine: &Machine) {
-    if machine.nodes.len() == 1 && machine.cpus.len() > 1 && is_guest(reader.root) {
+/// Notes nodes of which all memory is offline, as that of a CXL device before it is taken into use.
+fn note_offline_memory(reader: &mut Reader<'_>, machine: &Machine) {
+    for node in machine.nodes.iter().filter(|node| !node.may_have_memory()) {
+        let directory = nodes::directory(node.id);
+        let blocks = reader.root.numbered(&directory, "memory").into_iter();
+        let states =
+            blocks.map(|block| reader.root.value(&format!("{directory}/memory{block}/state")));
+        let is_offline =
+            states.into_iter().all(|state| state.is_ok_and(|state| state == "offline"));
+        let ranges = machine.ranges.iter().filter(|range| range.node == node.id);
+        let offline_bytes: u64 = ranges.map(|range| range.length_bytes).sum();
+        if offline_bytes > 0 && is_offline {
+            let message = format!(
+                "{} MiB are offline: `daxctl online-memory`, or `echo online` to the file `state` of \
+                 each memory block, takes them into use",
+                offline_bytes >> 20
+            );
+            reader.note("memory-offline", &directory, message);
+        }
+    }
+}
+
+/// Notes that a machine with one node may have several: a virtual machine those of its host, one with
+/// several packages those that its firmware or the kernel joins.
+fn note_hidden_nodes(reader: &mut Reader<'_>, machine: &Machine) {
+    if machine.nodes.len() != 1 || machine.cpus.len() <= 1 {
+        return;
+    }
+    let packages = machine.packages().len();
+    if is_guest(reader.root) {
         let message = "this virtual machine sees one node, which may hide several of its host's";
         reader.note("guest-of-one-node", reader::NODE_DIRECTORY, message.to_owned());
+    } else if packages > 1 && !reader.root.numbered(reader::NODE_DIRECTORY, "node").is_empty() {
+        let command_line = reader.document("proc/cmdline").unwrap_or_default();
+        let cause = match command_line.split_ascii_whitespace().any(|word| word == "numa=off") {
+            true => "the kernel option numa=off hides the others",
+            false => {
+                "their memory may be interleaved by the firmware, whose tables name one node, or be \
+                 equally near"
+            }
+        };
+        let message = format!("{packages} packages have one node: {cause}");
+        reader.note("packages-of-one-node", reader::NODE_DIRECTORY, message);
     }
 }
 

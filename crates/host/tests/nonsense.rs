@@ -7,7 +7,7 @@ use std::fs;
 use numalab_host::{
     Classed, ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
 };
-use numalab_topology::{NodeId, Severity};
+use numalab_topology::{Distances, NodeId, Severity};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tree::write;
@@ -241,6 +241,57 @@ fn cpus_that_a_container_hides_are_on_their_nodes_and_not_usable() {
 }
 
 #[test]
+fn nodes_without_distances_are_a_note() {
+    let top = machine_tree();
+    fs::remove_file(top.path().join(format!("{NODE}/node1/distance"))).unwrap();
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["distances-missing"]);
+    assert!(reading.findings[0].message.contains("`distance`: 1;"), "{:?}", reading.findings);
+    assert_eq!(reading.machine.distance(NodeId(0), NodeId(1)), Some(21));
+    fs::remove_file(top.path().join(format!("{NODE}/node0/distance"))).unwrap();
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["distances-missing"]);
+    assert_eq!(reading.machine.distances, Distances::default());
+}
+
+#[test]
+fn cpus_with_topology_are_online_whatever_a_stale_list_says() {
+    let top = machine_tree();
+    write(top.path(), &format!("{CPU}/online"), b"0\n");
+    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["online-contradicts-affinity"]);
+    assert_eq!(reading.machine.online_cpus().to_string(), "0-3");
+    // The kernel removes the topology of offline cpus, and a mask that includes them proves nothing.
+    for cpu in 1..4 {
+        fs::remove_dir_all(top.path().join(format!("{CPU}/cpu{cpu}/topology"))).unwrap();
+    }
+    let reading = read(&top);
+    assert!(!codes(&reading).contains(&"online-contradicts-affinity"), "{:?}", reading.findings);
+    assert_eq!(reading.machine.online_cpus().to_string(), "0");
+}
+
+#[test]
+fn a_tree_of_nodes_alone_has_the_cpus_that_they_list() {
+    let top = machine_tree();
+    fs::remove_dir_all(top.path().join(CPU)).unwrap();
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["no-cpu-directories"]);
+    assert_eq!(reading.machine.nodes[1].cpus.to_string(), "2,3");
+    assert_eq!((reading.machine.cpus.len(), reading.machine.cores().len()), (4, 0));
+}
+
+#[test]
+fn a_node_with_blocks_and_no_memory_has_all_of_it_offline() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node1/meminfo"), b"Node 1 MemTotal: 0 kB\n");
+    write(top.path(), &format!("{NODE}/node1/memory1/state"), b"offline\n");
+    let findings = read(&top).findings;
+    let found = findings.iter().find(|finding| finding.code == "memory-offline");
+    assert!(found.is_some_and(|of| of.message.starts_with("128 MiB are offline")), "{findings:?}");
+}
+
+#[test]
 fn a_distance_below_that_of_a_node_to_itself_is_unknown() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node0/distance"), b"10 9\n");
@@ -259,6 +310,24 @@ fn a_virtual_machine_with_one_node_is_told_that_its_host_may_have_more() {
     assert!(codes(&read(&top)).contains(&"guest-of-one-node"));
     write(top.path(), "proc/cpuinfo", flags(""));
     assert!(!codes(&read(&top)).contains(&"guest-of-one-node"));
+    write(top.path(), "sys/class/dmi/id/sys_vendor", b"QEMU\n");
+    assert!(codes(&read(&top)).contains(&"guest-of-one-node"), "ARM has no flag");
+}
+
+#[test]
+fn packages_with_one_node_are_a_note_with_the_cause() {
+    let top = machine_tree();
+    assert!(!codes(&read(&top)).contains(&"packages-of-one-node"), "it has two nodes");
+    fs::remove_dir_all(top.path().join(format!("{NODE}/node1"))).unwrap();
+    write(top.path(), &format!("{NODE}/node0/cpulist"), b"0-3\n");
+    let said = |top: &TempDir| {
+        let findings = read(top).findings;
+        let found = findings.into_iter().find(|finding| finding.code == "packages-of-one-node");
+        found.map_or_else(String::new, |finding| finding.message)
+    };
+    assert!(said(&top).starts_with("2 packages have one node: their memory"), "{}", said(&top));
+    write(top.path(), "proc/cmdline", b"quiet numa=off\n");
+    assert!(said(&top).contains("numa=off hides the others"), "{}", said(&top));
 }
 
 #[test]
@@ -381,9 +450,6 @@ fn a_list_of_online_cpus_without_the_processs_is_ignored() {
     let reading = read(&top);
     assert_eq!(reading.machine.online_cpus().to_string(), "0-3");
     assert!(codes(&reading).contains(&"online-contradicts-affinity"), "{:?}", reading.findings);
-    // A mask that includes offline cpus proves nothing.
-    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
-    assert_eq!(read(&top).machine.online_cpus().to_string(), "0");
 }
 
 #[test]

@@ -5,7 +5,9 @@ mod weights;
 
 use numalab_host::{AffinityError, Classed, ErrorClass, set_thread_affinity};
 use numalab_record::shell::command_line;
-use numalab_topology::{Chosen, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement};
+use numalab_topology::{
+    Chosen, CpuId, CpuSet, Machine, MemoryPolicy, Node, NodeId, NodeSet, Placement,
+};
 
 use crate::identity::Task;
 use crate::near::nearest;
@@ -186,6 +188,15 @@ pub struct Binding {
     pub cpus_of: Option<NodeId>,
     /// The cpus on which it runs, if requested too.
     pub cpus: Option<CpuSet>,
+}
+
+/// Returns the cpus for this process on nodes without memory for it: nodes in turn give them to no rank
+/// that stays on the cpus of its node.
+pub fn cpus_without_memory(machine: &Machine) -> CpuSet {
+    let memory = machine.usable_memory_nodes();
+    let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);
+    let is_without = |id: &CpuId| node_of(*id).is_some_and(|node| !memory.contains(node));
+    machine.usable_cpus().iter().filter(is_without).collect()
 }
 
 impl Binding {

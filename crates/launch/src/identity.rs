@@ -5,12 +5,15 @@ mod innermost;
 mod jobs;
 mod launchers;
 mod slurm;
+mod starters;
 
 use std::fmt;
 
+use numalab_host::Root;
+
 pub use error::IdentityError;
 use innermost::{innermost, last, outers, pytorch_within};
-pub use jobs::numbered_job;
+pub use jobs::{numbered_job, slot};
 use launchers::Variables;
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, shell, tasks_on_node};
@@ -176,8 +179,16 @@ impl Task {
     /// Forgets the local numbers if they are those within one of several tasks that another
     /// launcher started on this host; a world of one rank has those of its task.
     fn within(self, outer: &Self) -> Result<Self, IdentityError> {
-        if self.rank() == outer.rank() && self.size() == outer.size() {
-            return self.agrees(outer).map(|()| self);
+        if self.is_also(outer) {
+            self.agrees(outer)?;
+            // Numbers that a launcher around both made useless stay unknown.
+            let same = Some(outer).filter(|_| self.outer.is_none());
+            return Ok(Self {
+                size: self.size.or(outer.size),
+                local_rank: self.local_rank.or(same.and_then(|of| of.local_rank)),
+                local_size: self.local_size.or(same.and_then(|of| of.local_size)),
+                ..self
+            });
         }
         if self.launcher == outer.launcher || !outer.has_neighbours() {
             return Ok(self);
@@ -187,6 +198,25 @@ impl Task {
             _ => (None, None),
         };
         Ok(Self { local_rank, local_size, outer: Some(outer.launcher), ..self })
+    }
+
+    /// Reports whether both are the same rank by different names. On Cray systems, SLURM and Flux set some
+    /// of PALS's variables for their own tasks (`mpi/cray_shasta`), but not the number of ranks.
+    fn is_also(&self, other: &Self) -> bool {
+        let is_of_pals = [self.launcher, other.launcher].contains(&Launcher::Pals);
+        let sizes = self.size().zip(other.size());
+        let local_ranks = self.local_rank().zip(other.local_rank());
+        // An mpirun of one library within that of another can give the same numbers.
+        let is_of_mpi = |task: &Self| {
+            matches!(task.launcher, Launcher::OpenMpi | Launcher::Hydra | Launcher::Mvapich)
+        };
+        let is_nested = self.launcher != other.launcher && is_of_mpi(self) && is_of_mpi(other);
+        self.rank() == other.rank()
+            && !is_nested
+            && match sizes {
+                Some((own, other)) => own == other,
+                None => is_of_pals && local_ranks.is_none_or(|(own, other)| own == other),
+            }
     }
 
     /// Checks the local numbers against those of the same rank by another name. Every process
@@ -284,14 +314,16 @@ impl Role {
 /// Looks up one variable of the environment.
 pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Returns this process's rank; `None` without a launcher.
+/// Returns the rank that an environment describes; `None` without a launcher.
 ///
-/// The innermost launcher counts: `mpirun` within a SLURM job rather than the job's step.
+/// The innermost launcher counts: `mpirun` within a SLURM job rather than the job's step. Of
+/// launchers that can run in each other's ranks it is `nearest`, the one that started the nearest
+/// process, if that is known.
 ///
 /// # Errors
 /// [`IdentityError`] if a launcher's variables are inconsistent.
-pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
-    let found = match innermost(look) {
+pub fn detect(look: Look<'_>, nearest: Option<Launcher>) -> Result<Option<Task>, IdentityError> {
+    let found = match innermost(look, nearest) {
         Some(variables) => Task::of(&variables, look)?,
         None => match slurm::task(look)? {
             Some(task) => Some(task),
@@ -308,12 +340,12 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     Ok(found)
 }
 
-/// Detects the rank like [`detect`], from this process's environment.
+/// Detects the rank like [`detect`], from this process's environment and the processes above it.
 ///
 /// # Errors
 /// As [`detect`].
 pub fn detect_own() -> Result<Option<Task>, IdentityError> {
-    detect(&|name| std::env::var(name).ok())
+    detect(&|name| std::env::var(name).ok(), starters::nearest(&Root::live()))
 }
 
 fn number<'a>(

@@ -74,7 +74,10 @@ fn side_cache_bytes(node: &Node) -> Option<u64> {
 fn headline(machine: &Machine) -> String {
     let online = machine.online_cpus().len();
     let mut parts = vec![
-        count(machine.nodes.len(), "node"),
+        match machine.nodes.len() {
+            0 => "nodes unknown".to_owned(),
+            nodes => count(nodes, "node"),
+        },
         count(online, "cpu"),
         match machine.memory_bytes() {
             0 => "memory unknown".to_owned(),

@@ -69,6 +69,23 @@ fn findings(explored: &Explored) -> Value {
 }
 
 #[test]
+fn a_node_full_of_shared_memory_is_found_without_figures_of_its_page_cache() {
+    let of = |number, free_bytes, shared_bytes| NodeView {
+        page_cache_bytes: None,
+        shared_bytes: Some(shared_bytes),
+        ..node(number, free_bytes)
+    };
+    let said =
+        |shared_bytes| lead(&of_nodes(vec![of(0, GIB / 100, shared_bytes), of(1, 9 * GIB, 0)]));
+    let full = said(10 * GIB - GIB / 50);
+    assert!(full[0].contains("node 0") && full[0].contains("0.2 %"), "{full:?}");
+    assert!(
+        said(5 * GIB).iter().all(|line| !line.contains("node 0")),
+        "most of it may be page cache"
+    );
+}
+
+#[test]
 fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not() {
     let explored = of_nodes(vec![node(0, GIB / 10), node(1, 6 * GIB)]);
     let found = lead(&explored);

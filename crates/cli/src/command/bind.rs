@@ -5,15 +5,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use numalab_host::{
-    Pinned, Root, generic_initiators, pin, read_machine, read_machine_and_devices,
+    Pinned, Root, generic_initiators, note, pin, read_machine, read_machine_and_devices,
     set_process_policy,
 };
 use numalab_launch::bind::{
-    BindError, Binding, Home, NodeChoice, PolicyKind, Seats, Weights, without_weights,
+    BindError, Binding, Home, NodeChoice, PolicyKind, Seats, Weights, cpus_without_memory,
+    without_weights,
 };
 use numalab_launch::identity::{self, Launcher, Role, Task};
 use numalab_launch::near::{Near, device_memory};
-use numalab_topology::{CpuId, CpuSet};
+use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::{own, wrapper};
 use crate::args::value;
@@ -164,6 +165,9 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         None if args.cpus == Some(RankCpus::OfNode) => Some(binding.home(&machine)?),
         None => None,
     };
+    if home.is_some() && !matches!(choice, NodeChoice::List(_)) {
+        note_idle_cpus(task, &machine);
+    }
     let pinned = cpu.map(pin).transpose().map_err(BindError::from)?;
     let of_home = home.as_ref().map(|home| home.cpus.clone());
     let cpus = cpu.map(|cpu| CpuSet::from_iter([cpu])).or(of_home);
@@ -191,20 +195,32 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     Ok(Prepared { command, home, _pinned: pinned })
 }
 
+/// Notes, once for the ranks of a host, the cpus that nodes in turn give to none of them.
+fn note_idle_cpus(task: Option<&Task>, machine: &Machine) {
+    let idle = cpus_without_memory(machine);
+    if task.and_then(Task::local_rank) == Some(0) && !idle.is_empty() {
+        note(format_args!(
+            "cpus {idle} are on nodes without memory for this process: --cpus node gives them to no rank"
+        ));
+    }
+}
+
 /// Describes a rank as its launcher does, for a dry run, or a part of a job that is not a rank.
 fn who(args: &BindArgs, task: Option<&Task>) -> String {
-    if let Some(task) = task {
-        let is_given = args.dry_run && task.launcher() != Launcher::Local;
-        let said = || format!("[Rank {}] Known as {task}\n", task.rank());
-        return if is_given { said() } else { String::new() };
-    }
     let look = |name: &str| std::env::var(name).ok();
-    let Some(part) = identity::shell(&look) else {
-        let job = identity::numbered_job(&look);
-        let said = |job: String| {
-            format!("Not a rank: {job}, bound as one process; {} makes it a rank\n", identity::RANK)
-        };
-        return job.map_or_else(String::new, said);
+    let of_job = |job: String| {
+        format!("Not a rank: {job}, bound as one process; {} makes it a rank\n", identity::RANK)
+    };
+    if let Some(task) = task {
+        let is_own = task.launcher() == Launcher::Local;
+        let said = || format!("[Rank {}] Known as {task}\n", task.rank());
+        let known = if args.dry_run && !is_own { said() } else { String::new() };
+        let slot = identity::slot(&look).filter(|_| !is_own && task.size() == Some(1));
+        return known + &slot.map_or_else(String::new, of_job);
+    }
+    let slot = identity::slot(&look);
+    let Some(part) = identity::shell(&look).filter(|_| slot.is_none()) else {
+        return identity::numbered_job(&look).map_or_else(String::new, of_job);
     };
     let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
     format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")

@@ -164,7 +164,7 @@ type Next<'a> = &'a mut dyn FnMut() -> Result<Option<Explored>, Failure>;
 
 /// Returns the rank and the number of ranks in a process's environment, if both make sense.
 fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
-    let identity = numalab_launch::identity::detect(look).ok()??.identity().ok()?;
+    let identity = numalab_launch::identity::detect(look, None).ok()??.identity().ok()?;
     Some((identity.rank, identity.size))
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_formats::mess;
-use numalab_host::{CpuQuota, Root, cpu_quota, note};
+use numalab_host::{CpuQuota, Root, cpu_quota, current_affinity, note};
 use numalab_measure::{
     LiveRun, MeasureError, RunRules, Scope, Store, Tally, Target, check_plan, estimate_plan,
     usual_budget, usual_pages,
@@ -55,10 +55,15 @@ fn left_out(machine: &Machine) -> Option<&CpuSet> {
     Some(&allowed.isolated).filter(|isolated| !isolated.is_empty())
 }
 
+/// Returns the limit of cpu time if it is below that of this number of cpus.
+fn quota_below(usable: usize) -> Option<CpuQuota> {
+    cpu_quota(&Root::live()).filter(|quota| quota.limits(usable))
+}
+
 /// Warns of a limit of cpu time below that of all cpus on which the process may run.
 fn warn_of_quota(machine: &Machine) {
     let usable = machine.usable_cpus().len();
-    if let Some(quota) = cpu_quota(&Root::live()).filter(|quota| quota.limits(usable)) {
+    if let Some(quota) = quota_below(usable) {
         let (CpuQuota { cpus, file }, usable) = (quota, count(usable, "cpu"));
         note(format_args!(
             "{file} allows the time of only {cpus} of {usable}: the kernel stops threads that use \
@@ -92,7 +97,10 @@ pub(crate) fn measure(
     phases: (&[Cell], &[Cell]),
     second: impl FnOnce(&Document) -> Vec<Cell>,
 ) -> Result<Tally, Failure> {
-    let measured = live.measure(phases, second, &mut |cells| Box::new(Progress::new(cells)));
+    let usable = current_affinity().map_or(usize::MAX, |cpus| cpus.len());
+    let is_limited = quota_below(usable).is_some();
+    let measured =
+        live.measure(phases, second, &mut |cells| Box::new(Progress::new(cells, is_limited)));
     measured.map_err(|error| interrupted(error, live))
 }
 

@@ -233,6 +233,30 @@ fn a_process_of_a_job_that_is_not_a_rank_says_which_part_it_is() {
     let numbered = "Not a rank: task 3 of a job array (SGE_TASK_ID), bound as one process; \
                     NUMALAB_RANK makes it a rank\n[Rank 0] Binding";
     assert!(said.starts_with(numbered), "{said}");
+    let script = "SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291 SLURM_PROCID=0";
+    let step = "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1";
+    for around in [script, step, "A=1"] {
+        let said = bind_as(&format!("{around} PARALLEL_JOBSLOT=2"), &[], 0);
+        assert!(said.contains("Not a rank: slot 2 of GNU parallel"), "{around}: {said}");
+    }
+}
+
+#[test]
+fn of_two_mpiruns_around_a_rank_the_inner_one_is_named() {
+    for (outer, inner, name) in [
+        ("mpirun.openmpi", "mpirun.mpich", "MPICH's mpirun"),
+        ("mpirun.mpich", "mpirun.openmpi", "Open MPI's mpirun"),
+    ] {
+        let mut command = Command::new(outer);
+        command.args(["-n", "1", inner, "-n", "2", command::NUMALAB]);
+        command.args(["bind", "--numa=auto", "--dry-run", "--", "true"]).stdin(Stdio::null());
+        command
+            .envs(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|of| (of, "1")));
+        command.envs([("OMPI_MCA_rmaps_base_oversubscribe", "1"), ("HYDRA_LAUNCHER", "fork")]);
+        let said = ends(&mut command, 0);
+        let known = format!("[Rank 1] Known as rank 1 of 2, local rank 1 of 2 ({name})");
+        assert!(said.contains(&known), "{inner} in {outer}: {said}");
+    }
 }
 
 /// Returns the only directory in `parent`.

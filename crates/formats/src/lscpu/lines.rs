@@ -55,6 +55,7 @@ impl Lines {
             return Err(ReadError::Absent { format: FORMAT, what });
         }
         lines.check_whole()?;
+        lines.check_nodes()?;
         lines.drop_absent(findings);
         Ok(lines)
     }
@@ -141,6 +142,17 @@ impl Lines {
     pub(super) fn threads_of_all(&self) -> Option<usize> {
         let cores = self.cores_per_package?.checked_mul(self.packages?)?;
         cores.checked_mul(self.threads_per_core?)
+    }
+
+    /// Fails if online cpus are on no node, because the list of a node was cut.
+    fn check_nodes(&self) -> Result<(), ReadError> {
+        let mut placed = CpuSet::new();
+        self.nodes.values().for_each(|of_node| placed.extend_from(of_node));
+        if placed.is_empty() || self.online.is_subset(&placed) {
+            return Ok(());
+        }
+        let (announced, described) = (self.online.to_string(), placed.to_string());
+        Err(ReadError::Cut { format: FORMAT, what: "cpus of nodes", announced, described })
     }
 
     /// Fails if fewer cpus or nodes are listed than counted, because a part of the text is missing.

@@ -28,6 +28,19 @@ pub(super) fn plain(line: &str) -> String {
     plain
 }
 
+/// Removes the frame that a terminal draws around a pane: `│ text │`, `└──────┘`.
+pub(super) fn strip_frame(line: &mut String) {
+    let is_drawn = |c: char| ('\u{2500}'..='\u{257f}').contains(&c);
+    let text = line.trim();
+    let inner =
+        text.strip_prefix(['│', '┃', '║']).and_then(|rest| rest.strip_suffix(['│', '┃', '║']));
+    if let Some(inner) = inner {
+        *line = inner.trim_end().to_owned();
+    } else if !text.is_empty() && text.chars().all(is_drawn) {
+        line.clear();
+    }
+}
+
 /// Removes the prompts of `more` and `less`, which leave the text after them on the same line.
 pub(super) fn strip_pager(line: &mut String) {
     let text = line.trim();
@@ -52,6 +65,20 @@ mod tests {
         assert_eq!(plain("\u{1b}[1;32mnode\u{1b}[0m\u{a0}0\r"), "node 0");
         assert_eq!(plain("\u{1b}]0;a title\u{7}b\u{1b}(B\u{1b}[m"), "b");
         assert_eq!(plain("\u{feff}ax\u{8}\t\u{1b}"), "a\t");
+    }
+
+    #[test]
+    fn a_pane_has_no_frame() {
+        let without = |line: &str| {
+            let mut line = line.to_owned();
+            strip_frame(&mut line);
+            line
+        };
+        assert_eq!(without("│  0:  10  21   │"), "  0:  10  21");
+        assert_eq!(without("└────┘"), "");
+        for kept in ["│a", "a│b", "", "|-|"] {
+            assert_eq!(without(kept), kept);
+        }
     }
 
     #[test]

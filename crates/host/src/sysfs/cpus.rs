@@ -127,15 +127,21 @@ fn is_believable(
     let contradicted = match usable {
         Some(usable) => known(usable).difference(online),
         // A copied tree has the mask as it was set, including offline cpus: it disproves the list
-        // only if no online cpu is in it, or together with the cpus' own files.
+        // only if no online cpu is in it, or together with the cpus' own files, of which offline
+        // cpus have no topology.
         None => {
             let status = reader.root.document("proc/self/status").unwrap_or_default();
             let mask = known(&allowed(&status, "Cpus").unwrap_or_default());
             if mask.intersection(online).is_empty() {
                 mask
             } else {
-                let mut own = |id| reader.number(&format!("{}/online", directory(id)));
-                mask.difference(online).iter().filter(|id| own(*id) == Some(1)).collect()
+                let mut is_online = |id: &CpuId| {
+                    let directory = directory(*id);
+                    let own = reader.number(&format!("{directory}/online"));
+                    let topology = || reader.root.names(&format!("{directory}/topology"));
+                    own.map_or_else(|| !topology().is_empty(), |own| own == 1)
+                };
+                mask.difference(online).iter().filter(|id| is_online(id)).collect()
             }
         }
     };

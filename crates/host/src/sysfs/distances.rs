@@ -1,21 +1,21 @@
 //! Reads distances between nodes.
 
-use numalab_topology::{Distances, LOCAL_DISTANCE, Node, count};
+use numalab_topology::{Distances, LOCAL_DISTANCE, Node, NodeSet, count};
 
 use super::nodes;
-use super::reader::{Reader, shortened};
+use super::reader::{NODE_DIRECTORY, Reader, shortened};
 
 /// Reads `nodeN/distance` of all nodes. A row has one value per online node. Missing and invalid
 /// values stay unknown. Empty if no node has the file.
 pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
     let mut distances = Distances::unknown(nodes.len());
-    let mut any = false;
+    let mut without = NodeSet::new();
     for (from, node) in nodes.iter().enumerate() {
         let path = format!("{}/distance", nodes::directory(node.id));
         let Some(text) = reader.text(&path) else {
+            without.insert(node.id);
             continue;
         };
-        any = true;
         let values: Vec<&str> = text.split_ascii_whitespace().collect();
         let columns = columns(reader, nodes, values.len(), &path);
         for (to, value) in columns.into_iter().zip(values) {
@@ -25,12 +25,17 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
         }
         check_local(reader, &distances, from, &path);
     }
-    match (any, nodes) {
-        (true, _) => distances,
-        // A single node needs no file: its distance to itself is fixed.
-        (false, [_]) => Distances::uniform(1, LOCAL_DISTANCE),
-        (false, _) => Distances::default(),
+    let any = without.len() < nodes.len();
+    // A single node needs no file: its distance to itself is fixed.
+    if let ([_], false) = (nodes, any) {
+        return Distances::uniform(1, LOCAL_DISTANCE);
     }
+    if !without.is_empty() {
+        let message =
+            format!("nodes without a file `distance`: {without}; distances from these are unknown");
+        reader.note("distances-missing", NODE_DIRECTORY, message);
+    }
+    if any { distances } else { Distances::default() }
 }
 
 /// Returns the dense indices of the nodes in a row: all nodes, or the online ones if their number

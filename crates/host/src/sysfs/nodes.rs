@@ -47,6 +47,21 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
     nodes
 }
 
+/// Returns the cpus that nodes list, for a tree without anything else about cpus.
+pub(super) fn listed_cpus(reader: &mut Reader<'_>) -> Vec<Cpu> {
+    let mut listed = CpuSet::new();
+    for number in reader.root.numbered(NODE_DIRECTORY, "node") {
+        let cpus = reader.cpus(&directory(NodeId(number)), &["cpulist", "cpumap"]);
+        listed.extend_from(&cpus.unwrap_or_default());
+    }
+    if !listed.is_empty() {
+        let message = "neither cpu directories nor proc/cpuinfo: cpus are those that nodes list; cores, \
+                       packages and caches are unknown";
+        reader.warn("no-cpu-directories", NODE_DIRECTORY, message.to_owned());
+    }
+    listed.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect()
+}
+
 /// Returns the only node of a machine without node directories.
 fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
     reader.note(

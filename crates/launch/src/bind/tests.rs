@@ -14,7 +14,7 @@ fn task(variables: &str) -> Task {
         let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
     };
-    detect(&look).unwrap().unwrap()
+    detect(&look, None).unwrap().unwrap()
 }
 
 /// Returns a rank on one of two hosts with four ranks each, distributed in turn.
@@ -268,4 +268,15 @@ proptest! {
             Err(error) => prop_assert!(error.to_string().contains(&text)),
         }
     }
+}
+
+#[test]
+fn cpus_of_nodes_without_memory_are_named() {
+    let mut machine = with_memory("0-1");
+    let cpu =
+        |id: u32| Cpu { id: CpuId(id), online: true, node: Some(NodeId(id / 2)), ..Cpu::default() };
+    machine.cpus = (0..4).map(cpu).collect();
+    assert!(cpus_without_memory(&machine).is_empty());
+    machine.nodes[1].memory_bytes = 0;
+    assert_eq!(cpus_without_memory(&machine).to_string(), "2,3");
 }

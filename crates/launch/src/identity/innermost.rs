@@ -3,9 +3,28 @@
 use super::launchers::{
     AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PYTORCH, TORCHRUN, Variables,
 };
-use super::{IdentityError, Launcher, Look, Task, number, slurm};
+use super::{IdentityError, Launcher, Look, Task, number, slurm, starters};
 
-pub(super) fn innermost(look: Look<'_>) -> Option<Variables> {
+/// Returns the variables of the innermost launcher; `None` if it has none here, or is SLURM. Of
+/// launchers whose processes have known names, the `nearest` one is the innermost.
+pub(super) fn innermost(look: Look<'_>, nearest: Option<Launcher>) -> Option<Variables> {
+    let usual = usual(look)?;
+    let nearest = nearest.filter(|_| starters::are_known(usual.launcher));
+    let step = slurm::task(look).ok().flatten();
+    // PALS itself gives the number on the host; SLURM only repeats the rank.
+    let is_repeated = usual.launcher == Launcher::Pals
+        && usual.local_rank.iter().all(|name| look(name).is_none());
+    if step.is_some() && (is_repeated || nearest == Some(Launcher::Slurm)) {
+        return None;
+    }
+    let is_nearest =
+        |variables: &Variables| nearest == Some(variables.launcher) && is_there(variables, look);
+    Some(BEFORE_SLURM.into_iter().find(is_nearest).unwrap_or(usual))
+}
+
+/// Returns the variables of the launcher that is innermost as far as variables show. A world of one rank
+/// runs a launcher of several more often than each of several ranks a world of one.
+fn usual(look: Look<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
     // rank.
@@ -13,16 +32,23 @@ pub(super) fn innermost(look: Look<'_>) -> Option<Variables> {
     let mut others = outers(look).chain(torchrun);
     let is_innermost = !others
         .any(|task| task.launcher != Launcher::Local && task.size().is_some_and(|size| size > 1));
-    let mut order = Vec::from_iter(is_innermost.then_some(OWN));
-    order.extend(is_elastic.then_some(TORCHRUN));
+    let is_there = |variables: &Variables| is_there(variables, look);
+    let mut certain = is_innermost.then_some(OWN).into_iter().chain(is_elastic.then_some(TORCHRUN));
+    if let Some(found) = certain.find(is_there) {
+        return Some(found);
+    }
+    let mut order = Vec::new();
     // jsrun sets Open MPI's variables too, so they prove an mpirun within Flux or jsrun only if they
     // are not jsrun's.
     let differs = look("OMPI_COMM_WORLD_RANK").is_some_and(|rank| look(JSRUN.rank) != Some(rank));
-    if is_there(&JSRUN, look) && !differs {
+    if is_there(&JSRUN) && !differs {
         order.extend([FLUX, JSRUN]);
     }
     order.extend(BEFORE_SLURM);
-    order.into_iter().find(|variables| is_there(variables, look))
+    order.retain(is_there);
+    let size = |variables: &Variables| Task::of(variables, look).ok().flatten()?.size();
+    let several = order.iter().position(|variables| size(variables) != Some(1));
+    order.into_iter().nth(several.unwrap_or(0))
 }
 
 /// Reports whether all signs of a launcher are present.

@@ -2,10 +2,13 @@
 
 use super::Look;
 
-/// Variables with the kind of number that they give, and its owner. `RANK` comes last: a launcher
-/// sets other variables as well.
-const NUMBERS: [(&str, &str, &str); 8] = [
-    ("PARALLEL_JOBSLOT", "slot", "GNU parallel"),
+/// Names a variable, the kind of number that it gives, and its owner.
+type Number = (&'static str, &'static str, &'static str);
+
+const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel");
+
+/// `RANK` comes last: a launcher sets other variables as well.
+const NUMBERS: [Number; 7] = [
     ("SLURM_ARRAY_TASK_ID", "task", "a job array"),
     ("SGE_TASK_ID", "task", "a job array"),
     ("PBS_ARRAY_INDEX", "task", "a job array"),
@@ -18,9 +21,16 @@ const NUMBERS: [(&str, &str, &str); 8] = [
 /// Returns the number of this process among others that may run on the same host, for people; `None`
 /// without one, and for the number 0, which LSF also sets outside of arrays.
 pub fn numbered_job(look: Look<'_>) -> Option<String> {
-    let mut found = NUMBERS.iter().filter_map(|(name, what, owner)| {
-        let number: u32 = look(name)?.trim().parse().ok().filter(|&number| number > 0)?;
-        Some(format!("{what} {number} of {owner} ({name})"))
-    });
-    found.next()
+    slot(look).or_else(|| NUMBERS.iter().find_map(|number| described(number, look)))
+}
+
+/// Returns the number of this process among those that GNU parallel starts, in a job's script or in a
+/// single task too, where a launcher sets the same variables for all.
+pub fn slot(look: Look<'_>) -> Option<String> {
+    described(&SLOT, look)
+}
+
+fn described((name, what, owner): &Number, look: Look<'_>) -> Option<String> {
+    let number: u32 = look(name)?.trim().parse().ok().filter(|&number| number > 0)?;
+    Some(format!("{what} {number} of {owner} ({name})"))
 }

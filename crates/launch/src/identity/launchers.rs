@@ -242,11 +242,12 @@ pub(super) const AFTER_SLURM: [Variables; 9] = [
     },
     usual(Launcher::Poe, &["MP_CHILD"]),
     usual(Launcher::OscMpiexec, &["MPIEXEC_RANK"]),
-    // PMI 1 and 2 of any process manager; Cray's also sets the local numbers.
+    // PMI 1 and 2 of any process manager; Cray's also sets the local numbers, and PRRTE's by other
+    // names (`prterun --personality mpich`; PMIx, `pmdl/mpich`).
     Variables {
         size: Some("PMI_SIZE"),
-        local_rank: &["PMI_LOCAL_RANK"],
-        local_size: &["PMI_LOCAL_SIZE"],
+        local_rank: &["PMI_LOCAL_RANK", "MPI_LOCALNRANKID"],
+        local_size: &["PMI_LOCAL_SIZE", "MPI_LOCALNRANKS"],
         ..usual(Launcher::Pmi, &["PMI_RANK"])
     },
     // LSF's process manager counts tasks from 1, as PRRTE reads it (`ess/lsf`).

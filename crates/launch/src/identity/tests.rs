@@ -5,9 +5,17 @@ use proptest::prelude::*;
 use super::*;
 
 fn of(variables: &[(&str, &str)]) -> Result<Option<Task>, IdentityError> {
-    detect(&|name| {
+    started_by(variables, None)
+}
+
+fn started_by(
+    variables: &[(&str, &str)],
+    nearest: Option<Launcher>,
+) -> Result<Option<Task>, IdentityError> {
+    let look = |name: &str| {
         variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-    })
+    };
+    detect(&look, nearest)
 }
 
 /// The launcher, rank, size, local rank and local size found in an environment with variables `A=1
@@ -15,8 +23,13 @@ fn of(variables: &[(&str, &str)]) -> Result<Option<Task>, IdentityError> {
 type Known = (Launcher, usize, Option<usize>, Option<usize>, Option<usize>);
 
 fn known(variables: &str) -> Option<Known> {
+    near(variables, None)
+}
+
+/// Like [`known`], with the launcher of the nearest process above.
+fn near(variables: &str, nearest: Option<Launcher>) -> Option<Known> {
     let pairs: Vec<_> = variables.split_whitespace().filter_map(|p| p.split_once('=')).collect();
-    let task = of(&pairs).unwrap()?;
+    let task = started_by(&pairs, nearest).unwrap()?;
     Some((task.launcher(), task.rank(), task.size(), task.local_rank(), task.local_size()))
 }
 
@@ -132,6 +145,10 @@ const LAUNCHERS: &[(&str, Known)] = &[
     (
         "PBS_TASKNUM=4 RANK=3 WORLD_SIZE=8 LOCAL_RANK=1",
         (Launcher::Pytorch, 3, Some(8), Some(1), None),
+    ),
+    (
+        "PMI_RANK=3 PMI_SIZE=8 MPI_LOCALNRANKID=1 MPI_LOCALNRANKS=4 PMIX_RANK=3",
+        (Launcher::Pmi, 3, Some(8), Some(1), Some(4)),
     ),
     ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
     ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
@@ -302,7 +319,7 @@ proptest! {
         } else {
             list.clone()
         }));
-        let _ = detect(&|_| Some(list.clone()));
+        let _ = detect(&|_| Some(list.clone()), None);
     }
 }
 
@@ -328,7 +345,7 @@ fn a_rank_is_described_with_what_its_launcher_sets() {
             let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
             pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
         };
-        detect(&look).unwrap().unwrap().to_string()
+        detect(&look, None).unwrap().unwrap().to_string()
     };
     for (variables, expected) in [
         (

@@ -78,15 +78,20 @@ fn l3_groups(machine: &Machine) -> String {
     let Some(first) = groups.first() else {
         return String::new();
     };
-    if groups.len() == 1 {
-        return "one for all cpus".to_owned();
+    let mut others = machine.online_cpus();
+    groups.iter().for_each(|group| others = others.difference(&group.cpus));
+    match (groups.len(), others.is_empty()) {
+        (1, true) => "one for all cpus".to_owned(),
+        (1, false) => {
+            format!("one for cpus {}, none for cpus {}", list(&first.cpus), list(&others))
+        }
+        (number, is_all) => format!(
+            "{number} of {} cpus, the first cpus {}{}",
+            group_sizes(&groups),
+            list(&first.cpus),
+            if is_all { String::new() } else { format!("; none for cpus {}", list(&others)) }
+        ),
     }
-    format!(
-        "{} of {} cpus, the first cpus {}",
-        groups.len(),
-        group_sizes(&groups),
-        list(&first.cpus)
-    )
 }
 
 /// Describes the sizes of groups: `8`, or `6 to 8` if they differ.

@@ -214,6 +214,17 @@ fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
 }
 
 #[test]
+fn packages_that_are_shown_as_one_node_have_remote_accesses() {
+    let mut document = runs::one_node();
+    for (package, cpu) in (0..).zip(&mut document.run.machine.cpus) {
+        cpu.package = Some(package % 2);
+    }
+    let page = Summary::of(&document).page().terminal(numalab_page::Style::Plain);
+    assert!(page.contains("memory of 2 packages is shown as one node"), "{page}");
+    assert!(!page.contains("no access is remote"), "{page}");
+}
+
+#[test]
 fn a_guest_with_huge_pages_that_are_small_on_the_host_is_warned() {
     let mut document = runs::one_node();
     let fact = ("hypervisor".to_owned(), "KVM".to_owned());

@@ -88,6 +88,15 @@ fn caches_in_front_of_memory_are_shown_with_their_node() {
 }
 
 #[test]
+fn cpus_without_an_l3_cache_are_named() {
+    let mut machine = machine(1, 4, |_, _| 10);
+    assert!(text(&machine, &[]).contains("one for all cpus"));
+    machine.cpus[3].l3_group = None;
+    let shown = text(&machine, &[]);
+    assert!(shown.contains("L3 groups  one for cpus 0-2, none for cpus 3"), "{shown}");
+}
+
+#[test]
 fn memory_that_no_node_is_known_to_have_is_unknown() {
     let mut machine = machine(2, 2, |_, _| 10);
     machine.nodes[0].memory_bytes = 0;

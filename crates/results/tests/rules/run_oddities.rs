@@ -183,7 +183,7 @@ fn facts_about_the_clock_the_modules_and_the_cpu_time_are_findings() {
     assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "no")), [Oddity::ClockNotInvariant]);
     assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "yes")), []);
     let usable = quiet().run.machine.usable_cpus().len();
-    let quota = Oddity::CpuQuota { cpus: 0.5, usable };
+    let quota = Oddity::CpuQuota { cpus: 0.5, usable, windows: 0, disturbed: 0 };
     assert_eq!(whats(&with_fact(quiet(), "cpu_quota", "0.5")), [quota]);
     assert_eq!(whats(&with_fact(quiet(), "cpu_quota", &usable.to_string())), []);
     let time = "virtual, by instructions".to_owned();
@@ -208,6 +208,16 @@ fn windows_are_disturbed_beyond_a_twentieth_of_all() {
     let found = with(4);
     let expected = Oddity::Disturbed { windows: 60, disturbed: 4 };
     assert_eq!((&found[0].what, found[0].threshold), (&expected, Some(0.05)));
+}
+
+#[test]
+fn windows_that_a_limit_of_cpu_time_disturbs_are_one_finding_with_it() {
+    let mut cells = matrix([100.0; 2], [200.0; 2]);
+    cells.iter_mut().for_each(|cell| cell.samples[0].disturbed = Some("steal".to_owned()));
+    let limited = with_fact(document(cells), "cpu_quota", "0.5");
+    let usable = limited.run.machine.usable_cpus().len();
+    let expected = Oddity::CpuQuota { cpus: 0.5, usable, windows: 12, disturbed: 4 };
+    assert_eq!(whats(&limited), [expected]);
 }
 
 #[test]

@@ -103,6 +103,54 @@ fn mpirun_within_a_task_of_jsrun_is_distinguished_from_the_variables_that_jsrun_
 }
 
 #[test]
+fn variables_of_pals_that_slurm_and_flux_set_on_cray_systems_are_the_same_rank() {
+    let cray = "PALS_APID=9.0 PALS_APINFO=/run/a PALS_RANKID=5 PALS_NODEID=1 PALS_SPOOL_DIR=/run \
+                PMI_CONTROL_PORT=20000";
+    assert_eq!(known(&format!("{STEP} {cray}")), known(STEP));
+    let flux = "FLUX_TASK_RANK=5 FLUX_JOB_SIZE=8 FLUX_JOB_NNODES=2 FLUX_TASK_LOCAL_ID=1";
+    for local in ["", "PALS_LOCAL_RANKID=1"] {
+        assert_eq!(known(&format!("{flux} {cray} {local}")), known(flux), "{local}");
+    }
+    // The same rank by another name has the numbers that one of the two gives.
+    let mvapich = known(&format!("{STEP} MV2_COMM_WORLD_RANK=5 MV2_COMM_WORLD_SIZE=8"));
+    assert_eq!(mvapich, Some((Launcher::Mvapich, 5, Some(8), Some(1), Some(4))));
+}
+
+#[test]
+fn of_two_mpiruns_the_one_that_started_the_nearest_process_counts() {
+    let ompi = |rank: u32, size: u32| {
+        format!(
+            "OMPI_COMM_WORLD_RANK={rank} OMPI_COMM_WORLD_SIZE={size} \
+             OMPI_COMM_WORLD_LOCAL_RANK={rank} OMPI_COMM_WORLD_LOCAL_SIZE={size} PMIX_RANK={rank}"
+        )
+    };
+    let hydra = |rank: u32, size: u32| {
+        format!("PMI_RANK={rank} PMI_SIZE={size} MPI_LOCALRANKID={rank} MPI_LOCALNRANKS={size}")
+    };
+    let four = format!("{} {}", ompi(1, 2), hydra(3, 4));
+    let of_hydra = near(&four, Some(Launcher::Hydra)).unwrap();
+    assert_eq!(of_hydra, (Launcher::Hydra, 3, Some(4), None, None), "one of two tasks");
+    let alike = near(&format!("{} {}", ompi(1, 2), hydra(1, 2)), Some(Launcher::Hydra)).unwrap();
+    assert_eq!(alike, (Launcher::Hydra, 1, Some(2), None, None), "not the same rank");
+    let of_ompi = near(&four, Some(Launcher::OpenMpi)).unwrap();
+    assert_eq!(of_ompi, (Launcher::OpenMpi, 1, Some(2), None, None));
+    // Without the processes, as in a container, the world of one is the outer one.
+    let whole = |launcher, rank| Some((launcher, rank, Some(4), Some(rank), Some(4)));
+    let in_ompi = format!("{} {}", ompi(0, 1), hydra(3, 4));
+    assert_eq!(known(&in_ompi), whole(Launcher::Hydra, 3));
+    assert_eq!(known(&format!("{} {}", ompi(3, 4), hydra(0, 1))), whole(Launcher::OpenMpi, 3));
+    // numalab's own ranks within a single one, and srun within mpirun.
+    let own = "NUMALAB_RANK=1 NUMALAB_RANKS=2";
+    let within = format!("{own} {}", ompi(0, 1));
+    assert_eq!(near(&within, Some(Launcher::OpenMpi)), known(own));
+    let step = near(&format!("{STEP} {}", ompi(0, 1)), Some(Launcher::Slurm));
+    assert_eq!(step, known(STEP));
+    // torchrun's own process has the name of an interpreter.
+    let torchrun = format!("{STEP} RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 TORCHELASTIC_RUN_ID=1");
+    assert_eq!(near(&torchrun, Some(Launcher::Slurm)).unwrap().0, Launcher::Torchrun);
+}
+
+#[test]
 fn ranks_within_a_rank_are_refused_except_its_own() {
     let task = of(&SRUN).unwrap().unwrap();
     let said = task.starts_ranks(4).unwrap_err().to_string();

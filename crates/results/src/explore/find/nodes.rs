@@ -106,12 +106,26 @@ fn room(node: &NodeView) -> RoomByNode {
     room.map(|room| (node.node, room)).into_iter().collect()
 }
 
+/// Returns the share of a node's memory that is available at most: without figures of its page cache,
+/// all but shared memory may be.
+fn most_available(node: &NodeView) -> Option<f64> {
+    let total = node.total_bytes?;
+    let unshared = || spread::ratio(total.saturating_sub(node.shared_bytes?), total);
+    node.available_share().or_else(unshared)
+}
+
+/// Returns the share that is available at least.
+fn least_available(node: &NodeView) -> Option<f64> {
+    let free = || spread::ratio(node.free_bytes?.min(node.total_bytes?), node.total_bytes?);
+    node.available_share().or_else(free)
+}
+
 /// Returns the node with most room, which has cpus if any of them has plenty: memory without cpus is a
 /// device's or a slower tier.
 fn roomiest(view: &NodesView) -> Option<(&NodeView, f64)> {
     let most = |has_cpus: bool| {
         let nodes = view.nodes.iter().filter(move |node| node.cpus.is_empty() != has_cpus);
-        let shares = nodes.filter_map(|node| Some((node, node.available_share()?)));
+        let shares = nodes.filter_map(|node| Some((node, least_available(node)?)));
         let roomy = shares.filter(|(_, share)| *share >= PLENTY);
         roomy.max_by(|(_, a), (_, b)| a.total_cmp(b))
     };
@@ -119,7 +133,7 @@ fn roomiest(view: &NodesView) -> Option<(&NodeView, f64)> {
 }
 
 fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
-    let (total_bytes, available_share) = (node.total_bytes?, node.available_share()?);
+    let (total_bytes, available_share) = (node.total_bytes?, most_available(node)?);
     let (roomy, roomy_share) = roomiest(view).filter(|_| available_share < FULL)?;
     let problem = NodesProblem::NodeFull {
         node: node.node,

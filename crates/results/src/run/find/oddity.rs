@@ -148,6 +148,11 @@ pub enum Oddity {
         cpus: f64,
         /// Number of cpus on which the process may run.
         usable: usize,
+        /// Number of all windows.
+        windows: usize,
+        /// Number of disturbed windows: those in which the kernel stopped a thread, and those that
+        /// other load disturbed.
+        disturbed: usize,
     },
     /// Many windows were disturbed.
     Disturbed {
@@ -205,8 +210,7 @@ pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
         cache_size(summary),
         emulated_time(summary),
         clock(summary),
-        cpu_quota(summary),
-        disturbed(summary),
+        cpu_quota(summary).or_else(|| disturbed(summary)),
         bursty(summary),
         not_precise(summary),
     ];
@@ -324,12 +328,14 @@ fn emulated_time(summary: &Summary<'_>) -> Option<RunFinding> {
     Some(Finding::new(Oddity::EmulatedTime { time }))
 }
 
-/// Finds a limit of cpu time below that of all cpus on which the process may run. Threads that it
-/// stops count as disturbed, so it is not other load.
+/// Finds a limit of cpu time below that of all cpus on which the process may run. It explains disturbed
+/// windows, so these are no finding next to it.
 fn cpu_quota(summary: &Summary<'_>) -> Option<RunFinding> {
     let cpus: f64 = summary.run.environment.facts.get("cpu_quota")?.parse().ok()?;
     let usable = summary.run.machine.usable_cpus().len();
-    (cpus < usable as f64).then(|| Finding::new(Oddity::CpuQuota { cpus, usable }))
+    let (windows, disturbed) = (summary.progress.windows, summary.progress.disturbed);
+    let quota = Oddity::CpuQuota { cpus, usable, windows, disturbed };
+    (cpus < usable as f64).then(|| Finding::new(quota))
 }
 
 fn disturbed(summary: &Summary<'_>) -> Option<RunFinding> {

@@ -34,12 +34,9 @@ pub(crate) fn sentence(finding: &RunFinding) -> String {
             format!("time is {time}: this machine's memory is emulated")
         }
         Oddity::ClockNotInvariant => "the clock is not invariant: times may be off".to_owned(),
-        Oddity::CpuQuota { cpus, usable } => format!(
-            "a control group allows the time of {} of {}: the kernel stops threads that use more, \
-             and the windows in which it does count as disturbed",
-            figure(*cpus),
-            count(*usable, "cpu")
-        ),
+        Oddity::CpuQuota { cpus, usable, windows, disturbed } => {
+            quota(*cpus, *usable, [*disturbed, *windows])
+        }
         Oddity::Disturbed { windows, disturbed } => disturbances(*windows, *disturbed),
         Oddity::Bursty { cells: all, too_short } => bursts(&of(*all), *too_short),
         Oddity::NotPrecise { planned, precision } => {
@@ -89,6 +86,22 @@ fn split_pages(lines: u64, [huge_ns, small_ns]: [f64; 2], walk_ns: Option<f64>) 
         figure(huge_ns),
         figure(small_ns),
         walk.unwrap_or_default()
+    )
+}
+
+fn quota(cpus: f64, usable: usize, [disturbed, windows]: [usize; 2]) -> String {
+    let effect = match disturbed {
+        0 => "no window was disturbed".to_owned(),
+        _ => format!(
+            "{} of {} were disturbed by that or by other load",
+            share(disturbed, windows),
+            count(windows, "window")
+        ),
+    };
+    format!(
+        "a control group allows the time of {} of {}: the kernel stops threads that use more; {effect}",
+        figure(cpus),
+        count(usable, "cpu")
     )
 }
 

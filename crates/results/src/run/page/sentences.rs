@@ -32,7 +32,16 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
                     "This guest sees one memory node, which may hide several of its host's{local}."
                 );
             }
-            format!("This machine has one memory node, so no access is remote{local}.")
+            // So can firmware that interleaves memory, and the kernel's option numa=off.
+            match summary.run.machine.packages().len() {
+                0 | 1 => {
+                    format!("This machine has one memory node, so no access is remote{local}.")
+                }
+                packages => format!(
+                    "The memory of {packages} packages is shown as one node, so some accesses may be \
+                     remote{local}."
+                ),
+            }
         }
         _ => "The cost of a remote access was not measured: this run does not compare nodes' \
              memory."
