@@ -32,7 +32,7 @@ const HEAVY_BEFORE: f64 = 0.1;
 /// The weight of the prior against the populations, as a share of them. It is small because one kind
 /// of noise acts on all figures: with the weight of all of them, one host was named in 7 to 11 % of
 /// fleets of 10 to 60 healthy hosts with heavy tails.
-const WEIGHT_BEFORE: f64 = 0.1;
+const WEIGHT_BEFORE: f64 = 0.05;
 /// The factor on the degrees of freedom: they are learned from the bulk of the values, and a sum
 /// over several sources has a heavier tail than those suggest.
 const HEAVIER: f64 = 0.75;
