@@ -4,6 +4,7 @@
 mod args;
 mod command;
 mod failure;
+mod gate;
 mod moved;
 mod output;
 mod progress;

@@ -15,7 +15,8 @@ use numalab_host::{Root, read_machine};
 use numalab_record::Document;
 use numalab_results::capture::capture;
 use numalab_topology::{
-    EmulatedNodes, EmulationSpec, Finding, Machine, REMOTE_DISTANCE, Severity, TierSpec,
+    EmulatedNodes, EmulationError, EmulationSpec, Finding, Machine, REMOTE_DISTANCE, Severity,
+    TierSpec,
 };
 
 pub use error::MachineError;
@@ -27,6 +28,8 @@ const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
 const LIKE_CPUS_PER_NODE: usize = 2;
 /// Default number of cpus of a guest, at least.
 const GUEST_CPUS: u32 = 2;
+/// The remedy where emulated nodes are larger than this machine.
+const APART: &str = "; expected a part of it, or --cpus N for a machine apart from it";
 
 /// The names of a machine, as options give them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -229,7 +232,16 @@ impl MachineRequest {
         match error {
             DescribedError::Cpus { cpus, error } => MachineError::option("cpus", cpus, error),
             DescribedError::Nodes(_) | DescribedError::Memory { .. } => {
-                MachineError::option("emulate", self.emulate.as_deref().unwrap_or_default(), error)
+                let nodes = self.emulate.as_deref().unwrap_or_default();
+                let is_of_this_machine =
+                    self.cpus.is_none() && self.source.is_none() && self.topology.is_none();
+                let remedy = match error {
+                    DescribedError::Nodes(
+                        EmulationError::Cpus { .. } | EmulationError::Memory { .. },
+                    ) if is_of_this_machine => APART,
+                    _ => "",
+                };
+                MachineError::option("emulate", nodes, format_args!("{error}{remedy}"))
             }
             DescribedError::Uneven { cpus, nodes } => {
                 let reason = format!("expected a multiple of {nodes}, the nodes with cpus");

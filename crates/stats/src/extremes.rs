@@ -35,10 +35,9 @@ pub struct Extreme {
 }
 
 impl Extreme {
-    /// Returns the candidate's change in percent.
+    /// Returns the candidate's change in percent of the baseline's magnitude.
     pub fn percent(&self) -> f64 {
-        let [baseline, candidate] = self.values;
-        100.0 * (candidate / baseline - 1.0)
+        percent(self.values)
     }
 
     /// Returns the larger of two changes in percent: that of the percentile, and that of the bad ends
@@ -49,7 +48,7 @@ impl Extreme {
             Direction::HigherIsBetter => interval.lo,
         };
         let ends = match self.intervals {
-            [Some(baseline), Some(candidate)] => 100.0 * (end(candidate) / end(baseline) - 1.0),
+            [Some(baseline), Some(candidate)] => percent([end(baseline), end(candidate)]),
             _ => 0.0,
         };
         if ends.abs() > self.percent().abs() { ends } else { self.percent() }
@@ -60,6 +59,12 @@ impl Extreme {
     pub fn is_shown(&self) -> bool {
         self.p < Confidence::P95.alpha()
     }
+}
+
+/// Returns the change in percent of the baseline's magnitude: positive where the candidate is higher,
+/// also of values below zero.
+fn percent([baseline, candidate]: [f64; 2]) -> f64 {
+    100.0 * (candidate / baseline - 1.0) * baseline.signum()
 }
 
 /// Returns the percentiles of the worse tail for which both samples have enough values: 300 for

@@ -15,14 +15,14 @@ const MOST_BLOCKS: f64 = 100_000.0;
 
 /// Returns the number of blocks still needed to show the observed effect, or to show that it is
 /// within the bound, whichever takes fewer; at least 1. The test of a difference must reach the
-/// level of the evidence, which is stricter for several metrics.
+/// level of the evidence, which is stricter for several metrics and later looks.
 pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Option<usize> {
     if let Ground::TooFew { needed } = evidence.ground {
         return Some(needed.saturating_sub(evidence.values).max(1));
     }
     let error = standard_error(&evidence.interval?, confidence);
     let effect = evidence.effect.abs();
-    let alpha = confidence.alpha();
+    let alpha = evidence.later.alpha();
     let difference = blocks(evidence.values, error, effect, 1.0 - evidence.level / 2.0);
     let equivalence = blocks(evidence.values, error, evidence.bound - effect, 1.0 - alpha);
     let needed = match difference.min(equivalence) {
@@ -31,7 +31,8 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
         needed if needed <= evidence.values as f64 => by_tests(evidence, alpha),
         needed => needed,
     };
-    (needed <= MOST_BLOCKS).then(|| whole::ceil(needed).saturating_sub(evidence.values).max(1))
+    let further = || whole::ceil(needed).max(evidence.fewest).saturating_sub(evidence.values);
+    (needed <= MOST_BLOCKS).then(|| further().max(1))
 }
 
 /// Returns the smallest effect that a study with such an interval shows with 80 % power.
@@ -95,7 +96,9 @@ mod tests {
         bound: 0.0,
         p_difference: 0.4,
         p_equivalence: 0.9,
+        later: Confidence::P95,
         level: 0.05,
+        fewest: 6,
         values: 10,
         ground: Ground::Tested,
     };
@@ -141,6 +144,17 @@ mod tests {
         let ground = Ground::TooFew { needed: 6 };
         let one = Evidence { ground, values: 1, interval: None, ..UNSURE };
         assert_eq!(further_blocks(&one, Confidence::P95), Some(5));
+    }
+
+    #[test]
+    fn a_later_look_takes_more_blocks_and_no_fewer_than_its_test_needs() {
+        let later = Confidence::P95.at_look(2);
+        let wide = Evidence { later, level: later.alpha(), fewest: 8, ..UNSURE };
+        // (2 * (2.612 + 0.842) / 1.96)^2 * 10 = 124.2.
+        assert_eq!(further_blocks(&wide, Confidence::P95), Some(125 - 10));
+        let narrow = Interval { lo: 0.049, hi: 0.051 };
+        let clear = Evidence { interval: Some(narrow), values: 6, p_difference: 0.001, ..wide };
+        assert_eq!(further_blocks(&clear, Confidence::P95), Some(2));
     }
 
     #[test]

@@ -113,7 +113,9 @@ mod tests {
         bound: 0.02,
         p_difference: 0.001,
         p_equivalence: 0.999,
+        later: Confidence::P95,
         level: 0.05,
+        fewest: 6,
         values: 20,
         ground: Ground::Tested,
     };

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use numalab_results::Report;
 use numalab_results::compare::Tolerance;
 
-use crate::args::{CompareArgs, FailIf};
-use crate::failure::{Code, Failure};
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::gate::Gate;
 use crate::output;
 
 pub(crate) use runs::{compare, named_runs};
@@ -23,32 +24,7 @@ const MARGIN: f64 = 2.0;
 /// A comparison with the answer to `--fail-if`.
 pub(crate) struct Compared {
     pub report: Box<dyn Report>,
-    /// True if anything is worse by more than the margin, and if a tail is.
-    pub worse: [bool; 2],
-    /// The reason why nothing at all could be decided; `None` if anything was.
-    pub undecided: Option<&'static str>,
-    pub margin_percent: f64,
-    /// Name of the baseline.
-    pub baseline: String,
-}
-
-impl Compared {
-    /// With `--fail-if`, fails with exit code 4 if anything, or a tail, is worse, and with 7 if nothing
-    /// could be decided.
-    pub fn fail_if(&self, condition: Option<FailIf>) -> Result<(), Failure> {
-        let [is_worse, is_tail_worse] = self.worse;
-        let what = match condition {
-            Some(_) if is_worse => "worse",
-            Some(FailIf::Tails) if is_tail_worse => "tails worse",
-            None => return Ok(()),
-            Some(_) => {
-                return self.undecided.map_or(Ok(()), |why| Err(undecided(&self.baseline, why)));
-            }
-        };
-        let message =
-            format!("{what} than {} by more than {} %", self.baseline, self.margin_percent);
-        Err(Failure::new(Code::Worse, message))
-    }
+    pub gate: Gate,
 }
 
 /// Compares the given results, and prints what changed.
@@ -69,11 +45,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         )),
     }?;
     output::show(&*compared.report, args.format)?;
-    compared.fail_if(args.fail_if)
-}
-
-fn undecided(baseline: &str, why: &str) -> Failure {
-    Failure::new(Code::Undecided, format!("not decided against {baseline}: {why}"))
+    compared.gate.fail_if(args.fail_if)
 }
 
 fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<Compared, Failure> {

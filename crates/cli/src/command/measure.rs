@@ -140,5 +140,5 @@ fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result
     if args.given.output.format == Format::Text {
         output::show(&*compared.report, Format::Text)?;
     }
-    compared.fail_if(args.fail_if)
+    compared.gate.fail_if(args.fail_if)
 }

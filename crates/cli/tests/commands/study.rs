@@ -165,7 +165,8 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(flat(&out).contains(changed), "{out}");
     assert!(out.contains("+20.0 %, worse (no variance)"), "what each found: {out}");
     assert!(out.contains("were not interleaved"), "{out}");
-    place.ends(&["compare", &first, &second, "--fail-if", "worse"], 0);
+    let (_, err) = place.ends(&["compare", &first, &second, "--fail-if", "worse"], 7);
+    assert!(err.contains(": one session per side does not show how much sessions vary"), "{err}");
     let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
     let json = schemas::document(&out);
     assert_eq!(
@@ -234,7 +235,7 @@ fn tails_of_two_runs_of_a_study_decide_the_exit_code_if_asked() {
     assert!(flat.contains("No median is shown to differ by more than 2 %."), "{out}");
     place.ends(&["compare", &far, &near, "--fail-if", "tails"], 0);
     let (one, other) = (of("one", 1, 1.0), of("other", 1, 4.0));
-    place.ends(&["compare", &one, &other, "--fail-if", "tails"], 0);
+    place.ends(&["compare", &one, &other, "--fail-if", "tails"], 7);
 }
 
 /// Eight commits of a program; the fourth does not run, and the sixth makes it slower.

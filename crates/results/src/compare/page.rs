@@ -103,9 +103,10 @@ fn headline(of: &RunComparison) -> Lead {
         );
         return Lead::new("Not judged", sentence, Mood::Odd);
     }
-    let number = |wanted: AnswerWord| {
-        of.kinds.iter().chain(&of.cells).filter(|row| row.verdict == wanted).count()
+    let among = |rows: &[ComparedRow], wanted: AnswerWord| {
+        rows.iter().filter(|row| row.verdict == wanted).count()
     };
+    let number = |wanted| among(&of.kinds, wanted) + among(&of.cells, wanted);
     let (worse, better) = (number(AnswerWord::Worse), number(AnswerWord::Better));
     let mut sentence = format!(
         "{worse} worse by more than {margin} %, {better} better, {} within {margin} %, {} undecided.",
@@ -126,7 +127,12 @@ fn headline(of: &RunComparison) -> Lead {
         (0, _) => Mood::Good,
         _ => Mood::Bad,
     };
-    Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
+    let changed = |rows: &[ComparedRow], what: &str| {
+        let changed = among(rows, AnswerWord::Worse) + among(rows, AnswerWord::Better);
+        format!("{changed} of {}", count(rows.len(), what))
+    };
+    let name = format!("{} and {} changed", changed(&of.kinds, "kind"), changed(&of.cells, "cell"));
+    Lead::new(name, sentence, mood)
 }
 
 /// Describes the changes that would have been shown.

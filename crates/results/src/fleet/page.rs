@@ -13,7 +13,7 @@ use crate::report::Report;
 
 /// Number of peers from which the stated rate of false discoveries holds, by simulation, for hosts
 /// that keep their character.
-const MANY_PEERS: usize = 30;
+const MANY_PEERS: usize = 60;
 
 /// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]

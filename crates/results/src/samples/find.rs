@@ -75,12 +75,15 @@ impl SampleComparison {
 
     /// Returns the improvement of the candidate's mean in percent, as commonly published: for times
     /// `mean(baseline) / mean(candidate) - 1`, for rates the inverse ratio. The interval is
-    /// Fieller's; `None` if it is unbounded.
+    /// Fieller's; `None` if it is unbounded, or if a mean is not above zero.
     pub fn gain_of_means(&self) -> Option<Estimate> {
         let (below, above) = match self.direction {
             Direction::LowerIsBetter => (&self.candidate, &self.baseline),
             Direction::HigherIsBetter => (&self.baseline, &self.candidate),
         };
+        if below.mean().min(above.mean()) <= 0.0 {
+            return None;
+        }
         let ratio = ratio_of_means(below, above, Confidence::P95).ok()?;
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         let interval = Interval { lo: percent(ratio.interval.lo), hi: percent(ratio.interval.hi) };

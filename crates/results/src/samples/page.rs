@@ -6,7 +6,7 @@ use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
-use numalab_stats::{Direction, Extreme, Ground, Interval, Trend, Verdict};
+use numalab_stats::{Direction, Extreme, Ground, Interval, Scale, Trend, Verdict};
 
 use super::document::ComparedSamples;
 use super::find::STALL;
@@ -186,7 +186,10 @@ fn effects(of: &SampleComparison) -> Table {
     let gain = of.gain_of_means();
     let rows = [
         vec![
-            "Hodges-Lehmann effect, in logarithms".to_owned(),
+            match of.found.scale {
+                Scale::LogRatio => "Hodges-Lehmann effect, in logarithms".to_owned(),
+                Scale::Difference => "Hodges-Lehmann effect, a difference".to_owned(),
+            },
             of.found.percent().map_or_else(|| "–".to_owned(), percent),
             range(of.found.percent_interval()),
         ],

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::SharedMachine;
-use numalab_record::study::{
-    Cells, Counted, EndReason, Entry, Notice, Quantity, SampleEntry, StudyDocument,
-};
+use numalab_record::study::{Cells, Counted, Entry, Notice, Quantity, SampleEntry, StudyDocument};
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Extreme, Margin, Resampling,
     Sample, Test, Verdict, bootstrap_bca, paired_permutation,
@@ -19,6 +17,7 @@ mod best;
 mod contrasts;
 mod finding;
 mod guests;
+mod looks;
 mod pair;
 mod published;
 mod shapes;
@@ -29,6 +28,7 @@ mod worse;
 use aa::aa_arm;
 use adjust::adjust;
 use contrasts::{Asked, asked};
+use looks::Looks;
 use shapes::{modes, tails};
 
 pub use aa::AaArm;
@@ -114,11 +114,12 @@ impl<'a> StudySummary<'a> {
     /// Analyses all finished blocks of a study.
     pub fn of(document: &'a StudyDocument) -> Self {
         let asked = asked(&document.run);
-        let looks = looks(&document.journal);
+        let Looks { now: looks, later } = Looks::of(&document.journal);
         let confidence = Confidence::P95.at_look(looks);
+        let levels = [confidence, Confidence::P95.at_look(later)];
         let mut subjects: Vec<Subject> = quantities(document)
             .into_iter()
-            .map(|(workload, quantity)| subject(document, &asked, (workload, quantity), confidence))
+            .map(|(workload, quantity)| subject(document, &asked, (workload, quantity), levels))
             .collect();
         subjects.sort_by_key(|subject| !subject.is_primary);
         adjust(&mut subjects);
@@ -288,27 +289,6 @@ impl Effect {
     }
 }
 
-/// Counts how many times results could have been looked at: after each finished session that was
-/// followed by another, and now. A killed session printed nothing, and one that was interrupted in
-/// its first block has no results.
-fn looks(journal: &[Entry]) -> usize {
-    let (mut looks, mut ended, mut has_results) = (1, false, false);
-    for entry in journal {
-        match entry {
-            Entry::Ended { reason: EndReason::Failed(_), .. } => {}
-            Entry::Ended { reason: EndReason::Interrupted, .. } => ended |= has_results,
-            Entry::Ended { .. } => ended = true,
-            Entry::Sample(sample) => {
-                looks += usize::from(ended);
-                ended = false;
-                has_results |= sample.block > 0;
-            }
-            Entry::Began { .. } | Entry::Applied(_) | Entry::Out { .. } => {}
-        }
-    }
-    looks
-}
-
 /// Returns every metric that any sample has, in the order of workloads and of their output.
 fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
     let mut found: Vec<(usize, Quantity)> = Vec::new();
@@ -330,12 +310,12 @@ fn subject(
     document: &StudyDocument,
     asked: &[Asked],
     (workload, quantity): (usize, Quantity),
-    confidence: Confidence,
+    [confidence, later]: [Confidence; 2],
 ) -> Subject {
     let run = &document.run;
     let name = run.workloads.get(workload).map_or_else(String::new, |w| w.name.clone());
     let margin_percent = run.rules.margin_of(&name, &quantity.metric);
-    let criteria = Criteria { confidence, ..criteria(quantity.better, margin_percent) };
+    let criteria = Criteria { confidence, later, ..criteria(quantity.better, margin_percent) };
     let cells = document.cells(workload, &quantity.metric, Counted::Undisturbed);
     let first = document.cells(workload, &quantity.metric, Counted::First);
     let is_fact = run.rules.is_fact(&name, &quantity.metric);

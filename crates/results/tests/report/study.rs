@@ -369,7 +369,7 @@ fn one_block_shows_nothing_whatever_its_figures() {
     let both = effect(&summary, "memory rate", "host off → on, guest off → on");
     // As published: 177.50 is 14.7 % more than 154.73.
     assert!((percent(both) - 14.7).abs() < 0.05, "{}", percent(both));
-    assert_eq!(both.found.ground, Ground::TooFew { needed: 6 });
+    assert_eq!(both.found.ground, Ground::TooFew { needed: 8 }, "at the next look");
     let open = |effect: &Effect| matches!(effect.found.verdict, Verdict::Inconclusive { .. });
     assert!(summary.subjects.iter().flat_map(|s| &s.effects).all(open));
     assert!(!summary.any_worse());
@@ -645,7 +645,7 @@ fn a_treatment_without_effect_here_is_the_first_sentence_with_its_largest_cost()
 fn too_few_baseline_blocks_give_no_assurance() {
     let document = on_one_node(2);
     let text = StudySummary::of(&document).page().markdown();
-    let expected = "Too few blocks to tell (2; at least 6 are needed); the baseline differed from itself \
+    let expected = "Too few blocks to tell (2; at least 8 are needed); the baseline differed from itself \
                     by up to 92.9 %.";
     assert!(text.contains(expected), "{text}");
     assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");

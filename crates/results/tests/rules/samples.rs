@@ -1,5 +1,6 @@
 //! Comparisons of two files of numbers.
 
+use numalab_results::Report;
 use numalab_results::samples::SampleComparison;
 use numalab_stats::{Direction, Error, Rng, Verdict};
 
@@ -51,6 +52,21 @@ fn the_gain_of_means_of_times_is_the_baseline_over_the_candidate() {
     let rates = compared([slow, fast], Direction::HigherIsBetter, 2.0);
     let loss = rates.gain_of_means().unwrap();
     assert!((loss.value + 100.0 / 6.0).abs() < 0.5, "{loss:?}");
+}
+
+#[test]
+fn values_below_zero_are_compared_by_differences_and_have_no_gain_of_means() {
+    let below = |values: Vec<f64>| values.into_iter().map(|value| -value).collect::<Vec<f64>>();
+    let [near, far] = [values(4000, 100.0, 0, 1.0), values(4000, 120.0, 50, 3.0)].map(below);
+    let deeper = compared([near, far], Direction::HigherIsBetter, 2.0);
+    assert_eq!(deeper.found.verdict, Verdict::Worse);
+    let change = deeper.found.percent().unwrap();
+    assert!((change + 20.0).abs() < 1.0, "{change}");
+    assert_eq!(deeper.gain_of_means(), None);
+    assert!(deeper.is_tail_worse(), "{:?}", deeper.tail());
+    let page = deeper.page().markdown();
+    assert!(page.contains("Hodges-Lehmann effect, a difference"), "{page}");
+    assert!(!page.contains("logarithms"), "{page}");
 }
 
 #[test]

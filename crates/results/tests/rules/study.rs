@@ -126,6 +126,30 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
+/// When it was that of the look itself, each resumption with the blocks said to be needed needed more.
+#[test]
+fn the_blocks_that_are_needed_are_those_of_the_next_look() {
+    let of_blocks = |blocks: usize| {
+        let study = run(vec![choice("v", &["a", "b"])], blocks);
+        document(study, |_, treatment| if treatment == 1 { 1.2 } else { 1.0 })
+    };
+    let mut of = of_blocks(4);
+    let needed = |of: &StudyDocument| {
+        StudySummary::of(of).answers().next().map(|(_, effect)| effect.found.ground)
+    };
+    of.journal.retain(|entry| !matches!(entry, Entry::Ended { .. }));
+    assert_eq!(needed(&of), Some(Ground::TooFew { needed: 6 }), "the session goes on");
+    of.journal.push(ended(EndReason::Done));
+    assert_eq!(needed(&of), Some(Ground::TooFew { needed: 8 }));
+    let added = of_blocks(8).journal.into_iter().filter(|entry| match entry {
+        Entry::Sample(sample) => sample.block >= 4,
+        _ => false,
+    });
+    of.journal.extend(added);
+    assert_eq!(StudySummary::of(&of).looks, 2);
+    assert_eq!(needed(&of), Some(Ground::Tested), "eight blocks suffice at the second look");
+}
+
 /// Adds a metric for which more is better, the rate.
 fn with_rate(mut of: StudyDocument) -> StudyDocument {
     for entry in &mut of.journal {

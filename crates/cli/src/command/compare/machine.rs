@@ -10,6 +10,7 @@ use numalab_results::machine::MachineComparison;
 use super::{Compared, refuse_metric, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
+use crate::gate::Gate;
 
 /// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;
@@ -48,7 +49,7 @@ pub(super) fn compared(
     let is_worse = compared.worse().next().is_some();
     let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
     let worse = [is_worse && is_exact, false];
-    let names = [baseline.clone(), result.display().to_string()];
-    let report = Box::new(compared.document(names));
-    Ok(Compared { report, worse, undecided, margin_percent, baseline })
+    let gate = Gate::against(&baseline, margin_percent, worse, undecided);
+    let report = Box::new(compared.document([baseline, result.display().to_string()]));
+    Ok(Compared { report, gate })
 }

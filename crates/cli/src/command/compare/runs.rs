@@ -7,6 +7,7 @@ use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
 use crate::failure::Failure;
+use crate::gate::Gate;
 
 const TOO_FEW: &str = "expected runs begun at four or more times, half an hour apart, on both sides \
                        together";
@@ -27,9 +28,8 @@ pub(crate) fn compare(
         }
         (true, true) => None,
     };
-    let baseline = comparison.baseline.join(", ");
-    let report = Box::new(comparison.document());
-    Ok(Compared { report, worse, undecided, margin_percent, baseline })
+    let gate = Gate::against(&comparison.baseline.join(", "), margin_percent, worse, undecided);
+    Ok(Compared { report: Box::new(comparison.document()), gate })
 }
 
 /// Refuses a run that was given before: two copies do not show how runs vary.

@@ -12,6 +12,7 @@ use numalab_workload::{LogSample, Pattern};
 use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
+use crate::gate::Gate;
 
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let names = paths.map(|path| path.display().to_string());
@@ -33,14 +34,14 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     };
     let better = args.better.unwrap_or(usual);
     let margin_percent = args.margin.unwrap_or(MARGIN);
-    let baseline = names[0].clone();
     let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];
     let is_decided = comparison.found.verdict.is_decided();
     let undecided =
         (!is_decided).then_some("there are too few values, they differ too much, or they drift");
-    Ok(Compared { report: Box::new(comparison), worse, undecided, margin_percent, baseline })
+    let gate = Gate::against(&comparison.names[0], margin_percent, worse, undecided);
+    Ok(Compared { report: Box::new(comparison), gate })
 }
 
 /// Reads two files in parallel, as they may have millions of numbers.

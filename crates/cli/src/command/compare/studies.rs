@@ -7,6 +7,10 @@ use numalab_results::study::StudyPair;
 use super::{Compared, MARGIN, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
+use crate::gate::Gate;
+
+const ONE_SESSION: &str = "one session per side does not show how much sessions vary; \
+                           `numalab study resume DIR --blocks N` adds one";
 
 /// Compares two runs of the same study, each metric under each treatment.
 pub(super) fn compared(
@@ -27,12 +31,11 @@ pub(super) fn compared(
         ))
     })?;
     let worse = [pair.any_worse(), pair.any_tail_worse()];
-    let baseline = first.display().to_string();
-    Ok(Compared {
-        report: Box::new(pair.document()),
-        worse,
-        undecided: None,
-        margin_percent,
-        baseline,
-    })
+    let undecided = match (pair.is_judged(), pair.is_decided()) {
+        (false, _) => Some(ONE_SESSION),
+        (true, false) => Some("sessions are too few, or differ too much"),
+        (true, true) => None,
+    };
+    let gate = Gate::against(&first.display().to_string(), margin_percent, worse, undecided);
+    Ok(Compared { report: Box::new(pair.document()), gate })
 }

@@ -12,6 +12,7 @@ use numalab_study::{Journal, read};
 use super::StudyShow;
 use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
+use crate::gate::Gate;
 use crate::output;
 
 /// Regenerates the reports of a study, or prints one; fails if anything is worse and that is asked.
@@ -23,7 +24,7 @@ pub(crate) fn report(
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
     output::show_again(&summary, format, || write_reports(&summary, directory))?;
-    fail_if(condition, &summary)
+    gate(&summary).fail_if(condition)
 }
 
 /// Writes the reports of a session, and prints the answers.
@@ -39,7 +40,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     if *end == EndReason::Interrupted {
         return Err(interrupted(journal));
     }
-    fail_if(show.fail_if, &summary)
+    gate(&summary).fail_if(show.fail_if)
 }
 
 /// Explains how to continue a study that did not finish.
@@ -58,31 +59,25 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBu
     Ok([markdown, samples, html])
 }
 
-fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {
-    match condition {
-        Some(_) if summary.any_worse() => {
-            let worse = summary.worse().map(|(subject, effect)| {
-                let change = change_words(effect.kind, &effect.change);
-                format!("{} ({change})", subject.title())
-            });
-            let worse: Vec<String> = worse.collect();
-            let margin = summary.document.run.rules.margin_percent;
-            let message = format!("worse by more than {margin} %: {}", worse.join(", "));
-            Err(Failure::new(Code::Worse, message))
-        }
-        Some(FailIf::Tails) if summary.any_tail_worse() => {
-            let margin = summary.document.run.rules.margin_percent;
-            let message = format!("tails worse by more than {margin} %");
-            Err(Failure::new(Code::Worse, message))
-        }
-        Some(_) if !summary.any_decided() => {
-            let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
-            let why = match blocks {
-                None | Some(0) => "no block is finished",
-                Some(_) => "the blocks are too few, or differ too much",
-            };
-            Err(Failure::new(Code::Undecided, format!("not decided: {why}")))
-        }
-        _ => Ok(()),
-    }
+fn gate(summary: &StudySummary<'_>) -> Gate {
+    let margin = summary.document.run.rules.margin_percent;
+    let worse = summary.any_worse().then(|| {
+        let worse = summary.worse().map(|(subject, effect)| {
+            let change = change_words(effect.kind, &effect.change);
+            format!("{} ({change})", subject.title())
+        });
+        let worse: Vec<String> = worse.collect();
+        format!("worse by more than {margin} %: {}", worse.join(", "))
+    });
+    let undecided = (!summary.any_decided()).then(|| {
+        let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
+        let why = match blocks {
+            None | Some(0) => "no block is finished",
+            Some(_) => "the blocks are too few, or differ too much",
+        };
+        format!("not decided: {why}")
+    });
+    let is_tail_worse = summary.any_tail_worse();
+    let tails_worse = is_tail_worse.then(|| format!("tails worse by more than {margin} %"));
+    Gate { worse, tails_worse, undecided }
 }

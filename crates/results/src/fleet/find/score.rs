@@ -13,6 +13,9 @@ const AGAIN: f64 = 0.02;
 /// Smallest standard deviation assumed: 0.1 % of log figures, and this multiple of combined scores'
 /// own scale. Without it nearly identical hosts would make tiny deviations look significant.
 const LEAST_SCALE: f64 = 1e-3;
+/// The number of hosts from which one that shifts leaves the centre, scale and tails of its peers as
+/// they are.
+const SHIFT_UNSEEN: usize = 500;
 
 /// A host's medians with their key's index.
 pub(super) type Medians = Vec<(usize, f64)>;
@@ -124,6 +127,11 @@ impl Test {
     /// Returns the probability of the unit at `place` if it had shifted by `shift` standard
     /// deviations in all its figures; its peers include the shifted value.
     pub(super) fn chance_of_moved(&self, place: usize, shift: f64) -> f64 {
+        if self.units.len() >= SHIFT_UNSEEN {
+            return self
+                .tails
+                .chance(&self.population, self.units[place].value + shift * self.gain);
+        }
         let mut values: Vec<f64> = self.units.iter().map(|unit| unit.value).collect();
         values[place] += shift * self.gain;
         let population = Population::new(&values, LEAST_SCALE);

@@ -66,6 +66,13 @@ impl<'a> StudyPair<'a> {
         self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
     }
 
+    /// Returns `true` if anything is shown: a change, or that there is none beyond the tolerance.
+    pub fn is_decided(&self) -> bool {
+        self.rows
+            .iter()
+            .any(|row| matches!(row.answer, Answer::Judged(verdict) if verdict.is_decided()))
+    }
+
     /// Reports whether the tail of any metric is shown to be worse in the second run.
     pub fn any_tail_worse(&self) -> bool {
         self.rows.iter().any(|row| row.tail.as_ref().is_some_and(Tail::is_shown_worse))
