@@ -40,8 +40,6 @@ pub struct Runtime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestRecord {
     pub owner: u32,
-    /// Start time, in seconds since 1970.
-    pub started_s: u64,
     pub cpus: usize,
     pub nodes: usize,
     pub memory_bytes: u64,
