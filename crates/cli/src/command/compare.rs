@@ -8,11 +8,11 @@ mod studies;
 
 use std::path::{Path, PathBuf};
 
-use numalab_results::Report;
 use numalab_results::compare::Tolerance;
+use numalab_results::{Judgement, Report};
 
 use crate::args::{CompareArgs, FailIf};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 pub(crate) use runs::{compare, named_runs};
@@ -20,43 +20,15 @@ pub(crate) use runs::{compare, named_runs};
 /// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
-/// A comparison with the answer to `--fail-if`.
-pub(crate) struct Compared {
-    pub report: Box<dyn Report>,
-    /// True if anything is worse by more than the margin, and if a tail is.
-    pub worse: [bool; 2],
-    /// The reason why nothing at all could be decided; `None` if anything was.
-    pub undecided: Option<&'static str>,
-    pub margin_percent: f64,
-    /// Name of the baseline.
-    pub baseline: String,
-}
-
-impl Compared {
-    /// With `--fail-if`, fails with exit code 4 if anything, or a tail, is worse, and with 7 if nothing
-    /// could be decided.
-    pub fn fail_if(&self, condition: Option<FailIf>) -> Result<(), Failure> {
-        let [is_worse, is_tail_worse] = self.worse;
-        let what = match condition {
-            Some(_) if is_worse => "worse",
-            Some(FailIf::Tails) if is_tail_worse => "tails worse",
-            None => return Ok(()),
-            Some(_) => {
-                return self.undecided.map_or(Ok(()), |why| Err(undecided(&self.baseline, why)));
-            }
-        };
-        let message =
-            format!("{what} than {} by more than {} %", self.baseline, self.margin_percent);
-        Err(Failure::new(Code::Worse, message))
-    }
-}
+/// A comparison, and what it shows.
+pub(crate) type Compared = (Box<dyn Report>, Judgement);
 
 /// Compares the given results, and prints what changed.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
     }
-    let compared = match (&args.results[..], &args.baseline[..]) {
+    let (report, judgement) = match (&args.results[..], &args.baseline[..]) {
         (candidate, baseline) if !baseline.is_empty() => of_runs(args, baseline, candidate),
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
             directories(args, baseline, candidate)
@@ -68,12 +40,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
              --baseline DIR...",
         )),
     }?;
-    output::show(&*compared.report, args.format)?;
-    compared.fail_if(args.fail_if)
-}
-
-fn undecided(baseline: &str, why: &str) -> Failure {
-    Failure::new(Code::Undecided, format!("not decided against {baseline}: {why}"))
+    output::show(&*report, args.format)?;
+    FailIf::check(args.fail_if, &judgement)
 }
 
 fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<Compared, Failure> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use numalab_formats::gallery;
 use numalab_places::machine::{machine_file, run_document};
+use numalab_results::Judgement;
 use numalab_results::capture::capture;
 use numalab_results::machine::MachineComparison;
 
@@ -48,7 +49,7 @@ pub(super) fn compared(
     let is_worse = compared.worse().next().is_some();
     let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
     let worse = [is_worse && is_exact, false];
-    let names = [baseline.clone(), result.display().to_string()];
-    let report = Box::new(compared.document(names));
-    Ok(Compared { report, worse, undecided, margin_percent, baseline })
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    let names = [baseline, result.display().to_string()];
+    Ok((Box::new(compared.document(names)), judgement))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use numalab_measure::runs_in;
+use numalab_results::Judgement;
 use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
@@ -28,8 +29,8 @@ pub(crate) fn compare(
         (true, true) => None,
     };
     let baseline = comparison.baseline.join(", ");
-    let report = Box::new(comparison.document());
-    Ok(Compared { report, worse, undecided, margin_percent, baseline })
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    Ok((Box::new(comparison.document()), judgement))
 }
 
 /// Refuses a run that was given before: two copies do not show how runs vary.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use numalab_results::Judgement;
 use numalab_results::study::StudyPair;
 
 use super::{Compared, MARGIN, tolerance};
@@ -28,11 +29,6 @@ pub(super) fn compared(
     })?;
     let worse = [pair.any_worse(), pair.any_tail_worse()];
     let baseline = first.display().to_string();
-    Ok(Compared {
-        report: Box::new(pair.document()),
-        worse,
-        undecided: None,
-        margin_percent,
-        baseline,
-    })
+    let judgement = Judgement::against(&baseline, margin_percent, worse, None);
+    Ok((Box::new(pair.document()), judgement))
 }

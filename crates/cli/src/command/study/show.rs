@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_results::Report;
-use numalab_results::change_words;
 use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
@@ -23,7 +22,7 @@ pub(crate) fn report(
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
     output::show_again(&summary, format, || write_reports(&summary, directory))?;
-    fail_if(condition, &summary)
+    FailIf::check(condition, &summary.judgement())
 }
 
 /// Writes the reports of a session, and prints the answers.
@@ -39,7 +38,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     if *end == EndReason::Interrupted {
         return Err(interrupted(journal));
     }
-    fail_if(show.fail_if, &summary)
+    FailIf::check(show.fail_if, &summary.judgement())
 }
 
 /// Explains how to continue a study that did not finish.
@@ -56,33 +55,4 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBu
     let samples = directory.join(file::SAMPLES);
     output::save(&samples, &summary.csv().unwrap_or_default())?;
     Ok([markdown, samples, html])
-}
-
-fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {
-    match condition {
-        Some(_) if summary.any_worse() => {
-            let worse = summary.worse().map(|(subject, effect)| {
-                let change = change_words(effect.kind, &effect.change);
-                format!("{} ({change})", subject.title())
-            });
-            let worse: Vec<String> = worse.collect();
-            let margin = summary.document.run.rules.margin_percent;
-            let message = format!("worse by more than {margin} %: {}", worse.join(", "));
-            Err(Failure::new(Code::Worse, message))
-        }
-        Some(FailIf::Tails) if summary.any_tail_worse() => {
-            let margin = summary.document.run.rules.margin_percent;
-            let message = format!("tails worse by more than {margin} %");
-            Err(Failure::new(Code::Worse, message))
-        }
-        Some(_) if !summary.any_decided() => {
-            let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
-            let why = match blocks {
-                None | Some(0) => "no block is finished",
-                Some(_) => "the blocks are too few, or differ too much",
-            };
-            Err(Failure::new(Code::Undecided, format!("not decided: {why}")))
-        }
-        _ => Ok(()),
-    }
 }
