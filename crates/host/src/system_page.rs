@@ -188,7 +188,7 @@ mod tests {
     /// Returns an arm64 kernel with base pages of 64 KiB.
     fn arm64_64k() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let write = |path: &str, text| write(&top, &format!("sys/kernel/mm/{path}"), text);
+        let write = |path: &str, text: &str| write(&top, &format!("sys/kernel/mm/{path}"), text);
         for kilobytes in [16_777_216, 2048, 524_288] {
             write(&format!("hugepages/hugepages-{kilobytes}kB/nr_hugepages"), "0\n");
         }
