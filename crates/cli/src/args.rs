@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
+use numalab_results::Judgement;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use guest::{
@@ -32,6 +33,7 @@ pub(crate) use value::SizeList;
 
 pub(crate) use numalab_page::Format;
 
+use crate::failure::{Code, Failure};
 pub(crate) use crate::output::Redact;
 
 /// Version of this program, with the build it comes from.
@@ -83,6 +85,19 @@ pub(crate) enum FailIf {
     Worse,
     /// Also if a tail (p99, p99.9) is shown to be worse
     Tails,
+}
+
+impl FailIf {
+    /// Fails with exit code 4 if what the condition names is worse, and with 7 if nothing is decided.
+    pub fn check(condition: Option<Self>, judgement: &Judgement) -> Result<(), Failure> {
+        let Some(condition) = condition else { return Ok(()) };
+        let tails = judgement.worse_tails.as_ref().filter(|_| condition == Self::Tails);
+        match (judgement.worse.as_ref().or(tails), &judgement.undecided) {
+            (Some(worse), _) => Err(Failure::new(Code::Worse, worse)),
+            (None, Some(why)) => Err(Failure::new(Code::Undecided, why)),
+            (None, None) => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,6 @@
 mod args;
 mod command;
 mod failure;
-mod gate;
 mod moved;
 mod output;
 mod progress;

@@ -24,9 +24,9 @@ use crate::feature::{Carried, Feature};
 pub use read::read_xml;
 pub use synthetic::write_synthetic;
 pub use synthetic_read::{is_synthetic, read_synthetic};
-pub use write::{XmlVersion, write_xml};
+pub use write::write_xml;
 
-/// The features that XML of version 2 represents.
+/// The features that XML represents.
 pub const CARRIED: Carried = Carried {
     format: "hwloc XML",
     features: &[

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use numalab_formats::hwloc::{XmlVersion, read_synthetic, read_xml, write_synthetic, write_xml};
+use numalab_formats::hwloc::{read_synthetic, read_xml, write_synthetic, write_xml};
 use numalab_formats::{libvirt, lscpu, qemu, svg};
 use numalab_topology::Machine;
 
@@ -82,13 +82,11 @@ fn lstopo_shows_our_xml_as_intended() {
     }
     let folder = tempfile::tempdir().unwrap();
     for (name, machine) in nested() {
-        for version in [XmlVersion::V1, XmlVersion::V2] {
-            let path = folder.path().join("machine.xml");
-            std::fs::write(&path, write_xml(&machine, version).unwrap()).unwrap();
-            let shown = lstopo(name, path.to_str().unwrap());
-            let read = read_xml(&shown).unwrap().value;
-            assert_eq!(essence(&read), essence(&machine), "{name} {version:?}\n{shown}");
-        }
+        let path = folder.path().join("machine.xml");
+        std::fs::write(&path, write_xml(&machine).unwrap()).unwrap();
+        let shown = lstopo(name, path.to_str().unwrap());
+        let read = read_xml(&shown).unwrap().value;
+        assert_eq!(essence(&read), essence(&machine), "{name}\n{shown}");
     }
 }
 
@@ -106,7 +104,7 @@ fn lstopo_shows_our_memory_attributes_without_warnings() {
         ("one_node", machine)
     };
     for (name, machine) in nested().chain([one_node]) {
-        std::fs::write(&path, write_xml(&machine, XmlVersion::V2).unwrap()).unwrap();
+        std::fs::write(&path, write_xml(&machine).unwrap()).unwrap();
         let mut command = Command::new("lstopo-no-graphics");
         command.env("HWLOC_HIDE_ERRORS", "0").args(["--memattrs", "--input"]).arg(&path);
         let Output { status, stdout, stderr } = command.output().unwrap();
@@ -137,7 +135,7 @@ fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
             continue;
         }
         let path = folder.path().join("machine.xml");
-        std::fs::write(&path, write_xml(&machine, XmlVersion::V2).unwrap()).unwrap();
+        std::fs::write(&path, write_xml(&machine).unwrap()).unwrap();
         let mut command = Command::new("lstopo-no-graphics");
         command.args(["--of", "xml", "--export-xml-flags", "v1", "--input"]).arg(&path);
         let read = read_xml(&run(name, &mut command, "")).unwrap().value;

@@ -121,14 +121,8 @@ fn serve_in_domain() -> Result<(), InitError> {
 }
 
 fn hello() -> Hello {
-    let read = |path| Root::live().value(path).unwrap_or_default();
-    let uptime = read("proc/uptime");
-    let seconds = uptime.split(' ').next().unwrap_or_default();
-    Hello {
-        version: VERSION,
-        kernel: read("proc/sys/kernel/osrelease"),
-        uptime_s: seconds.parse().unwrap_or_default(),
-    }
+    let kernel = Root::live().value("proc/sys/kernel/osrelease").unwrap_or_default();
+    Hello { version: VERSION, kernel }
 }
 
 /// Receives the files that come first, then the job.

@@ -25,7 +25,7 @@ pub use failure::GuestError;
 pub use guest::{Disk, Guest, Hypervisor, Launch, Limits, Pins};
 pub use host_memory::{HostMemory, HostMemoryError, HostPages};
 pub use raw::{Patterns, RawEnd, RawOutcome, RawTask};
-pub use run::{Outcome, Times};
+pub use run::Outcome;
 pub use runtime::{GuestDirectory, GuestRecord, RunningGuest, Runtime, RuntimeError};
 pub use session::{SessionError, Sink, Task};
 pub use watch::{Asked, Phase};

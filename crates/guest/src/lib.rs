@@ -15,7 +15,7 @@ pub use launch::{
     Asked, BoardError, ConsoleTail, Disk, Guest, GuestDirectory, GuestError, GuestRecord,
     HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Patterns, Phase,
     Pins, RawEnd, RawOutcome, RawTask, RunningGuest, Runtime, RuntimeError, SessionError, Sink,
-    Task, Times,
+    Task,
 };
 pub use qemu::{
     Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuHazard,

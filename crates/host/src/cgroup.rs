@@ -181,12 +181,7 @@ fn limit(root: &Root, directory: &str, name: &str, version: &Version) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn write(top: &tempfile::TempDir, path: &str, text: &str) {
-        let path = top.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
+    use crate::test_tree::write;
 
     #[test]
     fn the_tightest_limit_above_a_v2_group_holds() {

@@ -232,16 +232,7 @@ fn mitigations(root: &Root) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let top = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = top.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        top
-    }
+    use crate::test_tree::tree;
 
     #[test]
     fn facts_are_read_by_name_and_absent_ones_omitted() {

@@ -50,11 +50,13 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
     read_file_text(path, MOST_RESULT_BYTES).map_err(FileError::at(path, READ))
 }
 
-/// Creates the directory `parent/name`, or `parent/name-2`, `-3` and so on if it exists.
+/// Creates the directory `parent/name`, or `parent/name-2`, `-3` and so on if it exists; and its
+/// parents if they are missing.
 ///
 /// # Errors
 /// The system's error, except that the directory exists.
 pub fn create_unique_directory(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(parent)?;
     let mut attempt = 1_u32;
     loop {
         let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };

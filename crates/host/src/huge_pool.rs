@@ -104,19 +104,18 @@ mod tests {
     use super::*;
     use crate::error_class::{Classed, ErrorClass};
     use crate::system_page::base_pages;
+    use crate::test_tree::{tree, write};
 
-    fn tree(free: &str) -> tempfile::TempDir {
-        let top = tempfile::tempdir().unwrap();
-        let pool = top.path().join("sys/devices/system/node/node3/hugepages/hugepages-2048kB");
-        std::fs::create_dir_all(&pool).unwrap();
-        std::fs::write(pool.join("nr_hugepages"), "10\n").unwrap();
-        std::fs::write(pool.join("free_hugepages"), free).unwrap();
-        top
+    /// Returns a pool of ten pages, with this number of them free.
+    fn pool(free: &str) -> tempfile::TempDir {
+        let pool = "sys/devices/system/node/node3/hugepages/hugepages-2048kB";
+        let [all, of_free] = ["nr_hugepages", "free_hugepages"].map(|of| format!("{pool}/{of}"));
+        tree(&[(&all, "10\n"), (&of_free, free)])
     }
 
     #[test]
     fn a_short_pool_is_refused_with_the_command_that_fixes_it() {
-        let top = tree("4\n");
+        let top = pool("4\n");
         let root = Root::at(top.path());
         let error = require(&root, Pages::HUGE_2M, Some(NodeId(3)), 5).unwrap_err();
         assert_eq!(
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_pool_with_enough_free_pages_is_accepted() {
-        let top = tree("5\n");
+        let top = pool("5\n");
         let root = Root::at(top.path());
         assert_eq!(require(&root, Pages::HUGE_2M, Some(NodeId(3)), 5), Ok(()));
         assert_eq!(require(&root, base_pages(), Some(NodeId(3)), 1 << 40), Ok(()));
@@ -136,16 +135,12 @@ mod tests {
 
     #[test]
     fn a_control_group_that_allows_too_few_is_named_though_pages_are_free() {
-        let top = tree("10\n");
-        let write = |path: &str, text: &str| {
-            let path = top.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write("proc/self/cgroup", "0::/job\n");
-        write("proc/self/mountinfo", "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-        write("sys/fs/cgroup/job/hugetlb.2MB.max", "6291456\n");
-        write("sys/fs/cgroup/job/hugetlb.2MB.current", "2097152\n");
+        let top = pool("10\n");
+        let mounts = "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        write(&top, "proc/self/cgroup", "0::/job\n");
+        write(&top, "proc/self/mountinfo", mounts);
+        write(&top, "sys/fs/cgroup/job/hugetlb.2MB.max", "6291456\n");
+        write(&top, "sys/fs/cgroup/job/hugetlb.2MB.current", "2097152\n");
         let root = Root::at(top.path());
         assert_eq!(require(&root, Pages::HUGE_2M, Some(NodeId(3)), 2), Ok(()));
         let error = require(&root, Pages::HUGE_2M, Some(NodeId(3)), 3).unwrap_err();
@@ -160,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_size_of_transparent_huge_pages_is_refused_with_the_reason_and_the_pages_of_the_machine() {
-        let top = tree("5\n");
+        let top = pool("5\n");
         let sizes = top.path().join("sys/kernel/mm/transparent_hugepage");
         std::fs::create_dir_all(sizes.join("hugepages-128kB")).unwrap();
         std::fs::write(sizes.join("hugepages-128kB/enabled"), "[always] inherit never\n").unwrap();
@@ -173,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_page_size_that_the_kernel_does_not_have_is_refused() {
-        let top = tree("5\n");
+        let top = pool("5\n");
         let root = Root::at(top.path());
         let error = require(&root, Pages::HUGE_1G, Some(NodeId(3)), 1).unwrap_err();
         let here = vec![base_pages()];

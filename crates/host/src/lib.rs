@@ -40,6 +40,8 @@ mod sysfs;
 mod system_page;
 mod temporary;
 #[cfg(test)]
+mod test_tree;
+#[cfg(test)]
 mod tests;
 mod virtual_machine;
 

@@ -182,23 +182,18 @@ fn read_nodes(root: &Root) -> RoomByNode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_tree::{tree as tree_of, write};
 
     fn tree(machine_kb: u64, nodes_kb: [u64; 2]) -> tempfile::TempDir {
-        let top = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(top.path().join("proc")).unwrap();
         let text = format!("MemTotal: {machine_kb} kB\nMemAvailable: {machine_kb} kB\n");
-        std::fs::write(top.path().join("proc/meminfo"), text).unwrap();
+        let top = tree_of(&[("proc/meminfo", &text)]);
         for (node, kb) in nodes_kb.into_iter().enumerate() {
-            let directory = format!("sys/devices/system/node/node{node}");
-            let directory = top.path().join(directory);
-            std::fs::create_dir_all(&directory).unwrap();
+            let half = kb / 2;
             let text = format!(
-                "Node {node} MemTotal: {kb} kB\nNode {node} MemFree: {} kB\n\
-                 Node {node} Active(file): {} kB\n",
-                kb / 2,
-                kb / 2,
+                "Node {node} MemTotal: {kb} kB\nNode {node} MemFree: {half} kB\n\
+                 Node {node} Active(file): {half} kB\n",
             );
-            std::fs::write(directory.join("meminfo"), text).unwrap();
+            write(&top, &format!("sys/devices/system/node/node{node}/meminfo"), &text);
         }
         top
     }

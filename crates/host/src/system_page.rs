@@ -143,6 +143,7 @@ pub fn huge_page_sizes(root: &Root) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_tree::{tree, write};
 
     #[test]
     fn a_base_page_is_a_power_of_two_of_at_least_4_kib() {
@@ -152,15 +153,7 @@ mod tests {
 
     #[test]
     fn the_base_page_of_a_copied_tree_is_that_of_its_machine() {
-        let of = |files: &[(&str, &str)]| {
-            let top = tempfile::tempdir().unwrap();
-            for (name, text) in files {
-                let path = top.path().join(name);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(path, text).unwrap();
-            }
-            base_page_bytes_of(&Root::at(top.path()))
-        };
+        let of = |files: &[(&str, &str)]| base_page_bytes_of(&Root::at(tree(files).path()));
         let smaps = "00400000-00410000 r-xp 00000000 00:00 0\nSize: 64 kB\nKernelPageSize: 64 kB\n";
         assert_eq!(of(&[("proc/self/smaps", smaps)]), Some(64 << 10));
         assert_eq!(of(&[("proc/1/smaps", smaps)]), Some(64 << 10));
@@ -195,11 +188,7 @@ mod tests {
     /// Returns an arm64 kernel with base pages of 64 KiB.
     fn arm64_64k() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = top.path().join("sys/kernel/mm").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
+        let write = |path: &str, text: &str| write(&top, &format!("sys/kernel/mm/{path}"), text);
         for kilobytes in [16_777_216, 2048, 524_288] {
             write(&format!("hugepages/hugepages-{kilobytes}kB/nr_hugepages"), "0\n");
         }

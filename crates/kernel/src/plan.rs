@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use numalab_frames::{Frame, MemoryRange, NodeIndex, PC_ZONE_LIMITS, RangeState};
 use numalab_topology::{
-    Cpu, CpuId, CpuLessNodes, EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, Finding,
+    Cpu, CpuId, EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, Finding,
     LOCAL_DISTANCE, Machine, MemoryKind, Node, NodeId, REMOTE_DISTANCE, Severity, order,
 };
 
@@ -106,7 +106,7 @@ impl Plan {
 
 /// Returns all nodes for each node: those with memory in the topology's order, then the others.
 fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
-    let orders = machine.fallback_orders(CpuLessNodes::Alike);
+    let orders = machine.fallback_orders();
     let nodes = machine.nodes.len();
     let row = |own: usize| {
         let mut row = alloc::vec![node_index(own)];

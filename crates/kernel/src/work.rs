@@ -19,11 +19,13 @@ pub enum Work {
     Exhaust,
     /// A null pointer used by the last cpu, to test that it is reported.
     Fault,
+    /// A job that runs a job, to test that it is refused.
+    Nested,
 }
 
 impl Work {
     /// Every workload.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Chase,
         Self::TestNuma,
         Self::Storm,
@@ -32,11 +34,12 @@ impl Work {
         Self::Scaling,
         Self::Exhaust,
         Self::Fault,
+        Self::Nested,
     ];
 
     /// The expected form on a command line.
     pub const EXPECTED: &'static str = "none, or a comma-separated list of chase, test_numa, \
-                                        storm, bandwidth, guests, scaling, exhaust, fault";
+                                        storm, bandwidth, guests, scaling, exhaust, fault, nested";
 
     /// Returns its name on the command line and in results.
     pub const fn name(self) -> &'static str {
@@ -49,6 +52,7 @@ impl Work {
             Self::Scaling => "scaling",
             Self::Exhaust => "exhaust",
             Self::Fault => "fault",
+            Self::Nested => "nested",
         }
     }
 

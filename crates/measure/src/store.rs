@@ -85,7 +85,6 @@ impl Store {
     /// # Errors
     /// [`StoreError::Io`] if the directory or its files cannot be written.
     pub fn create(parent: &Path, run: &Run) -> Result<Self, StoreError> {
-        fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let directory = create_unique_directory(parent, &directory_name(run))
             .map_err(FileError::at(parent, "create a directory in it"))?;
         // Held until the run ends, so that no other process resumes it meanwhile.

@@ -2,10 +2,13 @@
 //! interruption loses nothing.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use numalab_host::{Interrupt, Root, base_pages, process_cpu_ns, read_machine};
+use numalab_host::{
+    Interrupt, Root, base_pages, process_cpu_ns, read_machine, set_thread_affinity, thread_affinity,
+};
 use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
 use numalab_measure::kind::latency::{LatencySpec, latency_cells};
@@ -16,7 +19,7 @@ use numalab_record::{
     AccessPattern, Cell, CoreCell, Document, Environment, Experiment, Kind, LoadedCell, Metric,
     Outcome, Pages, Run, StreamKernel, Team, WorkerPlan,
 };
-use numalab_topology::Machine;
+use numalab_topology::{CpuId, CpuSet, Machine};
 
 const SIZE: u64 = 4 << 20;
 
@@ -233,6 +236,46 @@ fn a_cache_line_goes_between_every_two_cpus() {
         return;
     }
     assert_proven(&measured(&c2c_cells(&machine, &scope, &pairs)), 2);
+}
+
+/// Moves the thread that is pinned to `from` to `to`, once it has been there for some windows.
+fn move_thread(from: CpuId, to: CpuId, over: &AtomicBool) {
+    let [from, to] = [from, to].map(|cpu| CpuSet::from_iter([cpu]));
+    while !over.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+        let threads = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
+        let ids = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+        for thread in ids.filter(|id| thread_affinity(*id).is_ok_and(|cpus| cpus == from)) {
+            std::thread::sleep(Duration::from_millis(50));
+            let _ = set_thread_affinity(thread, &to);
+        }
+    }
+}
+
+/// Regression: with both sides on one cpu each hand-over takes a time slice, so a pair took 39 s of
+/// a budget of 8.
+#[test]
+fn a_side_that_is_moved_to_the_cpu_of_the_other_ends_its_pair() {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let pairs = c2c_pairs(&machine, &scope, 1);
+    let Some(&(from, to)) = pairs.first() else {
+        eprintln!("NOT RUN: core to core needs two cpus, this machine has one");
+        return;
+    };
+    let settings = Settings { seed: 1, precision: 1e-9, budget: Duration::from_secs(36_000) };
+    let context = MeasureContext::new(machine, settings, Interrupt::never()).expect("a clock");
+    let cells = c2c_cells(&context.machine, &scope, &pairs);
+    let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+    let over = AtomicBool::new(false);
+    let tally = std::thread::scope(|threads| {
+        threads.spawn(|| move_thread(to, from, &over));
+        let tally = measure(&context, &mut recorder, &cells[..1]);
+        over.store(true, Ordering::Relaxed);
+        tally.expect("nothing interrupts")
+    });
+    assert_eq!(tally.failed, 1, "{tally:?}");
 }
 
 #[test]

@@ -141,6 +141,22 @@ fn answer(found: &BisectDocument) -> Lead {
     Lead::new("Answer", sentence, mood)
 }
 
+/// Describes a bisection before its first build, which halves the candidates this number of times.
+pub fn foreseen_words(plan: &BisectDocument, halvings: usize) -> String {
+    let (good, bad) = (plan.good.commit.short(), plan.bad.commit.short());
+    format!(
+        "{} of {}, {}, in {}\n{} commits after {good} could be the first bad one: at most {halvings} \
+         are built in addition to {good} and {bad} if all can be judged, with 3 to {} samples each \
+         and one boot per sample\n",
+        plan.quantity.metric,
+        plan.workload,
+        plan.treatment,
+        plan.backend,
+        plan.candidates,
+        plan.most_samples,
+    )
+}
+
 /// Returns the mail to the author of the first bad commit; `None` if none was found.
 pub fn mail(found: &BisectDocument) -> Option<String> {
     let Some(BisectAnswer::FirstBad { commit }) = &found.answer else { return None };
@@ -182,81 +198,4 @@ pub fn mail(found: &BisectDocument) -> Option<String> {
         commit.hash
     );
     Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn commit(hash: &str) -> Commit {
-        let (subject, author) = (format!("mm: change {hash}"), "A <a@b.org>".to_owned());
-        Commit { hash: hash.repeat(40), subject, author }
-    }
-
-    fn judged(
-        hash: &str,
-        samples: [f64; 3],
-        change_percent: f64,
-        side: CommitSide,
-    ) -> JudgedCommit {
-        JudgedCommit {
-            commit: commit(hash),
-            build_s: 2.5,
-            samples: samples.to_vec(),
-            change_percent: Some(change_percent),
-            side,
-        }
-    }
-
-    fn found(answer: BisectAnswer) -> BisectDocument {
-        BisectDocument {
-            schema: numalab_record::Kind::Bisect.into(),
-            version: "1".to_owned(),
-            command: vec!["numalab".to_owned(), "study".to_owned(), "bisect".to_owned()],
-            started_unix_ms: 0,
-            study: "tiering".to_owned(),
-            backend: "a guest".to_owned(),
-            treatment: "balancing=2".to_owned(),
-            workload: "probe".to_owned(),
-            quantity: Quantity::lower("latency", "ns"),
-            error_percent: 1.0,
-            margin_percent: 2.0,
-            most_samples: 32,
-            candidates: 24,
-            good: judged("a", [100.0, 101.0, 99.0], 0.0, CommitSide::Good),
-            bad: judged("b", [120.0, 121.0, 119.0], 20.0, CommitSide::Bad),
-            judged: vec![judged("c", [118.0, 120.0, 121.0], 19.9, CommitSide::Bad)],
-            answer: Some(answer),
-        }
-    }
-
-    #[test]
-    fn the_mail_names_the_commit_its_author_the_change_and_how_it_was_found() {
-        let mail = mail(&found(BisectAnswer::FirstBad { commit: commit("c") })).unwrap();
-        for words in [
-            "To: A <a@b.org>\n",
-            "Subject: [REGRESSION] latency +19.90 % since cccccccccccc (\"mm: change c\")",
-            "first bad  cccccccccccc         120 ns  (3 samples)",
-            "bisection of\n24 commits, of which 1 were built",
-            "numalab study bisect\n",
-            "#regzbot introduced: cccc",
-        ] {
-            assert!(mail.contains(words), "{words}: {mail}");
-        }
-    }
-
-    #[test]
-    fn without_a_commit_there_is_no_mail_and_the_reason_is_given() {
-        for (answer, words) in [
-            (BisectAnswer::NotWorse, "does not get worse by more than 2"),
-            (BisectAnswer::EndsUndecided, "32 samples do not show"),
-            (BisectAnswer::Interrupted, "the search was interrupted"),
-            (BisectAnswer::OneOf { commits: vec![commit("c"), commit("b")] }, "one of cccc"),
-        ] {
-            let found = found(answer);
-            assert_eq!(mail(&found), None);
-            let page = found.page().markdown();
-            assert!(page.contains(words), "{words}: {page}");
-        }
-    }
 }

@@ -20,6 +20,7 @@ pub mod explore;
 mod finding;
 pub mod fleet;
 pub mod health;
+mod judgement;
 mod label;
 pub mod machine;
 mod over_time;
@@ -40,6 +41,7 @@ mod verdict;
 
 pub use document::document;
 pub use finding::Finding;
+pub use judgement::Judgement;
 pub use label::change_words;
 pub use report::Report;
 pub use verdict::VerdictWord;

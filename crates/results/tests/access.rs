@@ -3,6 +3,7 @@
 mod measured;
 
 use measured::{finished, run_of};
+use numalab_formats::described::uniform;
 use numalab_record::{
     AccessPattern, BandwidthCell, Cell, CellId, CellResult, Document, Experiment, IsaName,
     LatencyCell, Metric, Pages, StreamKernel, Team, WorkerPlan,
@@ -10,14 +11,12 @@ use numalab_record::{
 use numalab_results::run::NodeAccess;
 use numalab_topology::{
     AccessAttributes, AccessClass, CpuId, EmulatedNodes, EmulationSpec, Machine, NodeId,
-    UniformMachine,
 };
 
 /// Returns two nodes of two cpus each.
 fn machine() -> Machine {
-    let shape = UniformMachine::of_packages(2, 4, 4 << 30);
     let spec = EmulationSpec::new(EmulatedNodes::Equal(2));
-    spec.emulate(&shape.build().expect("uniform")).expect("emulated")
+    uniform(Some(&spec), 4, Some(4 << 30)).expect("a machine")
 }
 
 fn worker(cpu: u32, node: u32) -> WorkerPlan {

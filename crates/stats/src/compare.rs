@@ -38,7 +38,7 @@ pub fn compare_in_order(
 }
 
 fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findings {
-    let (scale, first, second) = scaled(baseline, candidate);
+    let (scale, first, second) = scaled(baseline, candidate, Sample::sorted_logs);
     let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
     let bound = bound(scale, baseline.median(), criteria.margin);
     let design = Design::Unpaired { baseline: baseline.len(), candidate: candidate.len() };
@@ -74,7 +74,7 @@ pub fn compare_paired(
     candidate: &Sample,
     criteria: &Criteria,
 ) -> Result<Comparison, Error> {
-    let (scale, first, second) = scaled(baseline, candidate);
+    let (scale, first, second) = scaled(baseline, candidate, |sample| sample.logs().ok());
     let differences = paired_differences(&first, &second)?;
     let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
     let bound = bound(scale, baseline.median(), criteria.margin);
@@ -103,10 +103,14 @@ pub fn compare_paired(
 }
 
 /// Returns logarithms if all values have one, otherwise the values themselves.
-fn scaled(baseline: &Sample, candidate: &Sample) -> (Scale, Sample, Sample) {
+fn scaled(
+    baseline: &Sample,
+    candidate: &Sample,
+    logs: impl Fn(&Sample) -> Option<Sample> + Sync,
+) -> (Scale, Sample, Sample) {
     let values = baseline.len() + candidate.len();
-    match both(values, || baseline.logs(), || candidate.logs()) {
-        (Ok(first), Ok(second)) => (Scale::LogRatio, first, second),
+    match both(values, || logs(baseline), || logs(candidate)) {
+        (Some(first), Some(second)) => (Scale::LogRatio, first, second),
         _ => (Scale::Difference, baseline.clone(), candidate.clone()),
     }
 }

@@ -1,12 +1,15 @@
+use std::sync::Arc;
+
 use crate::Error;
 
 /// One or more finite values in the order taken, with a sorted copy.
 ///
 /// Both hold by construction, so no statistic on a `Sample` has to handle NaN or an empty sample.
+/// Clones share the values, of which there may be millions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    values: Vec<f64>,
-    sorted: Vec<f64>,
+    values: Arc<Vec<f64>>,
+    sorted: Arc<Vec<f64>>,
 }
 
 impl Sample {
@@ -24,7 +27,7 @@ impl Sample {
         }
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f64::total_cmp);
-        Ok(Self { values, sorted })
+        Ok(Self { values: values.into(), sorted: sorted.into() })
     }
 
     /// Returns the values in the order taken.
@@ -54,14 +57,17 @@ impl Sample {
         }
     }
 
+    /// Returns the natural logarithms from smallest to largest, for statistics that do not depend on
+    /// the order taken: half the memory of [`Self::logs`]. `None` if a value is zero or below.
+    pub(crate) fn sorted_logs(&self) -> Option<Self> {
+        let sorted = (self.min() > 0.0).then(|| Arc::new(map_sorted(&self.sorted, f64::ln)))?;
+        Some(Self { values: sorted.clone(), sorted })
+    }
+
     /// Maps the values through a function that keeps their order, and finite values finite.
     pub(crate) fn map_rising(&self, function: impl Fn(f64) -> f64) -> Self {
-        let mapped = |values: &[f64]| values.iter().map(|value| function(*value)).collect();
-        let (values, mut sorted): (Vec<f64>, Vec<f64>) =
-            (mapped(&self.values), mapped(&self.sorted));
-        // A rounding may exchange neighbours; sorting what is sorted takes one pass.
-        sorted.sort_unstable_by(f64::total_cmp);
-        Self { values, sorted }
+        let values: Vec<f64> = self.values.iter().map(|value| function(*value)).collect();
+        Self { values: values.into(), sorted: map_sorted(&self.sorted, function).into() }
     }
 
     /// Returns the smallest value.
@@ -78,6 +84,13 @@ impl Sample {
     pub fn is_constant(&self) -> bool {
         self.min() == self.max()
     }
+}
+
+fn map_sorted(sorted: &[f64], function: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut mapped: Vec<f64> = sorted.iter().map(|value| function(*value)).collect();
+    // A rounding may exchange neighbours; sorting what is sorted takes one pass.
+    mapped.sort_unstable_by(f64::total_cmp);
+    mapped
 }
 
 #[cfg(test)]
@@ -111,6 +124,15 @@ mod tests {
         assert_eq!(sample.logs(), Err(Error::NotPositive { index: 1, value: 0.0 }));
         let logs = Sample::new(vec![1.0, std::f64::consts::E]).unwrap().logs().unwrap();
         assert_eq!(logs.values(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn sorted_logarithms_are_those_of_the_sorted_values() {
+        let e = std::f64::consts::E;
+        let sample = Sample::new(vec![e, 1.0, e]).unwrap();
+        let logs = sample.sorted_logs().unwrap();
+        assert_eq!((logs.values(), logs.sorted()), (&[0.0, 1.0, 1.0][..], &[0.0, 1.0, 1.0][..]));
+        assert_eq!(Sample::new(vec![1.0, -0.0]).unwrap().sorted_logs(), None);
     }
 
     #[test]

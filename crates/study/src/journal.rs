@@ -1,6 +1,6 @@
 //! The result directory of a study: written once, appended to with fsync, never overwritten.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{
@@ -71,7 +71,6 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if it cannot be written.
     pub fn create(parent: &Path, run: StudyRun, definition: &str) -> Result<Self, JournalError> {
-        fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
         let directory = create_unique_directory(parent, &format!("{}-{time}", run.name))
             .map_err(FileError::at(parent, "create a directory in it"))?;

@@ -11,23 +11,6 @@ use crate::machine::Machine;
 /// (`REMOTE_DISTANCE` in `include/linux/topology.h`).
 pub const REMOTE_DISTANCE: u8 = 20;
 
-/// The position of nodes without cpus in a fallback order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CpuLessNodes {
-    /// Like any other, as Linux has it after booting. It prefers nodes without cpus in principle,
-    /// but builds the orders before it has attached any cpu to its node, so that all look alike
-    /// (seen on x86, Linux 6.1).
-    #[default]
-    Alike,
-    /// Before nodes with cpus at equal distance, because they have no local cpus that compete for
-    /// their memory. Linux has this order once it has rebuilt the orders, as it does when memory is
-    /// plugged in (`PENALTY_FOR_NODE_WITH_CPUS`).
-    Preferred,
-    /// After every node with cpus, whatever the distance: for machines with memory-only nodes that
-    /// are slow (CXL) or needed by a device (GPU).
-    Last,
-}
-
 /// The nodes that an allocation tries, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FallbackOrder {
@@ -45,9 +28,11 @@ impl Machine {
     /// The cost is the distance, plus one for a node with a smaller id than the requesting one.
     /// Equal costs go to the node that was less often the first of its distance group in the orders
     /// built before, then to the smaller id. An unknown distance counts as [`REMOTE_DISTANCE`].
+    /// Nodes without cpus are like any other, as after a boot: Linux prefers them in principle, but
+    /// builds the orders before it has attached any cpu to its node (seen on x86, Linux 6.1).
     #[must_use]
-    pub fn fallback_orders(&self, cpu_less: CpuLessNodes) -> Vec<FallbackOrder> {
-        let mut builder = Builder::new(self, cpu_less);
+    pub fn fallback_orders(&self) -> Vec<FallbackOrder> {
+        let mut builder = Builder::new(self);
         let online = self.nodes.iter().enumerate().filter(|(_, node)| node.online);
         online
             .map(|(index, node)| FallbackOrder { node: node.id, order: builder.order(index) })
@@ -58,22 +43,17 @@ impl Machine {
 /// State kept between the orders of one machine.
 struct Builder<'m> {
     machine: &'m Machine,
-    cpu_less: CpuLessNodes,
     has_memory: Vec<bool>,
-    has_cpus: Vec<bool>,
     /// The number of times each node was the first of its distance group.
     load: Vec<usize>,
 }
 
 impl<'m> Builder<'m> {
-    fn new(machine: &'m Machine, cpu_less: CpuLessNodes) -> Self {
-        let (with_memory, with_cpus) = (machine.memory_nodes(), machine.cpu_nodes());
-        let ids = || machine.nodes.iter().map(|node| node.id);
+    fn new(machine: &'m Machine) -> Self {
+        let with_memory = machine.memory_nodes();
         Self {
             machine,
-            cpu_less,
-            has_memory: ids().map(|id| with_memory.contains(id)).collect(),
-            has_cpus: ids().map(|id| with_cpus.contains(id)).collect(),
+            has_memory: machine.nodes.iter().map(|node| with_memory.contains(node.id)).collect(),
             load: vec![0; machine.nodes.len()],
         }
     }
@@ -99,16 +79,12 @@ impl<'m> Builder<'m> {
 
     /// Returns the position in `left` of the node to try next.
     fn cheapest(&self, local: usize, left: &[usize]) -> Option<usize> {
-        let key = |node: usize| {
-            let behind = self.cpu_less == CpuLessNodes::Last && !self.has_cpus[node];
-            (node != local, behind, self.cost(local, node), self.load[node])
-        };
+        let key = |node: usize| (node != local, self.cost(local, node), self.load[node]);
         (0..left.len()).min_by_key(|&place| key(left[place]))
     }
 
     fn cost(&self, local: usize, node: usize) -> u32 {
-        let penalised = self.cpu_less == CpuLessNodes::Preferred && self.has_cpus[node];
-        u32::from(self.distance(local, node)) + u32::from(node < local) + u32::from(penalised)
+        u32::from(self.distance(local, node)) + u32::from(node < local)
     }
 
     fn distance(&self, from: usize, to: usize) -> u8 {

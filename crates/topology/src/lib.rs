@@ -36,7 +36,7 @@ pub use cpu::Cpu;
 pub use device::{Device, DeviceKind};
 pub use distance::{DistanceError, Distances, LOCAL_DISTANCE, UNREACHABLE_DISTANCE};
 pub use emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec};
-pub use fallback::{CpuLessNodes, FallbackOrder, REMOTE_DISTANCE};
+pub use fallback::{FallbackOrder, REMOTE_DISTANCE};
 pub use finding::{Finding, Findings, Severity};
 pub use id::{CpuId, Id, NodeId, ProximityDomain};
 pub use id_set::{CpuSet, IdListError, IdSet, MAX_ID, NodeSet};

@@ -5,11 +5,11 @@ mod machines;
 
 use any_machine::any_machine;
 use machines::machine;
-use numalab_topology::{CpuLessNodes, Machine, NodeId};
+use numalab_topology::{Machine, NodeId};
 use proptest::prelude::*;
 
-fn orders(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
-    let orders = machine.fallback_orders(cpu_less).into_iter();
+fn orders(machine: &Machine) -> Vec<Vec<u32>> {
+    let orders = machine.fallback_orders().into_iter();
     orders.map(|entry| entry.order.into_iter().map(|node| node.0).collect()).collect()
 }
 
@@ -24,7 +24,7 @@ fn check_boot(cpus: &[u32], distance: impl Fn(usize, usize) -> u8, kernel: &[&[u
     let rows: Vec<Vec<u8>> =
         (0..nodes).map(|from| (0..nodes).map(|to| entry(from, to)).collect()).collect();
     let machine = machine(cpus, &vec![true; nodes], &rows);
-    assert_eq!(orders(&machine, CpuLessNodes::Alike), kernel);
+    assert_eq!(orders(&machine), kernel);
 }
 
 #[test]
@@ -80,23 +80,10 @@ fn six_equally_distant_nodes_rotate_as_in_a_booted_kernel() {
 }
 
 #[test]
-fn a_node_without_cpus_is_preferred_or_last_on_request() {
-    let rows = [vec![10, 20, 20], vec![20, 10, 20], vec![20, 20, 10]];
-    let machine = machine(&[1, 1, 0], &[true; 3], &rows);
-    let first = |cpu_less| orders(&machine, cpu_less)[0].clone();
-    assert_eq!(first(CpuLessNodes::Alike), [0, 1, 2]);
-    assert_eq!(first(CpuLessNodes::Preferred), [0, 2, 1]);
-    let near = vec![vec![10, 40, 14], vec![40, 10, 20], vec![14, 20, 10]];
-    let machine = machines::machine(&[1, 1, 0], &[true; 3], &near);
-    assert_eq!(orders(&machine, CpuLessNodes::Last)[0], [0, 1, 2]);
-    assert_eq!(orders(&machine, CpuLessNodes::Alike)[0], [0, 2, 1]);
-}
-
-#[test]
 fn a_node_without_memory_is_in_no_order_but_has_one() {
     let rows = [vec![10, 30, 20], vec![30, 10, 20], vec![20, 20, 10]];
     let machine = machine(&[1, 1, 1], &[true, false, true], &rows);
-    assert_eq!(orders(&machine, CpuLessNodes::Alike), [vec![0, 2], vec![2, 0], vec![2, 0]]);
+    assert_eq!(orders(&machine), [vec![0, 2], vec![2, 0], vec![2, 0]]);
 }
 
 #[test]
@@ -105,7 +92,7 @@ fn unknown_distances_count_as_twenty_and_offline_nodes_are_ignored() {
     machine.distances = numalab_topology::Distances::unknown(3);
     machine.distances.set(0, 2, 15);
     machine.nodes[1].online = false;
-    let orders = machine.fallback_orders(CpuLessNodes::Alike);
+    let orders = machine.fallback_orders();
     assert_eq!(orders.len(), 2);
     assert_eq!(orders[0].order, [NodeId(0), NodeId(2)]);
     assert_eq!(orders[1].node, NodeId(2));
@@ -113,7 +100,7 @@ fn unknown_distances_count_as_twenty_and_offline_nodes_are_ignored() {
 
 /// Finds every next node by comparing one number per candidate, as the kernel combines its criteria
 /// into an integer.
-fn oracle(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
+fn oracle(machine: &Machine) -> Vec<Vec<u32>> {
     let count = machine.nodes.len();
     let mut load = vec![0u64; count];
     let mut result = Vec::new();
@@ -128,16 +115,9 @@ fn oracle(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
                     continue;
                 }
                 let distance = u64::from(machine.distances.get(asking, node).unwrap());
-                let headless = machine.nodes[node].cpus.is_empty();
                 let mut value = distance;
                 if node < asking {
                     value += 1;
-                }
-                match cpu_less {
-                    CpuLessNodes::Alike => {}
-                    CpuLessNodes::Preferred if !headless => value += 1,
-                    CpuLessNodes::Last if headless => value += 1_000,
-                    _ => {}
                 }
                 value = if node == asking { 0 } else { value * 1_000 + load[node] };
                 if best.is_none_or(|(least, _)| value < least) {
@@ -159,15 +139,13 @@ fn oracle(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
 proptest! {
     #[test]
     fn orders_agree_with_the_oracle_on_any_machine(machine in any_machine()) {
-        for cpu_less in [CpuLessNodes::Alike, CpuLessNodes::Preferred, CpuLessNodes::Last] {
-            prop_assert_eq!(orders(&machine, cpu_less), oracle(&machine, cpu_less));
-        }
+        prop_assert_eq!(orders(&machine), oracle(&machine));
     }
 
     #[test]
     fn every_order_holds_every_memory_node_once_and_its_own_first(machine in any_machine()) {
         let memory: Vec<NodeId> = machine.memory_nodes().iter().collect();
-        for entry in machine.fallback_orders(CpuLessNodes::Alike) {
+        for entry in machine.fallback_orders() {
             let mut sorted = entry.order.clone();
             sorted.sort();
             prop_assert_eq!(&sorted, &memory);

@@ -11,7 +11,7 @@ use crate::files::XenFiles;
 use crate::memory_map::node_ranges;
 use numalab_guest::MemoryEmulator;
 use numalab_guest::{Accelerator, Qemu};
-use numalab_guest::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
+use numalab_guest::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task};
 use numalab_guest_agent::protocol::{Job, Stream};
 use numalab_guest_agent::xen::XenPlan;
 use numalab_guest_agent::xen::agent::{self, AgentError};
@@ -57,8 +57,6 @@ pub struct XenReport {
     pub answers: Vec<DomainAnswer>,
     /// The lost domains, with the phase and the reason.
     pub lost: BTreeMap<String, (LostPhase, String)>,
-    /// Duration of the boot, if there was one.
-    pub times: Option<Times>,
     /// The memory emulator's report (JSON, `numalab-emulator/1`); phase N is job N, counted from 1.
     pub memory_report: Option<String>,
 }
@@ -190,8 +188,7 @@ pub fn run(
     if let Some((line, source)) = lines.wrong {
         return Err(XenError::Event { line, source });
     }
-    let memory_report = outcome.memory_report;
-    Ok(XenReport { times: Some(outcome.times), memory_report, ..lines.report })
+    Ok(XenReport { memory_report: outcome.memory_report, ..lines.report })
 }
 
 /// Returns the agent as a job, with its plan in a file that exists as long as the first value.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::support::{Sample, codes, long, read_all, samples, sum_again};
 
 /// The number of bytes of a table that are changed, evenly spread, in the usual and the long form.
-const CHANGED: [usize; 2] = [100, 1000];
+const CHANGED: [usize; 2] = [100, 250];
 
 /// Returns the values that a byte is changed to, chosen because bounds, flags and lengths depend on
 /// them.

@@ -39,14 +39,12 @@ pub(crate) struct Selection {
 impl Selection {
     /// Returns the chosen cpus and nodes of this machine; `None` where there was no choice.
     pub fn among(&self, machine: &Machine) -> (Option<CpuSet>, Option<NodeSet>) {
-        let free = |chosen: Option<CpuSet>| match &machine.allowed {
-            Some(allowed) => chosen.map(|cpus| cpus.intersection(&allowed.cpus)),
-            None => chosen,
+        let online = machine.online_cpus();
+        let free = match &machine.allowed {
+            Some(allowed) => online.intersection(&allowed.cpus),
+            None => online,
         };
-        let cpus = match &self.cpus {
-            Some(chosen @ Chosen::Except(_)) => free(chosen.among(&machine.online_cpus())),
-            chosen => chosen.as_ref().and_then(|chosen| chosen.among(&machine.online_cpus())),
-        };
+        let cpus = self.cpus.as_ref().and_then(|cpus| cpus.among(&free));
         let nodes = self.nodes.as_ref().and_then(|nodes| nodes.among(&machine.memory_nodes()));
         (cpus, nodes)
     }

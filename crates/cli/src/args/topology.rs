@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
+use numalab_formats::{TOOL_FORMATS, ToolFormat};
 use numalab_places::machine::MachineRequest;
 
 use super::{Format, value};
@@ -89,48 +91,33 @@ pub(crate) struct TopologyArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Output format
-    #[arg(long, default_value = "text", value_parser = value::one_of(TopologyFormat::ALL))]
+    #[arg(long, default_value = "text", value_parser = topology_format())]
     pub format: TopologyFormat,
 }
 
 /// Formats of a topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum TopologyFormat {
     /// A format of every result.
     Result(Format),
-    Toml,
-    Qemu,
-    Libvirt,
-    Xen,
-    Slurm,
-    Rankfile,
-    HwlocXml,
-    HwlocSynthetic,
-    Numactl,
-    Cmdline,
-    Svg,
+    /// One that describes the machine to another tool.
+    Tool(ToolFormat),
 }
 
-impl TopologyFormat {
-    const ALL: [(Self, &'static str, &'static str); 17] = [
-        (Self::Result(Format::Text), "text", "Text for a terminal"),
-        (Self::Result(Format::Json), "json", "For machines"),
-        (Self::Result(Format::Csv), "csv", "A row per node"),
-        (Self::Result(Format::Md), "md", "Markdown"),
-        (Self::Result(Format::Html), "html", "One self-contained page"),
-        (Self::Result(Format::OpenMetrics), "openmetrics", "Metrics for Prometheus"),
-        (Self::Toml, "toml", "numalab's own TOML, to edit and pass to --topology"),
-        (Self::Qemu, "qemu", "QEMU arguments"),
-        (Self::Libvirt, "libvirt", "Elements of a libvirt domain"),
-        (Self::Xen, "xen", "Lines of an xl.cfg"),
-        (Self::Slurm, "slurm", "A NodeName line of slurm.conf and a map_cpu list"),
-        (Self::Rankfile, "rankfile", "An Open MPI rankfile, one rank per core"),
-        (Self::HwlocXml, "hwloc-xml", "hwloc XML"),
-        (Self::HwlocSynthetic, "hwloc-synthetic", "hwloc synthetic description"),
-        (Self::Numactl, "numactl", "The output of numactl --hardware"),
-        (Self::Cmdline, "cmdline", "The numa=fake= argument of Linux"),
-        (Self::Svg, "svg", "A drawing"),
-    ];
+/// Formats of results in which a topology is shown.
+const RESULT_FORMATS: [(Format, &str, &str); 6] = [
+    (Format::Text, "text", "Text for a terminal"),
+    (Format::Json, "json", "For machines"),
+    (Format::Csv, "csv", "A row per node"),
+    (Format::Md, "md", "Markdown"),
+    (Format::Html, "html", "One self-contained page"),
+    (Format::OpenMetrics, "openmetrics", "Metrics for Prometheus"),
+];
+
+fn topology_format() -> impl TypedValueParser<Value = TopologyFormat> {
+    let results = RESULT_FORMATS.map(|(of, name, about)| (TopologyFormat::Result(of), name, about));
+    let tools = TOOL_FORMATS.map(|of| (TopologyFormat::Tool(of), of.name, of.about));
+    value::one_of(results.into_iter().chain(tools))
 }
 
 #[derive(Debug, Args)]
@@ -205,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_topology_has_every_format_of_results_with_figures() {
-        let has = |name: &str| TopologyFormat::ALL.iter().any(|(_, known, _)| *known == name);
+        let has = |name: &str| RESULT_FORMATS.iter().any(|(_, known, _)| *known == name);
         for (format, name, _) in Format::ALL {
             assert_eq!(has(name), format != Format::Callgrind, "{name}");
         }

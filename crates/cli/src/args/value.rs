@@ -35,6 +35,16 @@ pub(crate) fn blocks(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("expected 1 to {MOST_BLOCKS}"))
 }
 
+/// Reads `NAME=VALUE`; the value may contain more equals signs.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected a name, `=` and a value, such as numa_balancing=0".to_owned()),
+    }
+}
+
 /// Reads cpus in the order given, one for each rank: `0,8,1,9` or `0-3,8`; `all` and `!0` are in
 /// numerical order.
 pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {

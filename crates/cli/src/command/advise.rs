@@ -142,8 +142,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
             "standard input is a pipe, which only one run could read: every run gets empty input; redirect a file (< FILE)",
         );
     }
-    let (request, costs) = (args.machine.request(), args.costs.given());
-    let (target, findings) = Target::of(&request, costs, args.try_on, &args.with)?;
+    let (machine, costs) = (args.machine.request(), args.costs.given());
+    let (target, findings) = Target::of(&machine, costs, args.try_on, &args.with)?;
     findings.iter().for_each(note);
     let place = target.place;
     let mut watcher = Watcher::default();

@@ -1,18 +1,16 @@
 //! `numalab study bisect`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
-use numalab_host::files::create_unique_directory;
+use numalab_host::files::{create_unique_directory, read_text};
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_measure::Store;
 use numalab_places::BACKENDS;
 use numalab_record::bisect::{BisectAnswer, BisectDocument};
 use numalab_record::{Kind, file};
-use numalab_results::bisect::mail;
+use numalab_results::bisect::{foreseen_words, mail};
 use numalab_stats::Confidence;
 use numalab_study::bisect::{Bisect, BisectQuestion, Build, Repository, metric_of, treatment_of};
 use numalab_study::{Plan, ReadyStudy, StudyChanges};
@@ -93,7 +91,8 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let looked = Repository::open(&args.tree, PathBuf::new())?;
     let foreseen = Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
     if args.dry_run {
-        return planned(&foreseen).map(|()| ExitCode::SUCCESS);
+        let text = foreseen_words(&foreseen.document(), foreseen.halvings());
+        return output::print(&text).map(|()| ExitCode::SUCCESS);
     }
     let directory = results(&args.output)?;
     let repository = Repository::open(&args.tree, directory.join("tree"))?;
@@ -117,10 +116,9 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
 /// Regenerates the reports of a bisection, or prints one.
 pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
     let path = directory.join(file::BISECT);
-    let wrong =
-        |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
-    let text = read_file_text(&path, MOST_RESULT_BYTES).map_err(|error| wrong(&error))?;
-    let found: BisectDocument = Kind::Bisect.read(&text).map_err(|error| wrong(&error))?;
+    let found: BisectDocument = Kind::Bisect
+        .read(&read_text(&path)?)
+        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     output::show_again(&found, format, || write_reports(&found, directory))
 }
 
@@ -134,11 +132,10 @@ fn write_reports(found: &BisectDocument, directory: &Path) -> Result<[PathBuf; 2
 
 /// Creates a result directory and returns its absolute path: builds run in other directories.
 fn results(parent: &Path) -> Result<PathBuf, Failure> {
-    let failed = |error: std::io::Error| Failure::at(parent, error);
-    fs::create_dir_all(parent).map_err(failed)?;
-    let parent = parent.canonicalize().map_err(failed)?;
     let name = format!("bisect-{}", UtcTime::now().compact());
-    create_unique_directory(&parent, &name).map_err(failed)
+    create_unique_directory(parent, &name)
+        .and_then(|made| made.canonicalize())
+        .map_err(|error| Failure::at(parent, error))
 }
 
 fn question(args: &BisectArgs, plan: &Plan) -> Result<BisectQuestion, Failure> {
@@ -158,23 +155,4 @@ fn question(args: &BisectArgs, plan: &Plan) -> Result<BisectQuestion, Failure> {
         command: std::env::args().collect(),
         version: VERSION.to_owned(),
     })
-}
-
-fn planned(bisect: &Bisect<'_>) -> Result<(), Failure> {
-    let plan = bisect.document();
-    output::print(&format!(
-        "{} of {}, {}, in {}\n{} commits after {} could be the first bad one: at most {} are \
-         built in addition to {} and {} if all can be judged, with 3 to {} samples each and one \
-         boot per sample\n",
-        plan.quantity.metric,
-        plan.workload,
-        plan.treatment,
-        plan.backend,
-        plan.candidates,
-        plan.good.commit.short(),
-        bisect.halvings(),
-        plan.good.commit.short(),
-        plan.bad.commit.short(),
-        plan.most_samples,
-    ))
 }

@@ -8,12 +8,11 @@ mod studies;
 
 use std::path::{Path, PathBuf};
 
-use numalab_results::Report;
 use numalab_results::compare::Tolerance;
+use numalab_results::{Judgement, Report};
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, FailIf};
 use crate::failure::Failure;
-use crate::gate::Gate;
 use crate::output;
 
 pub(crate) use runs::{compare, named_runs};
@@ -21,18 +20,15 @@ pub(crate) use runs::{compare, named_runs};
 /// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
-/// A comparison with the answer to `--fail-if`.
-pub(crate) struct Compared {
-    pub report: Box<dyn Report>,
-    pub gate: Gate,
-}
+/// A comparison, and what it shows.
+pub(crate) type Compared = (Box<dyn Report>, Judgement);
 
 /// Compares the given results, and prints what changed.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
     }
-    let compared = match (&args.results[..], &args.baseline[..]) {
+    let (report, judgement) = match (&args.results[..], &args.baseline[..]) {
         (candidate, baseline) if !baseline.is_empty() => of_runs(args, baseline, candidate),
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
             directories(args, baseline, candidate)
@@ -44,8 +40,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
              --baseline DIR...",
         )),
     }?;
-    output::show(&*compared.report, args.format)?;
-    compared.gate.fail_if(args.fail_if)
+    output::show(&*report, args.format)?;
+    FailIf::check(args.fail_if, &judgement)
 }
 
 fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<Compared, Failure> {

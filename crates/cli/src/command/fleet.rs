@@ -78,11 +78,8 @@ pub(crate) struct SubmitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  numalab fleet collect /scratch/fleet")]
 pub(crate) struct CollectArgs {
-    /// Directory of the fleet, with results in DIR/hosts/HOST/RUN/
-    pub directory: PathBuf,
-    /// The file (default: fleet.jsonl in DIR)
-    #[arg(long, value_name = "FILE")]
-    pub store: Option<PathBuf>,
+    #[command(flatten)]
+    pub place: FleetPlace,
     /// Show how many results would be read; write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -95,14 +92,31 @@ Examples:
   numalab fleet report /scratch/fleet --format html > fleet.html
   numalab fleet report /scratch/fleet --format csv | sort -t, -k5 -g    one outlier per line")]
 pub(crate) struct FleetReportArgs {
-    /// Directory of the fleet
+    #[command(flatten)]
+    pub place: FleetPlace,
+    /// Output format
+    #[arg(long, default_value = "text", value_parser = value::format())]
+    pub format: Format,
+}
+
+/// The results of a fleet.
+#[derive(Debug, Args)]
+pub(crate) struct FleetPlace {
+    /// Directory of the fleet, with results in DIR/hosts/HOST/RUN/
     pub directory: PathBuf,
     /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// Output format
-    #[arg(long, default_value = "text", value_parser = value::format())]
-    pub format: Format,
+}
+
+impl FleetPlace {
+    /// Returns the file, and that of an earlier version in its default place.
+    fn files(&self) -> (PathBuf, Option<PathBuf>) {
+        match &self.store {
+            Some(store) => (store.clone(), None),
+            None => (Store::path_in(&self.directory), Store::earlier_in(&self.directory)),
+        }
+    }
 }
 
 /// Command that each host measures by default.
@@ -168,8 +182,8 @@ fn check_measure(measure: &[String]) -> Result<(), Failure> {
 }
 
 fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
-    let path = args.store.clone().unwrap_or_else(|| Store::path_in(&args.directory));
-    let runs = Runs::find(&args.directory)?;
+    let (path, earlier) = args.place.files();
+    let runs = Runs::find(&args.place.directory)?;
     if args.dry_run {
         let store = path.exists().then(|| Store::open(&path)).transpose()?;
         let (new, unchanged) = runs.foreseen(store.as_ref());
@@ -179,7 +193,7 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
             count(new, "run")
         ));
     }
-    if let (None, Some(earlier)) = (&args.store, Store::earlier_in(&args.directory)) {
+    if let Some(earlier) = earlier {
         note(format!(
             "{}: a store of an earlier version; its runs are collected again",
             earlier.display()
@@ -201,14 +215,13 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
 }
 
 fn report(args: &FleetReportArgs) -> Result<(), Failure> {
-    let path = args.store.clone().unwrap_or_else(|| Store::path_in(&args.directory));
-    let earlier = Store::earlier_in(&args.directory).filter(|_| args.store.is_none());
+    let (path, earlier) = args.place.files();
     let (keys, hosts) = Store::open(earlier.as_ref().unwrap_or(&path))?.latest();
     if hosts.is_empty() {
         return Err(FleetError::NothingCollected { path }.into());
     }
     let analysis = analyse(&keys, &hosts);
-    let name = args.directory.display().to_string();
+    let name = args.place.directory.display().to_string();
     output::show(&FleetReport { name, analysis }, args.format)
 }
 

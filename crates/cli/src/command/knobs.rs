@@ -73,7 +73,7 @@ ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is
 the command's.")]
 pub(crate) struct KnobRunArgs {
     /// Settings; drop_caches and compact_memory happen once, before the command
-    #[arg(value_name = "KNOB=VALUE", required = true, value_parser = setting)]
+    #[arg(value_name = "KNOB=VALUE", required = true, value_parser = value::setting)]
     pub settings: Vec<(String, String)>,
     /// Show what would be written; write and start nothing
     #[arg(long)]
@@ -107,14 +107,6 @@ impl RootArgs {
     }
 }
 
-/// Splits `numa_balancing=0` at the first equals sign, so that a value may contain others.
-fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("`{text}`: expected KNOB=VALUE, such as numa_balancing=0")),
-    }
-}
-
 /// Runs the subcommand; the exit code of `run` is that of its command.
 pub(crate) fn run(command: &KnobsCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -128,17 +120,14 @@ pub(crate) fn run(command: &KnobsCommand) -> Result<ExitCode, Failure> {
 fn show_knobs(args: &KnobListArgs) -> Result<(), Failure> {
     let root = args.root.root()?;
     let named = list(&root);
-    let mut shown = Vec::new();
-    for name in &args.knobs {
-        shown.push(match named.iter().find(|known| known.name == *name) {
-            Some(known) => known.clone(),
-            None => {
-                let knob = Knob::find(&root, name)?;
-                knob.now(&root, String::new())
-            }
-        });
-    }
-    let knobs = if args.knobs.is_empty() { named } else { shown };
+    let shown = |name: &String| match named.iter().find(|known| known.name == *name) {
+        Some(known) => Ok(known.clone()),
+        None => Ok(Knob::find(&root, name)?.now(&root, String::new())),
+    };
+    let knobs = match args.knobs.is_empty() {
+        true => named,
+        false => args.knobs.iter().map(shown).collect::<Result<_, Failure>>()?,
+    };
     output::show(&KnobList { knobs }, args.format)
 }
 

@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use super::Cli;
-use crate::failure::{Code, EXIT_STATUS, Failure};
+use crate::failure::{EXIT_STATUS, Failure};
 
 /// Date of the last change to the pages' contents.
 const DATE: &str = "2026-11-28";
@@ -19,12 +19,9 @@ const WIDTH: usize = 79;
 pub(crate) fn run(directory: &Path) -> Result<(), Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
-    fs::create_dir_all(directory).map_err(|error| {
-        Failure::new(Code::Failed, format!("cannot create {}: {error}", directory.display()))
-    })?;
-    write_pages(&command, directory).map_err(|error| {
-        Failure::new(Code::Failed, format!("cannot write to {}: {error}", directory.display()))
-    })
+    fs::create_dir_all(directory)
+        .and_then(|()| write_pages(&command, directory))
+        .map_err(|error| Failure::at(directory, error))
 }
 
 fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {

@@ -1,6 +1,5 @@
 //! `numalab measure`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::compare::{compare, named_runs};
 use super::measuring::{
     complain, deliver, machine_here, measure as taken, new_run, print_plan, survey,
 };
-use crate::args::{Format, MeasureArgs};
+use crate::args::{FailIf, Format, MeasureArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -70,8 +69,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
 
 /// Returns the directory that keeps the runs of `--repeat`.
 fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
-    fs::create_dir_all(parent)
-        .and_then(|()| create_unique_directory(parent, &directory_name(run)))
+    create_unique_directory(parent, &directory_name(run))
         .map_err(|error| Failure::at(parent, error))
 }
 
@@ -136,9 +134,9 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
 }
 
 fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result<(), Failure> {
-    let compared = compare(baseline, runs, args.margin)?;
+    let (report, judgement) = compare(baseline, runs, args.margin)?;
     if args.given.output.format == Format::Text {
-        output::show(&*compared.report, Format::Text)?;
+        output::show(&*report, Format::Text)?;
     }
-    compared.gate.fail_if(args.fail_if)
+    FailIf::check(args.fail_if, &judgement)
 }

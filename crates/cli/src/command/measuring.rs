@@ -10,7 +10,7 @@ use numalab_measure::{
     usual_budget, usual_pages,
 };
 use numalab_record::{Cell, Document, Run};
-use numalab_results::capture::{CurveFamily, curve_families};
+use numalab_results::capture::curve_families;
 use numalab_results::run::Summary;
 use numalab_topology::{CpuSet, Finding, Machine, Severity, count};
 
@@ -175,11 +175,8 @@ pub(crate) fn write_reports(
 ) -> Result<[PathBuf; 2], Failure> {
     let summary = Summary::of(document);
     let written = output::write_pages(&summary, directory)?;
-    for CurveFamily { node, from, curves } in curve_families(&summary) {
-        // Some tools would read a comma as a separator of two files.
-        let from = from.to_string().replace(',', "+");
-        let name = format!("memory_curves-node{node}-from-node{from}.csv");
-        Store::write_file(directory, &name, &mess::write(&curves))?;
+    for family in curve_families(&summary) {
+        Store::write_file(directory, &family.file_name(), &mess::write(&family.curves))?;
     }
     Ok(written)
 }

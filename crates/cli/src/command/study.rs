@@ -84,16 +84,6 @@ pub(crate) struct StudyNewArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Reads `KEY=VALUE`.
-fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
-            Ok((key.to_owned(), value.to_owned()))
-        }
-        _ => Err("expected KEY=VALUE, such as guests=4,8".to_owned()),
-    }
-}
-
 /// Changes to the number and order of runs that the study file gives.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
@@ -111,7 +101,7 @@ pub(crate) struct Change {
     pub seed: Option<u64>,
     /// Change a setting of the study's backend, the levels of a factor, or its workloads
     /// (repeatable; `numalab study settings` lists all)
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = value::setting)]
     pub set: Vec<(String, String)>,
 }
 

@@ -6,40 +6,43 @@ mod languages;
 mod table;
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::programs::lab::{Lab, lab, line_of};
 use serde_json::{Value, json};
 
 /// A machine with caches too small for the quarters of a 2 MiB block.
-const SMALL_CACHES: [&str; 8] = [
-    "--emulate",
-    "2",
-    "--cpus",
-    "8",
-    "--emulate-cache",
-    "32K,256K",
-    "--emulate-stages",
-    "core,owners",
-];
+const SMALL_CACHES: [&str; 4] =
+    ["--emulate=2", "--cpus=8", "--emulate-cache=32K,256K", "--emulate-stages=core,owners"];
+
+fn run(lab: &Lab, machine: &[&str], options: &[&str], command: &[&str]) -> Output {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(machine).args(options);
+    run.arg("--").args(command).output().expect("it starts")
+}
 
 fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
-    let output = run.arg("--").args(command).output().expect("it starts");
+    let output = run(lab, &SMALL_CACHES, options, command);
     let text = [output.stdout, output.stderr].concat();
     let words = String::from_utf8_lossy(&text).into_owned();
     (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the advice as a document, and the messages printed with it.
-fn advice(lab: &Lab, options: &[&str], command: &[&str]) -> (Value, String) {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
-    let output = run.args(["--format", "json", "--"]).args(command).output().expect("it starts");
+fn advice(lab: &Lab, machine: &[&str], options: &[&str], command: &[&str]) -> (Value, String) {
+    let output = run(lab, machine, &[options, &["--format", "json"]].concat(), command);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
     let advice = serde_json::from_slice(&output.stdout);
     (advice.unwrap_or_else(|error| panic!("{error}: {notes}")), notes)
+}
+
+/// Returns the measured change in percent, which must be as predicted.
+fn change_as_predicted(option: &Value) -> f64 {
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let interval = &option["predicted"]["interval_percent"];
+    let measured = number(&option["measured"]["change_percent"]);
+    assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{option:#}");
+    measured
 }
 
 /// Returns an option's command line for a tool.
@@ -61,7 +64,7 @@ fn a_compute_bound_program_gets_the_answer_no_gain_at_once() {
 fn advice_is_predicted_and_proven_and_names_the_line() {
     let Some(lab) = lab() else { return };
     let command = [&lab.program("answers"), "first-touch", "2"];
-    let (advice, _) = advice(lab, &["--try", "1", "--blocks", "6"], &command);
+    let (advice, _) = advice(lab, &SMALL_CACHES, &["--try", "1", "--blocks", "6"], &command);
     assert_eq!(advice["schema"], "numalab/advice-1");
     let options = advice["options"].as_array().expect("options");
     let by_users = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
@@ -75,22 +78,16 @@ fn advice_is_predicted_and_proven_and_names_the_line() {
 #[test]
 fn the_predicted_saving_of_huge_pages_is_reached() {
     let Some(lab) = lab() else { return };
-    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    run.env("NUMALAB_EMULATOR", &lab.plugin).args(["advise", "--emulate", "1", "--cpus", "4"]);
-    run.args(["--emulate-cache", "8K,16K", "--emulate-stages", "core,tlb", "--format", "json"]);
-    run.args(["--blocks", "6", "--", &lab.program("answers"), "scattered", "12"]);
-    let output = run.output().expect("it starts");
-    let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let machine =
+        ["--emulate=1", "--cpus=4", "--emulate-cache=8K,16K", "--emulate-stages=core,tlb"];
+    let command = [&lab.program("answers"), "scattered", "12"];
+    let (advice, _) = advice(lab, &machine, &["--blocks", "6"], &command);
     let options = advice["options"].as_array().expect("options");
     assert_eq!(options.len(), 1, "a machine of one node has nothing to bind to: {options:?}");
     assert_eq!(options[0]["candidate"], "huge-pages");
     assert_eq!(options[0]["measured"]["verdict"], "better", "{options:?}");
     // Page table entries leave the caches to data, an effect that predictions ignore.
-    let number = |value: &Value| value.as_f64().expect("a number");
-    let interval = &options[0]["predicted"]["interval_percent"];
-    let measured = number(&options[0]["measured"]["change_percent"]);
-    assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{options:?}");
-    assert!(measured < -10.0, "{options:?}");
+    assert!(change_as_predicted(&options[0]) < -10.0, "{options:?}");
     let command = command_of(&options[0], "numalab");
     assert!(command.starts_with("numalab knobs run -q thp_enabled=always -- "), "{command}");
 }
@@ -98,26 +95,14 @@ fn the_predicted_saving_of_huge_pages_is_reached() {
 #[test]
 fn neighbours_that_share_memory_are_packed_on_a_node() {
     let Some(lab) = lab() else { return };
-    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    run.env("NUMALAB_EMULATOR", &lab.plugin).args(["advise", "--emulate", "2", "--cpus", "6"]);
-    run.args([
-        "--emulate-cache",
-        "32K,256K",
-        "--emulate-stages",
-        "core,owners",
-        "--format",
-        "json",
-    ]);
-    run.args(["--try", "1", "--blocks", "6", "--", &lab.program("answers"), "neighbours", "2"]);
-    let output = run.output().expect("it starts");
-    let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let machine =
+        ["--emulate=2", "--cpus=6", "--emulate-cache=32K,256K", "--emulate-stages=core,owners"];
+    let command = [&lab.program("answers"), "neighbours", "2"];
+    let (advice, _) = advice(lab, &machine, &["--try", "1", "--blocks", "6"], &command);
     let options = advice["options"].as_array().expect("options");
     let pack = options.iter().find(|option| option["candidate"] == "pack").expect("an option");
     assert_eq!(pack["measured"]["verdict"], "better", "{options:#?}");
-    let number = |value: &Value| value.as_f64().expect("a number");
-    let interval = &pack["predicted"]["interval_percent"];
-    let measured = number(&pack["measured"]["change_percent"]);
-    assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{pack:#}");
+    change_as_predicted(pack);
     let command = command_of(pack, "OpenMP");
     assert!(command.starts_with("OMP_PLACES=cores OMP_PROC_BIND=close "), "{command}");
     let pinned = command_of(pack, "likwid-pin");
@@ -183,7 +168,7 @@ fn indecisive_trial_counts_and_texts_that_are_not_numbers_are_refused() {
 fn a_likely_gain_is_tried_with_enough_blocks_to_exclude_chance() {
     let Some(lab) = lab() else { return };
     let command = [&lab.program("answers"), "table", "1"];
-    let (full, notes) = advice(lab, &["--blocks", "6", "--to-the-end"], &command);
+    let (full, notes) = advice(lab, &SMALL_CACHES, &["--blocks", "6", "--to-the-end"], &command);
     let note = "6 blocks are too few for a verdict on 2 candidates: running 7";
     assert!(notes.contains(note), "{notes}");
     let at = |options: &[Value], name: &str| {
@@ -200,7 +185,7 @@ fn a_likely_gain_is_tried_with_enough_blocks_to_exclude_chance() {
         "what differs where nothing does: {full:#}"
     );
     // It is better than the unchanged program, but cannot win against binding.
-    let (early, _) = advice(lab, &["--blocks", "6"], &command);
+    let (early, _) = advice(lab, &SMALL_CACHES, &["--blocks", "6"], &command);
     let options = early["options"].as_array().expect("options");
     let (spread, bind) = (&options[at(options, "interleave")], at(options, "bind"));
     assert_eq!(spread["measured"]["out"], json!({"blocks": 3, "behind": bind}), "{spread}");

@@ -6,9 +6,10 @@ use numalab_host::Classed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use numalab_formats::described::uniform;
 use numalab_guest::{Qemu, QemuNeeds, Runtime};
 use numalab_image::{Cache, Contents};
-use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
+use numalab_topology::{EmulatedNodes, EmulationSpec, Machine};
 use numalab_xen::{
     DomainJob, DomainPlan, FIRST_DOMAIN, LostPhase, Pinning, XenFiles, XenMachine, XenPlan,
     XenReport, run,
@@ -22,28 +23,8 @@ const FRAMES: u64 = MEMORY_MIB << 8;
 
 /// Returns 2 nodes of 2 cpus and 1280 MiB.
 fn two_nodes() -> Machine {
-    let node = |id: u32| Node {
-        id: NodeId(id),
-        online: true,
-        cpus: [CpuId(2 * id), CpuId(2 * id + 1)].into_iter().collect(),
-        memory_bytes: 1280 << 20,
-        ..Node::default()
-    };
-    let cpu = |id: u32| Cpu {
-        id: CpuId(id),
-        online: true,
-        node: Some(NodeId(id / 2)),
-        package: Some(id / 2),
-        core: Some(id),
-        l3_group: Some(id / 2),
-        ..Cpu::default()
-    };
-    Machine {
-        nodes: (0..2).map(node).collect(),
-        cpus: (0..4).map(cpu).collect(),
-        distances: Distances::uniform(2, 20),
-        ..Machine::default()
-    }
+    let spec = EmulationSpec::new(EmulatedNodes::Equal(2));
+    uniform(Some(&spec), 4, Some(2560 << 20)).expect("a machine")
 }
 
 fn job(words: &[&str]) -> DomainJob {

@@ -4,7 +4,6 @@
 
 use libfuzzer_sys::fuzz_target;
 use numalab_formats::{libvirt, machine_toml, qemu, rankfile, slurm, xen};
-use numalab_topology::CpuLessNodes;
 
 fuzz_target!(|text: &str| {
     let Ok(machine) = machine_toml::read(text) else {
@@ -14,7 +13,7 @@ fuzz_target!(|text: &str| {
     assert_eq!(machine_toml::read(&written).expect("our own TOML"), machine);
     let _ = (machine.validate(), slurm::node_line(&machine, "n"));
     if machine.nodes.len() < 100 {
-        let _ = machine.fallback_orders(CpuLessNodes::Last);
+        let _ = machine.fallback_orders();
         let _ = (qemu::write(&machine), libvirt::write(&machine), xen::write(&machine));
     }
     if machine.cpus.len() < 100 {

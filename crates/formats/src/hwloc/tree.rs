@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Machine,
     /// A socket.
     Package(u32),
-    /// The cpus of a node, if no other object has the same set; a node itself in version 1.
+    /// The cpus of a node, if no other object has the same set.
     Group,
     /// A cache: highest level first, then unified, data, instruction.
     Cache(CacheOrder),
@@ -52,7 +52,7 @@ pub(super) struct Object {
     pub(super) nodes: Vec<NodeId>,
     parent: usize,
     /// Number of objects above it.
-    pub(super) depth: usize,
+    depth: usize,
 }
 
 /// The objects; the first is the machine.
@@ -62,9 +62,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree of the online cpus and nodes. With `nodes_are_levels` every node with cpus
-    /// has a separate object, as version 1 requires.
-    pub(super) fn build(machine: &Machine, nodes_are_levels: bool) -> Result<Self, WriteError> {
+    /// Builds the tree of the online cpus and nodes.
+    pub(super) fn build(machine: &Machine) -> Result<Self, WriteError> {
         let online = machine.online_cpus();
         let mut items = items(machine, &online);
         let node_sets: Vec<(NodeId, CpuSet)> = machine
@@ -76,7 +75,7 @@ impl Tree {
         for (_, set) in &node_sets {
             let found = *set == online
                 || items.iter().any(|(kind, cpus)| kind.holds_nodes() && cpus == set);
-            if !set.is_empty() && (nodes_are_levels || !found) {
+            if !set.is_empty() && !found {
                 items.push((Kind::Group, set.clone()));
             }
         }
@@ -88,7 +87,7 @@ impl Tree {
         });
         let mut tree = Self::insert(online, items)?;
         for (id, set) in node_sets {
-            let home = tree.home(&set, nodes_are_levels);
+            let home = tree.home(&set);
             tree.objects[home].nodes.push(id);
         }
         tree.sort_children();
@@ -159,11 +158,9 @@ impl Tree {
     }
 
     /// Returns the object to which a node with these cpus is attached.
-    fn home(&self, set: &CpuSet, nodes_are_levels: bool) -> usize {
-        let fits = |object: &Object| {
-            let level = !nodes_are_levels || object.kind == Kind::Group;
-            level && !set.is_empty() && object.kind.holds_nodes() && object.cpus == *set
-        };
+    fn home(&self, set: &CpuSet) -> usize {
+        let fits =
+            |object: &Object| !set.is_empty() && object.kind.holds_nodes() && object.cpus == *set;
         let inner = self.objects.iter().skip(1).position(fits);
         inner.map_or(0, |position| position + 1)
     }

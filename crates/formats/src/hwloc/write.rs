@@ -15,26 +15,15 @@ use crate::xml_text::XmlText;
 /// The smallest ordinary page size.
 const SMALLEST_PAGE: u64 = 4 << 10;
 
-/// The version of the format to write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum XmlVersion {
-    /// hwloc 1.x: nodes are levels of the tree.
-    V1,
-    /// hwloc 2.x, which hwloc 3 also reads: nodes are attached to the tree.
-    #[default]
-    V2,
-}
-
-/// Writes a machine for `lstopo --input FILE.xml`.
+/// Writes a machine for `lstopo --input FILE.xml` of hwloc 2.x, which hwloc 3 also reads.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] if packages, caches, nodes and cores do not nest: hwloc only
 /// supports trees.
-pub fn write_xml(machine: &Machine, version: XmlVersion) -> Result<String, WriteError> {
-    let tree = Tree::build(machine, version == XmlVersion::V1)?;
+pub fn write_xml(machine: &Machine) -> Result<String, WriteError> {
+    let tree = Tree::build(machine)?;
     let mut writer = Writer {
         machine,
-        version,
         tree: &tree,
         xml: XmlText::default(),
         objects_written: 0,
@@ -48,7 +37,6 @@ type Attribute = (&'static str, String);
 
 struct Writer<'m> {
     machine: &'m Machine,
-    version: XmlVersion,
     tree: &'m Tree,
     xml: XmlText,
     /// Number of objects written, from which their numbers (`gp_index`) come.
@@ -60,21 +48,11 @@ struct Writer<'m> {
 impl Writer<'_> {
     fn document(&mut self) {
         self.xml.line(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
-        match self.version {
-            XmlVersion::V1 => {
-                self.xml.line(r#"<!DOCTYPE topology SYSTEM "hwloc.dtd">"#);
-                self.xml.open("topology", &[]);
-            }
-            XmlVersion::V2 => {
-                self.xml.line(r#"<!DOCTYPE topology SYSTEM "hwloc2.dtd">"#);
-                self.xml.open("topology", &[("version", &"2.0")]);
-            }
-        }
+        self.xml.line(r#"<!DOCTYPE topology SYSTEM "hwloc2.dtd">"#);
+        self.xml.open("topology", &[("version", &"2.0")]);
         self.object(0);
-        if self.version == XmlVersion::V2 {
-            self.distances_v2();
-            memory_attributes::write(self.machine, &self.node_objects, &mut self.xml);
-        }
+        self.distances();
+        memory_attributes::write(self.machine, &self.node_objects, &mut self.xml);
         self.xml.close();
     }
 
@@ -82,30 +60,19 @@ impl Writer<'_> {
     fn object(&mut self, index: usize) {
         let object = &self.tree.objects[index];
         let nodes = self.tree.nodes_around(index);
-        if self.version == XmlVersion::V1 && object.kind == Kind::Group {
-            self.node_level(object);
-            return;
-        }
         let (name, os_index) = self.name(object);
         let mut attributes = vec![("type", name)];
         attributes.extend(os_index.map(|number| ("os_index", number.to_string())));
         attributes.extend(self.sets(&object.cpus, &nodes, object.kind == Kind::Machine));
         attributes.extend(self.details(object));
         self.open(&attributes);
-        if object.kind == Kind::Machine && self.version == XmlVersion::V1 {
-            self.distances_v1();
-        }
         for &id in &object.nodes {
             self.attached_node(id, object);
         }
-        self.children(object);
-        self.xml.close();
-    }
-
-    fn children(&mut self, object: &Object) {
         for &child in &object.children {
             self.object(child);
         }
+        self.xml.close();
     }
 
     /// Returns the type of an object and its number in the system.
@@ -116,7 +83,6 @@ impl Writer<'_> {
             Kind::Group => ("Group", None),
             Kind::Core(number) => ("Core", Some(*number)),
             Kind::Pu(cpu) => ("PU", Some(cpu.0)),
-            Kind::Cache(_) if self.version == XmlVersion::V1 => ("Cache", None),
             Kind::Cache(order) => {
                 let (level, kind) = self
                     .cache(order)
@@ -162,20 +128,18 @@ impl Writer<'_> {
         let mut sets =
             vec![("cpuset", bitmap::write(cpus)), ("complete_cpuset", bitmap::write(&complete))];
         let allowed = self.machine.allowed.as_ref().filter(|_| is_machine);
-        if is_machine || self.version == XmlVersion::V1 {
+        if is_machine {
             let cpus = allowed.map_or(cpus, |allowed| &allowed.cpus);
             sets.push(("allowed_cpuset", bitmap::write(cpus)));
         }
         sets.push(("nodeset", bitmap::write(nodes)));
         sets.push(("complete_nodeset", bitmap::write(nodes)));
-        if is_machine || self.version == XmlVersion::V1 {
+        if is_machine {
             let nodes = allowed.map_or(nodes, |allowed| &allowed.memory_nodes);
             sets.push(("allowed_nodeset", bitmap::write(nodes)));
         }
-        if self.version == XmlVersion::V2 {
-            self.objects_written += 1;
-            sets.push(("gp_index", self.objects_written.to_string()));
-        }
+        self.objects_written += 1;
+        sets.push(("gp_index", self.objects_written.to_string()));
         sets
     }
 
@@ -183,30 +147,7 @@ impl Writer<'_> {
         self.machine.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// Writes a node that is a level of the tree (version 1).
-    fn node_level(&mut self, object: &Object) {
-        match object.nodes.split_first() {
-            None => self.children(object),
-            Some((&first, others)) => {
-                self.open_node(first, &object.cpus);
-                self.children(object);
-                self.xml.close();
-                // Further memory at the place of the first node: version 1 only supports it without
-                // cpus.
-                for &id in others {
-                    self.open_node(id, &CpuSet::new());
-                    self.xml.close();
-                }
-            }
-        }
-    }
-
     fn attached_node(&mut self, id: NodeId, object: &Object) {
-        if self.version == XmlVersion::V1 {
-            self.open_node(id, &CpuSet::new());
-            self.xml.close();
-            return;
-        }
         let node = self.machine.node(id);
         let caches = node.map_or(&[][..], |node| &node.memory_side_caches);
         for cache in caches {
@@ -273,7 +214,7 @@ impl Writer<'_> {
         self.xml.open("object", &attributes);
     }
 
-    fn distances_v2(&mut self) {
+    fn distances(&mut self) {
         let online = self.machine.nodes.iter().filter(|node| node.online);
         let ids: Vec<NodeId> = online.map(|node| node.id).collect();
         let Some(rows) = self.complete_distances(&ids).filter(|rows| rows.len() > 1) else {
@@ -303,40 +244,6 @@ impl Writer<'_> {
     fn numbers(&mut self, name: &'static str, numbers: &[String]) {
         let text: String = numbers.iter().map(|number| format!("{number} ")).collect();
         self.xml.text(name, &[("length", &text.len())], &text);
-    }
-
-    fn distances_v1(&mut self) {
-        let order = self.nodes_in_order();
-        let Some(rows) = self.complete_distances(&order) else {
-            return;
-        };
-        let levels = self.tree.objects.iter().filter(|object| !object.nodes.is_empty());
-        let relative_depth = levels.map(|object| object.depth).max().unwrap_or_default().max(1);
-        self.xml.open(
-            "distances",
-            &[
-                ("nbobjs", &order.len()),
-                ("relative_depth", &relative_depth),
-                ("latency_base", &"10.000000"),
-            ],
-        );
-        for value in rows.iter().flatten() {
-            let ratio = format!("{}.{}00000", value / 10, value % 10);
-            self.xml.empty("latency", &[("value", &ratio)]);
-        }
-        self.xml.close();
-    }
-
-    /// Returns the nodes in the order of writing, which is their numbering in version 1.
-    fn nodes_in_order(&self) -> Vec<NodeId> {
-        let mut order = Vec::new();
-        let mut left = vec![0];
-        while let Some(index) = left.pop() {
-            let object = &self.tree.objects[index];
-            order.extend(&object.nodes);
-            left.extend(object.children.iter().rev());
-        }
-        order
     }
 
     /// Returns the distances between these nodes, if all are known.

@@ -20,8 +20,6 @@ pub enum Stream {
 pub struct Hello {
     pub version: u32,
     pub kernel: String,
-    /// Seconds since the kernel started.
-    pub uptime_s: f64,
 }
 
 /// A file's name and size; its content follows in [`Message::Data`].
@@ -134,7 +132,7 @@ mod tests {
 
     fn every_message() -> Vec<Message> {
         let header = FileHeader { path: "a/b".to_owned(), permissions: 0o644, size_bytes: 3 };
-        let hello = Hello { version: 1, kernel: "6.1".to_owned(), uptime_s: 1.5 };
+        let hello = Hello { version: 1, kernel: "6.1".to_owned() };
         vec![
             Message::Hello(hello),
             Message::Job(Job::new(["echo", "a b"])),

@@ -70,8 +70,6 @@ pub struct Place {
     pub hypervisor: BTreeMap<u32, u64>,
     /// The virtual cpus.
     pub vcpus: Vec<VcpuPlace>,
-    /// The node affinity that `xl list -n` shows.
-    pub node_affinity: String,
     /// Reasons why some values are unknown.
     pub unknown: Vec<String>,
 }
@@ -84,8 +82,6 @@ pub struct VcpuPlace {
     pub cpu: Option<u32>,
     /// Hard affinity: the cpus that the vCPU may run on.
     pub hard: String,
-    /// Soft affinity: the cpus that the vCPU should run on.
-    pub soft: String,
 }
 
 /// The result of a job in one domain, including [`FIRST_DOMAIN`].

@@ -49,6 +49,11 @@ impl XenstoreError {
     fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if code == "ENOENT")
     }
+
+    /// True if the stream's own read timeout passed.
+    fn is_timeout(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
 }
 
 /// A change of a watched path.
@@ -150,7 +155,7 @@ impl<S: Read + Write> Xenstore<S> {
             }
             match self.receive() {
                 Ok(message) => self.keep_change(&message),
-                Err(XenstoreError::Io(error)) if is_timeout(&error) => return Ok(None),
+                Err(error) if error.is_timeout() => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
@@ -170,7 +175,7 @@ impl<S: Read + Write> Xenstore<S> {
         loop {
             let waits = asked.elapsed() < self.longest_answer;
             let answer = match self.receive() {
-                Err(XenstoreError::Io(error)) if waits && is_timeout(&error) => continue,
+                Err(error) if waits && error.is_timeout() => continue,
                 answer => answer?,
             };
             if answer.kind == WATCH_EVENT {
@@ -233,10 +238,6 @@ fn take_message(received: &mut Vec<u8>) -> Result<Option<Message>, XenstoreError
     let payload = received[HEADER_BYTES..HEADER_BYTES + length].to_vec();
     received.drain(..HEADER_BYTES + length);
     Ok(Some(Message { kind, request, payload }))
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 #[cfg(test)]
@@ -312,7 +313,7 @@ pub(super) mod tests {
         let mut store = Xenstore::over(ours);
         store.longest_answer = Duration::from_millis(50);
         let error = store.read("data/state").unwrap_err();
-        assert!(matches!(&error, XenstoreError::Io(error) if is_timeout(error)), "{error}");
+        assert!(error.is_timeout(), "{error}");
     }
 
     proptest! {

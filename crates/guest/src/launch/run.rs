@@ -1,6 +1,6 @@
 //! Runs a job in a Linux guest.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::arguments::System;
 use super::failure::{Evidence, GuestError, diagnose};
@@ -11,7 +11,7 @@ use super::runtime::Runtime;
 use super::session::{Session, SessionError, Sink, Task, prepare_results};
 use super::watch::{Asked, Phase, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
-use numalab_guest_agent::protocol::{Exit, Stream};
+use numalab_guest_agent::protocol::Exit;
 
 /// Time in which the guest must accept the data sent to it.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
@@ -29,41 +29,12 @@ pub struct Outcome {
     pub files: Vec<std::path::PathBuf>,
     /// The release of the guest's kernel.
     pub kernel: String,
-    pub times: Times,
     /// The host cpus of the virtual cpus at the end, if they were pinned.
     pub pins: Option<PinReport>,
     /// The placement of guest memory at the end, if memory was bound or cpus were pinned.
     pub memory: Option<Vec<MemoryProof>>,
     /// The memory emulator's report (JSON, `numalab-emulator/1`), if there was one.
     pub memory_report: Option<String>,
-}
-
-/// Times since the start of QEMU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Until the first message of process 1.
-    pub boot: Duration,
-    /// Until the command's first output, if it gave any.
-    pub first_output: Option<Duration>,
-    pub total: Duration,
-}
-
-/// Passes output on and records when the first arrived.
-struct Timed<'a> {
-    sink: &'a mut dyn Sink,
-    started: Instant,
-    first: Option<Duration>,
-}
-
-impl Sink for Timed<'_> {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        self.first.get_or_insert_with(|| self.started.elapsed());
-        self.sink.output(stream, bytes);
-    }
-
-    fn input(&mut self) -> Option<Vec<u8>> {
-        self.sink.input()
-    }
 }
 
 impl Launch {
@@ -106,7 +77,6 @@ impl Launch {
         sink: &mut dyn Sink,
         asked: Asked,
     ) -> Result<Outcome, GuestError> {
-        let started = Instant::now();
         let terminal = task.job.terminal;
         let system = System::Linux { terminal };
         let (mut running, sockets) =
@@ -116,11 +86,10 @@ impl Launch {
         running.go(&mut monitor)?;
         // The monitor outlives the conversation, because its `quit` makes the plugins write their
         // reports.
-        let mut conversation = Conversation { launch: self, task, started, asked, monitor, pins };
+        let mut conversation = Conversation { launch: self, task, asked, monitor, pins };
         let outcome = conversation.hold(&running, &sockets, sink);
         let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
         running.quit(&mut conversation.monitor);
-        outcome.times.total = started.elapsed();
         outcome.memory_report = running.memory_report();
         judged(&running, outcome)
     }
@@ -136,7 +105,6 @@ fn started_anew(error: &GuestError) -> String {
 struct Conversation<'a> {
     launch: &'a Launch,
     task: &'a Task,
-    started: Instant,
     asked: Asked<'a>,
     monitor: QmpClient,
     pins: Option<PinReport>,
@@ -164,13 +132,10 @@ impl Conversation<'_> {
         let writer = stream.writer(SEND_LIMIT).map_err(GuestError::Start);
         let mut session = Session::new(stream, writer.map_err(Trouble::Other)?);
         let hello = session.hello().map_err(failed(false))?;
-        let boot = self.started.elapsed();
         // The command has its own limit, so that a slow boot does not shorten its time.
         watch.begin(Phase::Run, limits.run);
         session.begin(self.task, self.launch.charges_commands()).map_err(failed(true))?;
-        let mut timed = Timed { sink, started: self.started, first: None };
-        let answer = session.follow(self.task, &mut timed).map_err(failed(true))?;
-        let first_output = timed.first;
+        let answer = session.follow(self.task, sink).map_err(failed(true))?;
         // The guest waits while the channel is open, so its placement can be read now.
         let (pins, memory) = self.placement(running).map_err(Trouble::Other)?;
         Ok(Outcome {
@@ -178,7 +143,6 @@ impl Conversation<'_> {
             complaints: answer.complaints,
             files: answer.files,
             kernel: hello.kernel,
-            times: Times { boot, first_output, total: self.started.elapsed() },
             pins,
             memory,
             memory_report: None,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -196,10 +196,8 @@ const ERRORS: &str = "qemu.stderr";
 
 fn record(launch: &Launch, command: &[String]) -> GuestRecord {
     let machine = &launch.guest.machine;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     GuestRecord {
         owner: std::process::id(),
-        started_s: now.as_secs(),
         cpus: machine.online_cpus().len(),
         nodes: machine.nodes.len(),
         memory_bytes: machine.memory_bytes(),

@@ -5,12 +5,14 @@
 //! started for it, with exactly that directory's monitor among their arguments, are killed, and the
 //! directory is removed.
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use numalab_formats::size::format_rounded;
 use numalab_host::files::create_unique_directory;
 use numalab_host::proc::processes;
 use numalab_host::{Classed, Root};
@@ -40,8 +42,6 @@ pub struct Runtime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestRecord {
     pub owner: u32,
-    /// Start time, in seconds since 1970.
-    pub started_s: u64,
     pub cpus: usize,
     pub nodes: usize,
     pub memory_bytes: u64,
@@ -55,6 +55,20 @@ pub struct RunningGuest {
     /// The process id of its QEMU, once that has been started.
     pub qemu: Option<u32>,
     pub record: GuestRecord,
+}
+
+impl fmt::Display for RunningGuest {
+    /// Writes the guest on a line, and the command that reaches it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GuestRecord { nodes, cpus, memory_bytes, command, .. } = &self.record;
+        match self.qemu {
+            Some(id) => write!(f, "QEMU {id}")?,
+            None => write!(f, "QEMU not started yet")?,
+        }
+        let (memory, command) = (format_rounded(*memory_bytes), command.join(" "));
+        writeln!(f, ": {nodes} nodes, {cpus} cpus, {memory}: {command}")?;
+        writeln!(f, "  numalab guest pin --qmp {}/{CONTROL}", self.directory.display())
+    }
 }
 
 /// The directory of one guest of this process, removed on drop.

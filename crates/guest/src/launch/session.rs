@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        let hello = Hello { version: 99, kernel: String::new(), uptime_s: 0.0 };
+        let hello = Hello { version: 99, kernel: String::new() };
         let mut session = with_guest(&[Message::Hello(hello)]);
         assert!(matches!(session.hello(), Err(SessionError::Version(99))));
     }

@@ -113,15 +113,11 @@ impl Read for Watched<'_> {
                 self.checked = Instant::now();
             }
             match self.stream.read(bytes) {
-                Err(error) if is_timeout(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
             }
         }
     }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// Returns the watch's reason from an error of a watched stream.

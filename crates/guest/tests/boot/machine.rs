@@ -64,9 +64,6 @@ fn a_guest_has_the_requested_machine_and_returns_all_files() {
     assert_eq!(file, "brought back\n");
     let big = fs::read(results.join("root/results/big")).unwrap();
     assert!(big.len() == 3_000_000 && big.iter().all(|byte| *byte == b'x'));
-    let times = ran.outcome.times;
-    eprintln!("times: {times:?}");
-    assert!(times.first_output.unwrap() >= times.boot && times.total >= times.boot);
     assert_placed(&ran.outcome);
 }
 

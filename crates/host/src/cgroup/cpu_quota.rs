@@ -54,16 +54,11 @@ fn quota(time: &str, period: &str, file: &str) -> Option<CpuQuota> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_tree::tree;
 
     fn found(group: &str, mounts: &str, files: &[(&str, &str)]) -> Option<CpuQuota> {
-        let top = tempfile::tempdir().unwrap();
         let known = [("proc/self/cgroup", group), ("proc/self/mountinfo", mounts)];
-        for (path, text) in known.iter().chain(files) {
-            let path = top.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        cpu_quota(&Root::at(top.path()))
+        cpu_quota(&Root::at(tree(&[&known, files].concat()).path()))
     }
 
     #[test]

@@ -81,16 +81,7 @@ fn size_name(page_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let top = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = top.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        top
-    }
+    use crate::test_tree::tree;
 
     #[test]
     fn the_tightest_limit_above_the_group_holds_for_its_own_size_only() {

@@ -178,6 +178,7 @@ fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_tree::tree;
 
     fn parse_text(text: &str) -> Result<Content, KnobError> {
         parse(Path::new("/j"), text)
@@ -204,12 +205,10 @@ mod tests {
     /// A process was killed while it wrote; so is the one that restores, after its first file.
     #[test]
     fn a_journal_whose_last_line_was_cut_off_can_be_continued() {
-        let directory = tempfile::tempdir().unwrap();
+        let whole = "{\"begin\":{\"boot\":\"b\",\"pid\":7}}\n{\"save\":{\"proc/a\":\"1\",\"proc/b\":\"2\"}}\n";
+        let directory = tree(&[(JOURNAL, &format!("{whole}{{\"save\":{{\"proc/c\""))]);
         let root = Root::at(directory.path());
         let path = root.path(JOURNAL);
-        let whole = "{\"begin\":{\"boot\":\"b\",\"pid\":7}}\n{\"save\":{\"proc/a\":\"1\",\"proc/b\":\"2\"}}\n";
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("{whole}{{\"save\":{{\"proc/c\"")).unwrap();
         Journal::hold(&root).unwrap().restored("proc/a").unwrap();
         let left = Journal::hold(&root).unwrap().left().unwrap();
         assert_eq!(left.saved, [("proc/b".to_owned(), "2".to_owned())]);

@@ -211,17 +211,14 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+    use crate::test_tree::write;
 
     /// Creates a tree with these files of units.
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
         for (file, text) in files {
-            let path = top.path().join(UNITS).join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, format!("{text}\n")).unwrap();
+            write(&top, &format!("{UNITS}/{file}"), &format!("{text}\n"));
         }
         top
     }

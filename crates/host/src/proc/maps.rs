@@ -7,8 +7,6 @@ pub struct MapsLine {
     pub start: u64,
     /// The address after the last.
     pub end: u64,
-    /// True if any access is permitted.
-    pub accessible: bool,
     /// True if execution is permitted.
     pub executable: bool,
     /// Offset of the mapping in its file, in bytes.
@@ -31,7 +29,6 @@ impl MapsLine {
         Some(Self {
             start,
             end,
-            accessible: !protection.starts_with("---"),
             executable: protection.contains('x'),
             offset: u64::from_str_radix(offset, 16).ok()?,
             name: words.nth(2).unwrap_or_default().trim_start().to_owned(),
@@ -64,7 +61,6 @@ nonsense
         let found: Vec<_> = maps(text).collect();
         assert_eq!((found[0].start, found[0].end), (0x5581_a2e0_a000, 0x5581_a2e0_b000));
         assert_eq!((found[0].offset, found[0].name.as_str()), (0x2000, "/bin/a b"));
-        assert!(found[0].accessible && !found[1].accessible);
         assert!(found[0].executable && !found[2].executable);
         assert_eq!((found[1].name.as_str(), found[2].name.as_str()), ("", "[stack]"));
         assert_eq!(found.len(), 3);

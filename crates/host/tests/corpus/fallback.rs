@@ -5,7 +5,7 @@ use numalab_frames::{
     CpuFences, CpuIndex, Frame, Frames, Machine as FrameMachine, MemoryRange, NodeIndex,
     RangeState, Request, Word,
 };
-use numalab_topology::{CpuLessNodes, Machine};
+use numalab_topology::Machine;
 
 /// Frames of each node.
 const FRAMES: u64 = 3;
@@ -13,7 +13,7 @@ const FRAMES: u64 = 3;
 /// Returns the errors in the order in which a machine's nodes run out.
 pub fn faults(tree: &str, machine: &Machine) -> Vec<String> {
     let orders: Vec<Vec<NodeIndex>> = machine
-        .fallback_orders(CpuLessNodes::Alike)
+        .fallback_orders()
         .iter()
         .map(|fallback| fallback.order.iter().map(|&id| dense(machine, id)).collect())
         .collect();

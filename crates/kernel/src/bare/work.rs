@@ -117,6 +117,7 @@ pub fn all(lab: &mut Lab) -> Verdict {
             Work::Scaling => storm::scaling(lab),
             Work::Exhaust => exhaust::run(lab),
             Work::Fault => fault(lab),
+            Work::Nested => nested(lab),
         };
         mark::end();
         if let Err(failure) = done {
@@ -141,6 +142,14 @@ fn fault(lab: &Lab) -> Result<(), Failure> {
         });
     }
     Err("a null pointer could be used".into())
+}
+
+/// Runs a job on the last cpu that takes part that runs a job itself.
+fn nested(lab: &Lab) -> Result<(), Failure> {
+    if let Some(&last) = lab.chosen().last() {
+        lab.cpus.run(&[last], &|_| lab.cpus.run(&[last], &|_| ()));
+    }
+    Err("a job could run jobs".into())
 }
 
 /// Sends the allocator's dump in pieces that fit into a line.

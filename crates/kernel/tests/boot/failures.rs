@@ -16,6 +16,15 @@ fn an_exception_is_reported_with_its_cpu_and_address() {
     assert!(line.ends_with("address 0x8"), "{line}");
 }
 
+/// The number of running jobs would be lost, and with it the end of the first job's borrows.
+#[test]
+fn a_job_that_runs_jobs_ends_the_kernel() {
+    let Some(qemu) = Qemu::open() else { return };
+    let boot = qemu.boot(&one_node("2"), "work=nested");
+    assert_eq!(boot.status, Some(PANICKED), "{}", boot.text);
+    assert!(boot.text.contains("a job runs jobs"), "{}", boot.text);
+}
+
 #[test]
 fn a_wrong_word_is_refused_with_the_expected_form() {
     let Some(qemu) = Qemu::open() else { return };

@@ -3,7 +3,7 @@
 use numalab_frames::Dump;
 use numalab_kernel::event::{Guest, Run};
 use numalab_kernel::results::Results;
-use numalab_topology::{CpuLessNodes, Machine, Node, NodeId, ProximityDomain};
+use numalab_topology::{Machine, Node, NodeId, ProximityDomain};
 
 use crate::need::has_memory;
 use crate::qemu::{DONE, Qemu, arguments, machine};
@@ -40,7 +40,7 @@ fn sees(results: &Results, machine: &Machine) {
         let seen = results.machine.distances.get(places[from], places[to]);
         assert_eq!(seen, Some(given), "{from} to {to}");
     }
-    for order in results.machine.fallback_orders(CpuLessNodes::Alike) {
+    for order in results.machine.fallback_orders() {
         let own = order.node.0;
         let with_memory = |node: &&u32| {
             results.machine.node(NodeId(**node)).is_some_and(|node| node.memory_bytes > 0)

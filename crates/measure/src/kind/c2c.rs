@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use numalab_host::{base_pages, page_size_bytes};
+use numalab_host::{Pinned, base_pages, page_size_bytes};
 use numalab_membench::{Barrier, C2cError, Line, Ping, Pong, RoundTrips};
 use numalab_record::{C2cCell, Cell, Effort, Experiment, Metric, Outcome, Placement, Sample};
 use numalab_stats::Sample as Values;
@@ -138,6 +138,13 @@ struct Side {
 }
 
 impl Exchange<'_> {
+    /// Waits for the other side before a window. A side that a cpuset has moved ends the exchange
+    /// here: on one cpu each hand-over takes a time slice, and a window seconds.
+    fn meet(&self, pinned: &Pinned) -> Result<(), MeasureError> {
+        pinned.verify()?;
+        Ok(self.start.wait()?)
+    }
+
     fn side(
         &self,
         work: impl FnOnce() -> Result<Side, MeasureError>,
@@ -164,7 +171,7 @@ fn send(
     let mut pings: Vec<Ping<'_>> =
         lines.iter().map(|line| Ping::new(line, &exchange.abort)).collect();
     let mut round = || -> Result<Vec<RoundTrips>, MeasureError> {
-        exchange.start.wait()?;
+        exchange.meet(&pinned)?;
         let trips = pings.iter_mut().map(|ping| ping.rounds(LINE_ROUNDS).map_err(broken_off));
         trips.collect()
     };
@@ -213,7 +220,7 @@ fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<Side, Measure
     let mut pongs: Vec<Pong<'_>> =
         lines.iter().map(|line| Pong::new(line, &exchange.abort)).collect();
     loop {
-        exchange.start.wait()?;
+        exchange.meet(&pinned)?;
         // Acquire: pairs with the sender's release before its last wait.
         if exchange.over.load(Ordering::Acquire) {
             break;

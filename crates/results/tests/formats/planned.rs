@@ -11,6 +11,7 @@ use numalab_record::study::{
     StudyTime, Visit,
 };
 use numalab_results::Report;
+use numalab_results::bisect::{foreseen_words, mail};
 use numalab_results::study::plan::{time_words, too_few_blocks};
 
 use crate::whole;
@@ -257,13 +258,28 @@ fn a_bisection_with_its_mail_is_as_it_was_in_every_format() {
 }
 
 #[test]
-fn a_bisection_that_runs_still_has_no_answer_and_no_mail() {
-    let open = BisectDocument { answer: None, ..bisection() };
-    let page = open.page();
-    assert_eq!(page.lead[0].sentence, "no commit: the search was interrupted");
-    assert!(page.parts.iter().all(|part| part.title != "Mail"));
-    let rows = open.rows().expect("samples");
-    assert_eq!(rows.rows.len(), 2 + 3 + 1 + 2, "a row for each sample");
+fn a_bisection_is_described_before_its_first_build() {
+    let words = foreseen_words(&bisection(), 5);
+    assert!(words.starts_with("latency of probe, balancing=2, in a guest\n24 commits after aaaa"));
+    assert!(words.contains("at most 5 are built in addition to aaaa"), "{words}");
+}
+
+#[test]
+fn without_a_commit_there_is_no_mail_and_the_reason_is_given() {
+    for (answer, words) in [
+        (None, "the search was interrupted"),
+        (Some(BisectAnswer::NotWorse), "does not get worse by more than 2"),
+        (Some(BisectAnswer::EndsUndecided), "32 samples do not show"),
+        (Some(BisectAnswer::Interrupted), "the search was interrupted"),
+        (Some(BisectAnswer::OneOf { commits: vec![commit("c"), commit("b")] }), "one of cccc"),
+    ] {
+        let found = BisectDocument { answer, ..bisection() };
+        assert_eq!(mail(&found), None);
+        let page = found.page().markdown();
+        assert!(page.contains(words), "{words}: {page}");
+        let rows = found.rows().expect("samples");
+        assert_eq!(rows.rows.len(), 2 + 3 + 1 + 2, "a row for each sample");
+    }
 }
 
 #[test]
@@ -272,12 +288,12 @@ fn the_mail_leaves_the_last_commit_out_where_that_is_the_first_bad_one() {
         answer: Some(BisectAnswer::FirstBad { commit: commit("b") }),
         ..bisection()
     };
-    let mail = numalab_results::bisect::mail(&last).expect("a commit");
-    assert!(mail.contains("  first bad  bbbbbbbbbbbb         121 ns  (3 samples)\n"), "{mail}");
-    assert!(!mail.contains("  bad "), "{mail}");
+    let text = mail(&last).expect("a commit");
+    assert!(text.contains("  first bad  bbbbbbbbbbbb         121 ns  (3 samples)\n"), "{text}");
+    assert!(!text.contains("  bad "), "{text}");
     let unknown = BisectDocument {
         answer: Some(BisectAnswer::FirstBad { commit: commit("9") }),
         ..bisection()
     };
-    assert_eq!(numalab_results::bisect::mail(&unknown), None, "it was not judged");
+    assert_eq!(mail(&unknown), None, "it was not judged");
 }

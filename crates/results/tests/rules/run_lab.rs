@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use numalab_formats::described::uniform;
 use numalab_record::{
     AccessPattern, BandwidthCell, C2cCell, Cell, CellId, CellResult, CoreCell, Document,
     Experiment, IsaName, LatencyCell, LoadedCell, Metric, Outcome, Pages, Placement, ProofMethod,
     StreamKernel, Team, WorkerPlan,
 };
-use numalab_topology::{Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
+use numalab_topology::{CpuId, CpuSet, EmulatedNodes, EmulationSpec, Machine, NodeId};
 
 use crate::measured::{finished, run_of};
 
@@ -15,28 +16,8 @@ pub const MIB: u64 = 1 << 20;
 
 /// Returns two nodes of two cores, in a package each.
 pub fn machine() -> Machine {
-    let cpu = |id: u32| Cpu {
-        id: CpuId(id),
-        online: true,
-        node: Some(NodeId(id / 2)),
-        package: Some(id / 2),
-        core: Some(id),
-        l3_group: Some(id / 2),
-        ..Cpu::default()
-    };
-    let node = |id: u32| Node {
-        id: NodeId(id),
-        online: true,
-        cpus: CpuSet::from_iter([CpuId(2 * id), CpuId(2 * id + 1)]),
-        memory_bytes: 1 << 34,
-        ..Node::default()
-    };
-    Machine {
-        nodes: vec![node(0), node(1)],
-        cpus: (0..4).map(cpu).collect(),
-        distances: Distances::uniform(2, 20),
-        ..Machine::default()
-    }
+    let spec = EmulationSpec::new(EmulatedNodes::Equal(2));
+    uniform(Some(&spec), 4, Some(1 << 35)).expect("a machine")
 }
 
 pub fn worker(cpu: u32, node: u32) -> WorkerPlan {

@@ -27,20 +27,15 @@ pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result
     ];
     let mut text = String::new();
     if !dry_run {
-        fs::create_dir_all(directory).map_err(failed(directory))?;
+        fs::create_dir_all(directory).map_err(|error| Failure::at(directory, error))?;
     }
     for (name, bytes) in files {
         let Some(bytes) = bytes else { continue };
         let file = directory.join(name);
         if !dry_run {
-            fs::write(&file, &bytes).map_err(failed(&file))?;
+            fs::write(&file, &bytes).map_err(|error| Failure::at(&file, error))?;
         }
         text.push_str(&format!("{}  {} bytes\n", file.display(), bytes.len()));
     }
     output::print(&text)
-}
-
-fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
-    let path = path.display().to_string();
-    move |error| Failure::new(Code::Failed, format!("cannot write {path}: {error}"))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use numalab_formats::gallery;
 use numalab_places::machine::{machine_file, run_document};
+use numalab_results::Judgement;
 use numalab_results::capture::capture;
 use numalab_results::machine::MachineComparison;
 
@@ -49,7 +50,7 @@ pub(super) fn compared(
     let is_worse = compared.worse().next().is_some();
     let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
     let worse = [is_worse && is_exact, false];
-    let gate = Gate::against(&baseline, margin_percent, worse, undecided);
-    let report = Box::new(compared.document([baseline, result.display().to_string()]));
-    Ok(Compared { report, gate })
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    let names = [baseline, result.display().to_string()];
+    Ok((Box::new(compared.document(names)), judgement))
 }

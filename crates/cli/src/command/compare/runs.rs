@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use numalab_measure::runs_in;
+use numalab_results::Judgement;
 use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
@@ -28,8 +29,9 @@ pub(crate) fn compare(
         }
         (true, true) => None,
     };
-    let gate = Gate::against(&comparison.baseline.join(", "), margin_percent, worse, undecided);
-    Ok(Compared { report: Box::new(comparison.document()), gate })
+    let baseline = comparison.baseline.join(", ");
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    Ok((Box::new(comparison.document()), judgement))
 }
 
 /// Refuses a run that was given before: two copies do not show how runs vary.

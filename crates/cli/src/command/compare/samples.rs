@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
+use numalab_results::Judgement;
 use numalab_results::samples::{SampleComparison, numbers};
 use numalab_stats::Direction;
 use numalab_workload::{LogSample, Pattern};
@@ -40,8 +41,8 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let is_decided = comparison.found.verdict.is_decided();
     let undecided =
         (!is_decided).then_some("there are too few values, they differ too much, or they drift");
-    let gate = Gate::against(&comparison.names[0], margin_percent, worse, undecided);
-    Ok(Compared { report: Box::new(comparison), gate })
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    Ok((Box::new(comparison), judgement))
 }
 
 /// Reads two files in parallel, as they may have millions of numbers.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use numalab_results::Judgement;
 use numalab_results::study::StudyPair;
 
 use super::{Compared, MARGIN, tolerance};
@@ -36,6 +37,7 @@ pub(super) fn compared(
         (true, false) => Some("sessions are too few, or differ too much"),
         (true, true) => None,
     };
-    let gate = Gate::against(&first.display().to_string(), margin_percent, worse, undecided);
-    Ok(Compared { report: Box::new(pair.document()), gate })
+    let baseline = first.display().to_string();
+    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    Ok((Box::new(pair.document()), judgement))
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_results::Report;
-use numalab_results::change_words;
 use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
@@ -24,7 +23,7 @@ pub(crate) fn report(
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
     output::show_again(&summary, format, || write_reports(&summary, directory))?;
-    gate(&summary).fail_if(condition)
+    FailIf::check(condition, &summary.judgement())
 }
 
 /// Writes the reports of a session, and prints the answers.
@@ -40,7 +39,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     if *end == EndReason::Interrupted {
         return Err(interrupted(journal));
     }
-    gate(&summary).fail_if(show.fail_if)
+    FailIf::check(show.fail_if, &summary.judgement())
 }
 
 /// Explains how to continue a study that did not finish.
@@ -57,27 +56,4 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBu
     let samples = directory.join(file::SAMPLES);
     output::save(&samples, &summary.csv().unwrap_or_default())?;
     Ok([markdown, samples, html])
-}
-
-fn gate(summary: &StudySummary<'_>) -> Gate {
-    let margin = summary.document.run.rules.margin_percent;
-    let worse = summary.any_worse().then(|| {
-        let worse = summary.worse().map(|(subject, effect)| {
-            let change = change_words(effect.kind, &effect.change);
-            format!("{} ({change})", subject.title())
-        });
-        let worse: Vec<String> = worse.collect();
-        format!("worse by more than {margin} %: {}", worse.join(", "))
-    });
-    let undecided = (!summary.any_decided()).then(|| {
-        let blocks = summary.subjects.iter().map(|subject| subject.blocks()).max();
-        let why = match blocks {
-            None | Some(0) => "no block is finished",
-            Some(_) => "the blocks are too few, or differ too much",
-        };
-        format!("not decided: {why}")
-    });
-    let is_tail_worse = summary.any_tail_worse();
-    let tails_worse = is_tail_worse.then(|| format!("tails worse by more than {margin} %"));
-    Gate { worse, tails_worse, undecided }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_acpi::{AnyTable, Tables};
 use numalab_formats::feature::TABLES;
-use numalab_formats::hwloc::{XmlVersion, read_xml, write_xml};
+use numalab_formats::hwloc::{read_xml, write_xml};
 use numalab_formats::numactl;
 use numalab_topology::{
     AccessAttributes, CpuId, Distances, Machine, Node, NodeId, NodeSet, ProximityDomain, Severity,
@@ -133,7 +133,7 @@ fn forget_digits(came: &mut [AccessAttributes], left: &mut [AccessAttributes]) {
 
 /// Returns the machine, and its descriptions in other tools' formats.
 fn as_described(machine: &Machine) -> [(&'static str, Option<Machine>); 3] {
-    let xml = write_xml(machine, XmlVersion::V2).ok();
+    let xml = write_xml(machine).ok();
     [
         ("itself", Some(machine.clone())),
         ("its hwloc XML", xml.map(|xml| read_xml(&xml).expect("our own XML").value)),

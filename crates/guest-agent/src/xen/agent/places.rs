@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Agent, AgentError, Made, tool_output};
 use crate::xen::event::{Place, VcpuPlace, XenEvent};
 use crate::xen::plan::DomainKind;
-use crate::xen::text::{ListedVcpu, XenDump, count_frames, read_list, read_vcpus};
+use crate::xen::text::{ListedVcpu, XenDump, count_frames, read_vcpus};
 
 /// Number of attempts to read the dump, which the hypervisor writes in the background.
 const DUMP_TRIES: u32 = 10;
@@ -15,14 +15,11 @@ const DUMP_EVERY: Duration = Duration::from_millis(300);
 impl Agent<'_> {
     pub(super) fn find_places(&mut self) -> Result<(), AgentError> {
         let cpus = read_vcpus(&self.xl(&["vcpu-list"])?);
-        let listed = read_list(&self.xl(&["list", "-n"])?);
         let dump = self.dump_heap()?;
         for domain in self.made.clone() {
             let mut place = self.frames_of(&domain);
             let vcpus = cpus.iter().filter(|vcpu| vcpu.domain == domain.id);
             place.vcpus = vcpus.map(vcpu_place).collect();
-            let line = listed.iter().find(|line| line.domain == domain.id);
-            place.node_affinity = line.map(|line| or_all(line.nodes.as_ref())).unwrap_or_default();
             match dump.pages_of(domain.id) {
                 Some(pages) => {
                     place.hypervisor = pages.iter().map(|(node, pages)| (node.0, *pages)).collect();
@@ -72,16 +69,8 @@ impl Agent<'_> {
     }
 }
 
+/// Returns the place of a virtual cpu, with its affinity as `xl` prints it.
 fn vcpu_place(vcpu: &ListedVcpu) -> VcpuPlace {
-    VcpuPlace {
-        vcpu: vcpu.index,
-        cpu: vcpu.cpu.map(|cpu| cpu.0),
-        hard: or_all(vcpu.hard.as_ref()),
-        soft: or_all(vcpu.soft.as_ref()),
-    }
-}
-
-/// Formats an affinity as `xl` does.
-fn or_all<T: ToString>(affinity: Option<&T>) -> String {
-    affinity.map_or_else(|| "all".to_owned(), ToString::to_string)
+    let hard = vcpu.hard.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
+    VcpuPlace { vcpu: vcpu.index, cpu: vcpu.cpu.map(|cpu| cpu.0), hard }
 }

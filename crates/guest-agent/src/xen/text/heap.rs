@@ -14,8 +14,6 @@ const MOST_LISTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
     pub node: NodeId,
-    /// First page frame.
-    pub start_page: u64,
     /// Number of pages that it spans, including holes.
     pub spanned_pages: u64,
     pub free_pages: u64,
@@ -132,12 +130,8 @@ fn node(line: &str) -> Option<XenNode> {
     let mut words = line.strip_prefix("NODE")?.split_ascii_whitespace();
     let node = NodeId(words.next()?.parse().ok()?);
     let mut value = |name| words.next()?.strip_prefix(name)?.parse().ok();
-    Some(XenNode {
-        node,
-        start_page: value("start->")?,
-        spanned_pages: value("size->")?,
-        free_pages: value("free->")?,
-    })
+    let _start: u64 = value("start->")?;
+    Some(XenNode { node, spanned_pages: value("size->")?, free_pages: value("free->")? })
 }
 
 /// Parses `CPU0...1 -> NODE0` and `CPU4 -> NODE1`; at most the number of cpus that Xen supports.

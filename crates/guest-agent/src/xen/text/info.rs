@@ -10,8 +10,6 @@ pub struct XenInfo {
     pub command_line: String,
     /// The linker's build id, in hexadecimal digits; empty if there is none.
     pub build_id: String,
-    /// Memory free for domains, in MiB.
-    pub free_mib: u64,
     pub cpu_nodes: BTreeMap<u32, u32>,
     pub cpu_sockets: BTreeMap<u32, u32>,
     /// The memory of each node in MiB, and its distances to all nodes in order.
@@ -29,7 +27,6 @@ pub fn xen_info(text: &str) -> XenInfo {
             ("xen_version", value) => value.clone_into(&mut info.version),
             ("xen_commandline", value) => value.clone_into(&mut info.command_line),
             ("build_id", value) => value.clone_into(&mut info.build_id),
-            ("free_memory", value) => info.free_mib = value.parse().unwrap_or_default(),
             (key, value) => match (key.parse(), table) {
                 (Ok(cpu), "cpu") => info.add_cpu(cpu, value),
                 (Ok(node), "node") => info.add_node(node, value),
@@ -95,7 +92,7 @@ build_id               : 5f8e94d1d6b9a5c2f1b9e2a1c0d3
         assert_eq!(info.cpu_nodes, BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 1)]));
         assert_eq!(info.cpu_sockets[&2], 1);
         assert_eq!(info.nodes[&1], (1024, vec![21, 10]));
-        assert_eq!((info.version.as_str(), info.free_mib), ("4.17.7", 3027));
+        assert_eq!(info.version, "4.17.7");
         assert!(info.command_line.ends_with("dom0_mem=1G"));
         assert_eq!(info.build_id, "5f8e94d1d6b9a5c2f1b9e2a1c0d3");
     }

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 fn record() -> GuestRecord {
     GuestRecord {
         owner: std::process::id(),
-        started_s: 1,
         cpus: 8,
         nodes: 4,
         memory_bytes: 1 << 30,

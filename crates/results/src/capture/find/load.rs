@@ -57,6 +57,14 @@ pub struct CurveFamily {
     pub curves: Vec<Curve>,
 }
 
+impl CurveFamily {
+    /// Returns the name of its file. Some tools would read a comma as a separator of two files.
+    pub fn file_name(&self) -> String {
+        let from = self.from.to_string().replace(',', "+");
+        format!("memory_curves-node{}-from-node{from}.csv", self.node)
+    }
+}
+
 /// Returns all families of curves of a run, as Mess stores them.
 pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
     let machine = &summary.run.machine;
