@@ -11,7 +11,6 @@ use numalab_results::machine::MachineComparison;
 use super::{Compared, refuse_metric, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::gate::Gate;
 
 /// Largest difference that counts as none, in percent: the same limit that replays must meet.
 const MARGIN: f64 = 5.0;

@@ -8,7 +8,6 @@ use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
 use crate::failure::Failure;
-use crate::gate::Gate;
 
 const TOO_FEW: &str = "expected runs begun at four or more times, half an hour apart, on both sides \
                        together";

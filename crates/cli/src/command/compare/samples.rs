@@ -13,7 +13,6 @@ use numalab_workload::{LogSample, Pattern};
 use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::gate::Gate;
 
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let names = paths.map(|path| path.display().to_string());
@@ -35,6 +34,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     };
     let better = args.better.unwrap_or(usual);
     let margin_percent = args.margin.unwrap_or(MARGIN);
+    let baseline = names[0].clone();
     let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let worse = [comparison.is_worse(), comparison.is_tail_worse()];

@@ -8,7 +8,6 @@ use numalab_results::study::StudyPair;
 use super::{Compared, MARGIN, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::gate::Gate;
 
 const ONE_SESSION: &str = "one session per side does not show how much sessions vary; \
                            `numalab study resume DIR --blocks N` adds one";

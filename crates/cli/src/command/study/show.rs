@@ -11,7 +11,6 @@ use numalab_study::{Journal, read};
 use super::StudyShow;
 use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
-use crate::gate::Gate;
 use crate::output;
 
 /// Regenerates the reports of a study, or prints one; fails if anything is worse and that is asked.
