@@ -10,8 +10,9 @@ use super::page_use::LINE_BYTES;
 const MOST_LINES: usize = 4096;
 /// Ranges of bytes that are distinguished for each user of a line; a line has eight words.
 const MOST_PIECES: usize = 16;
-/// The rarest uses, up to one in this number of all, do not characterize a line: on separate lines, all
-/// other uses would be rid of the waits. An example is a thread that reads each counter at the end.
+/// The rarest uses of a line, up to one in this number of all, are left out: on separate lines, at
+/// least 99 % of the accesses and moves would not wait. An example is a thread that reads each counter
+/// once at the end.
 const RARE: u64 = 100;
 /// Resolution of a use's share of those that are left out.
 const SHARES: u64 = 1 << 10;
