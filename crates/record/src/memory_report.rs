@@ -30,7 +30,7 @@ pub struct MemoryReport {
     pub phases: Vec<EmulatedPhase>,
     /// The program, if a program was emulated rather than a machine.
     pub program: Option<ProgramMemory>,
-    /// How the command ended, if it failed.
+    /// The way the command ended, if it failed.
     #[serde(default)]
     pub failed: Option<Ended>,
 }
