@@ -6,7 +6,7 @@
 //! Nothing here runs inside QEMU, which does not resolve its functions from this library.
 
 use std::arch::asm;
-use std::ffi::{CStr, c_char, c_int, c_long};
+use std::ffi::{c_int, c_long};
 
 use numalab_membench::libnuma::ASKS;
 
@@ -23,11 +23,6 @@ const ANSWERED: [c_long; 6] = [
     libc::SYS_move_pages,
     libc::SYS_sched_setaffinity,
 ];
-
-/// Paths from which a process reads the cpus and nodes that it may use, and the emulated machine's
-/// version of them below `/sys`, which QEMU redirects to a separate directory.
-const STATUS: &CStr = c"/proc/self/status";
-const STATUS_THERE: &CStr = c"/sys/devices/system/node/status";
 
 /// Replaces syscall(2), by which libnuma calls the kernel.
 ///
@@ -68,31 +63,6 @@ pub unsafe extern "C" fn syscall(
         return -1;
     }
     answer
-}
-
-/// Replaces fopen(3), by which libnuma reads what its process may use.
-///
-/// # Safety
-/// As fopen(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
-    type Opens = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
-    // SAFETY: the C library's function has this type; the caller guarantees the strings.
-    unsafe {
-        let next = libc::dlsym(libc::RTLD_NEXT, c"fopen".as_ptr());
-        if next.is_null() {
-            return std::ptr::null_mut();
-        }
-        let next = std::mem::transmute::<*mut libc::c_void, Opens>(next);
-        // The C library refuses a null path, as the kernel does.
-        if !path.is_null() && CStr::from_ptr(path) == STATUS {
-            let there = next(STATUS_THERE.as_ptr(), mode);
-            if !there.is_null() {
-                return there;
-            }
-        }
-        next(path, mode)
-    }
 }
 
 /// Calls the kernel.
@@ -146,18 +116,5 @@ mod tests {
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
         // Invalid mode: an error, with or without NUMA support in the kernel.
         assert_eq!(call(libc::SYS_set_mempolicy, 99), -1);
-    }
-
-    #[test]
-    fn files_open_unchanged_where_nothing_is_emulated() {
-        // SAFETY: C strings, and a file opened here.
-        unsafe {
-            let file = fopen(STATUS.as_ptr(), c"r".as_ptr());
-            assert!(!file.is_null());
-            libc::fclose(file);
-            assert!(fopen(c"/no/such/file".as_ptr(), c"r".as_ptr()).is_null());
-            assert!(fopen(std::ptr::null(), c"r".as_ptr()).is_null());
-            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
-        }
     }
 }

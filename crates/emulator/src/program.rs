@@ -16,6 +16,7 @@ mod memory;
 mod pace;
 mod page_use;
 mod pages;
+mod policy;
 mod policy_calls;
 mod regions;
 mod repeatable;
@@ -293,6 +294,7 @@ impl Program {
         // SAFETY: this thread holds the turn (see `in_turn`), and its callers use no earlier
         // reference to the world.
         let world = unsafe { &mut *self.world.get() }.get_or_insert_with(|| World::new(engine));
+        world.hides_stores = self.target == "aarch64";
         if let Some(born) = born {
             world.begins(seat, born);
         }

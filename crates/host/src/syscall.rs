@@ -98,6 +98,24 @@ pub(crate) fn pages_cached(
     found.map(|_| pages)
 }
 
+/// An ELF note (elf(5)), which linkers put among the first bytes of a program.
+#[repr(C)]
+struct Note {
+    name_bytes: u32,
+    text_bytes: u32,
+    kind: u32,
+    name: [u8; 8],
+    text: [u8; 12],
+}
+
+/// Names the library that makes the same calls: where the emulator runs programs on this kernel, it
+/// answers the calls of programs with that name among their first bytes.
+#[used]
+// SAFETY: the section has only notes, and this is one.
+#[unsafe(link_section = ".note.numalab")]
+static CALLS: Note =
+    Note { name_bytes: 8, text_bytes: 11, kind: 1, name: *b"numalab\0", text: *b"libnuma.so\0\0" };
+
 /// Returns the policy of the mapping at `address` (`get_mempolicy(2)`).
 pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     get_policy(address, MPOL_F_ADDR)

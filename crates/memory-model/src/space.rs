@@ -52,6 +52,10 @@ pub struct Space {
     /// The placement of pages without a policy.
     first: Placement,
     pages: BTreeMap<u64, Page>,
+    /// Nodes of the page tables of pages that were only read: all are one page of zeros.
+    zeroed: BTreeMap<u64, usize>,
+    /// The page of zeros, once it is used.
+    zeros: Option<Page>,
     /// End and placement of the ranges of pages with a policy, by start.
     own: BTreeMap<u64, (u64, Placement)>,
 }
@@ -71,6 +75,8 @@ impl Space {
             nearest: machine.latency_ns.iter().enumerate().map(by_latency).collect(),
             first,
             pages: BTreeMap::new(),
+            zeroed: BTreeMap::new(),
+            zeros: None,
             own: BTreeMap::new(),
         }
     }
@@ -98,14 +104,51 @@ impl Space {
             && let Some(first) = place(self, true)
         {
             let begin = block(number).start;
+            self.forget_zeros(block(number));
             let page = |at: u64| Page { frame: first.frame + at * PAGE_BYTES, bound, ..first };
             self.pages.extend((0..HUGE_PAGES).map(|at| (begin + at, page(at))));
             return Some(page(number - begin));
         }
-        let table = self.in_block(number).map_or(home, |page| page.table);
+        let table = self.table_of(number).unwrap_or(home);
         let page = Page { bound, table, ..place(self, false)? };
+        self.zeroed.remove(&number);
         self.pages.insert(number, page);
         Some(page)
+    }
+
+    /// Maps the page of zeros where a thread on node `home` reads private memory that was never
+    /// written: the kernel places such a page only when it is written. Returns the page of zeros, or
+    /// `None` if the machine's memory is exhausted.
+    pub fn read_zeros(&mut self, number: u64, home: usize) -> Option<Page> {
+        if self.zeros.is_none() {
+            // Linux's is part of the kernel, which is in the first node's memory.
+            let found = self.place(number, 0, &Placement::Local, false)?;
+            self.zeros = Some(Page { bound: true, ..found });
+        }
+        let table = self.table_of(number).unwrap_or(home);
+        self.zeroed.insert(number, table);
+        self.zeros.map(|zeros| Page { table, ..zeros })
+    }
+
+    /// Returns true if a page was read, but not written.
+    pub fn is_zeroed(&self, number: u64) -> bool {
+        self.zeroed.contains_key(&number)
+    }
+
+    /// Returns which of these pages were read, but not written.
+    pub fn zeroed(&self, numbers: Range<u64>) -> Vec<u64> {
+        self.zeroed.range(numbers).map(|(number, _)| *number).collect()
+    }
+
+    /// Makes the next access to pages that were only read the first one.
+    pub fn forget_zeros(&mut self, numbers: Range<u64>) {
+        self.zeroed(numbers).iter().for_each(|number| _ = self.zeroed.remove(number));
+    }
+
+    /// Returns the node of the page table with a page's entry.
+    fn table_of(&self, number: u64) -> Option<usize> {
+        let zeroed = || self.zeroed.range(block(number)).next().map(|(_, table)| *table);
+        self.in_block(number).map(|page| page.table).or_else(zeroed)
     }
 
     /// Returns the node of the touched pages in the 2 MiB around a page; that of the first one if
@@ -156,6 +199,7 @@ impl Space {
 
     /// Frees pages; their next touch is a first touch.
     pub fn discard(&mut self, numbers: Range<u64>) {
+        self.forget_zeros(numbers.clone());
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
         for number in gone {
             if let Some(page) = self.pages.remove(&number) {
@@ -189,21 +233,35 @@ impl Space {
     }
 
     fn conform(&mut self, numbers: &Range<u64>, placement: &Placement, home: usize) {
-        let conforms = |number: u64, page: &Page| match placement {
-            Placement::Local => page.node == home,
-            Placement::Preferred(node) => page.node == *node,
-            Placement::Bind(nodes) => nodes.contains(&page.node),
-            Placement::Interleave(nodes) => nodes[index(number % nodes.len() as u64)] == page.node,
-        };
-        let there = self.pages.range(numbers.clone());
-        let elsewhere = there.filter(|(number, page)| !conforms(**number, page));
-        let elsewhere: Vec<(u64, Page)> =
-            elsewhere.map(|(number, page)| (*number, *page)).collect();
-        for (number, old) in elsewhere {
+        let astray: Vec<(u64, Page)> = self.astray(numbers, placement, home).collect();
+        for (number, old) in astray {
             if let Some(new) = self.place(number, home, placement, false) {
                 self.replace(number, old, new);
             }
         }
+    }
+
+    /// Returns true if any of these pages is on a node that a policy does not allow, for a caller on node
+    /// `home`.
+    pub fn strays(&self, numbers: &Range<u64>, placement: &Placement, home: usize) -> bool {
+        self.astray(numbers, placement, home).next().is_some()
+    }
+
+    fn astray(
+        &self,
+        numbers: &Range<u64>,
+        placement: &Placement,
+        home: usize,
+    ) -> impl Iterator<Item = (u64, Page)> {
+        let conforms = move |page: &Page| match placement {
+            Placement::Local => page.node == home,
+            Placement::Preferred(node) => page.node == *node,
+            // Like the kernel, leaves interleaved pages on any of the nodes.
+            Placement::Bind(nodes) | Placement::Interleave(nodes) => nodes.contains(&page.node),
+        };
+        let there = self.pages.range(numbers.clone());
+        let astray = there.filter(move |(_, page)| !conforms(page));
+        astray.map(|(number, page)| (*number, *page))
     }
 
     /// Returns the position of a page's node, if it has been touched.
@@ -235,6 +293,9 @@ impl Space {
 
     /// Moves pages in the address space like mremap(2): they keep their frames.
     pub fn remap(&mut self, from: Range<u64>, to: u64) {
+        let read = self.zeroed(from.clone());
+        let read = read.iter().filter_map(|number| Some((*number, self.zeroed.remove(number)?)));
+        let read: Vec<(u64, usize)> = read.collect();
         let gone: Vec<u64> = self.pages.range(from.clone()).map(|(number, _)| *number).collect();
         let moved = gone.iter().filter_map(|number| Some((*number, self.pages.remove(number)?)));
         let moved: Vec<(u64, Page)> = moved.collect();
@@ -242,6 +303,7 @@ impl Space {
         let end = to + (from.end - from.start);
         self.unmap(to..end);
         self.pages.extend(moved.iter().map(|(number, page)| (to + (number - from.start), *page)));
+        self.zeroed.extend(read.iter().map(|(number, table)| (to + (number - from.start), *table)));
         if let Some(placement) = placement {
             self.own.insert(to, (end, placement));
         }
@@ -279,7 +341,7 @@ impl Space {
 }
 
 /// Returns the pages of the aligned 2 MiB block that contains a page.
-fn block(number: u64) -> Range<u64> {
+pub fn block(number: u64) -> Range<u64> {
     let start = number / HUGE_PAGES * HUGE_PAGES;
     start..start + HUGE_PAGES
 }

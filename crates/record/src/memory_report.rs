@@ -4,6 +4,7 @@ mod processes;
 
 use serde::Deserialize;
 
+use crate::profile::Ended;
 use crate::program::{CodePlace, ProgramMemory};
 
 const SCHEMA: &str = "numalab-emulator/1";
@@ -29,6 +30,9 @@ pub struct MemoryReport {
     pub phases: Vec<EmulatedPhase>,
     /// The program, if a program was emulated rather than a machine.
     pub program: Option<ProgramMemory>,
+    /// The way the command ended, if it failed.
+    #[serde(default)]
+    pub failed: Option<Ended>,
 }
 
 /// An invalid report.
@@ -169,6 +173,19 @@ impl MemoryReport {
         {
             there.extend(named);
         }
+        self.text = serde_json::to_string_pretty(&whole)? + "\n";
+        Ok(())
+    }
+
+    /// Adds how the command ended to the report of a command that failed.
+    ///
+    /// # Errors
+    ///
+    /// The error of the JSON writer.
+    pub fn set_failed(&mut self, ended: Ended) -> serde_json::Result<()> {
+        self.failed = Some(ended);
+        let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
+        whole["failed"] = serde_json::to_value(ended)?;
         self.text = serde_json::to_string_pretty(&whole)? + "\n";
         Ok(())
     }

@@ -282,9 +282,10 @@ pub struct LineUser {
     pub loads: u64,
     /// The number of stores.
     pub stores: u64,
-    /// The bytes of the line that it loads, one bit per byte.
+    /// The bytes of the line that it loads, one bit per byte. The line's rarest uses, up to 1 % of
+    /// all, are left out.
     pub loaded_bytes: u64,
-    /// The bytes that it stores to, one bit per byte.
+    /// The bytes that it stores to, one bit per byte, without the rarest uses.
     pub stored_bytes: u64,
     /// The time spent waiting for the line, in ns.
     pub waited_ns: u64,

@@ -30,11 +30,10 @@ The program runs on this machine's kernel under QEMU's user mode (package qemu-u
 root, no guest), 10 to 100 times slower than natively. numalab keeps its page tables: 4 KiB
 pages, placed by first touch, mbind, set_mempolicy and affinity, as on the emulated machine.
 The program sees that machine's cpus, nodes (through libnuma, as numactl does) and time; other
-files in /proc and /sys are this machine's. Programs that it starts are emulated as well; the
-report covers the process that took the most time. With debug information (-g), it names the
-lines that allocate and first touch memory, and those that store to contended cache lines
-(x86_64). The report goes to standard error; the exit code is the
-program's.")]
+files in /proc and /sys are this machine's. Programs that it starts are emulated as well, and
+the report covers all processes as one program. With debug information (-g), it names the lines
+that allocate and first touch memory, and those that store to contended cache lines (x86_64).
+The report goes to standard error; the exit code is the program's.")]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -215,7 +215,10 @@ fn a_thread_that_waits_at_most_so_long_is_woken_before_even_if_the_host_took_lon
 fn a_command_keeps_its_exit_code_and_one_that_cannot_run_exits_as_env_does() {
     let Some(lab) = lab() else { return };
     let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();
-    assert_eq!(code(&[&lab.program("placement"), "own", "fails"]), Some(7));
+    let fails = lab.run(&MACHINE, &[&lab.program("placement"), "own", "fails"]);
+    assert_eq!(fails.status.code(), Some(7));
+    let text = String::from_utf8_lossy(&fails.stderr).into_owned();
+    assert!(text.contains("The command failed: exit code 7."), "{text}");
     assert_eq!(code(&["no-such-program"]), Some(127));
     assert_eq!(code(&["/etc/passwd"]), Some(126), "it is not executable");
     let script = lab.directory.join("script");
@@ -254,7 +257,7 @@ fn report_of(lab: &Lab, how: &str) -> String {
 fn a_bad_first_touch_is_named_by_file_and_line() {
     let Some(lab) = lab() else { return };
     let text = report_of(lab, "first-touch");
-    let expected = format!("It is touched first at {}.", line_of("FIRST"));
+    let expected = format!("It is touched first at {} by thread 0.", line_of("FIRST"));
     assert!(text.contains(&expected), "{text}");
 }
 

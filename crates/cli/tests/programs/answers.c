@@ -1,7 +1,8 @@
 /* Programs whose right placement is known, by name:
  *   first-touch   one thread touches a block that four read by quarters (made on the line MADE,
  *                 touched on the line FIRST)
- *   false-sharing four threads count in one cache line (stored on the line COUNTS)
+ *   false-sharing four threads count in one cache line (stored on the line COUNTS), and the first
+ *                 adds their counts
  *   one-node      one thread works on its own block
  *   table         four threads read the whole of a table that one wrote
  *   streams       four threads stream through blocks of their own
@@ -10,7 +11,8 @@
  *   hot-node      the program binds the block to node 1, and four threads of all nodes chase in it
  *   neighbours    threads 1 and 2, and 3 and 4, read what each of the two touched
  *   migrating     one thread fills the block, goes to another cpu (third word, 3), and works there
- *   pages         four threads load from a page of their own part after another, in no order
+ *   pages         four threads load from a page of their own part after another, in no order, after
+ *                 they have written it
  *   scattered     one thread loads from all over the block, each load after the one before
  *   bandwidth     four threads copy one half of a block that one touched to the other
  *   mixed         first-touch, and as much time in registers
@@ -116,6 +118,7 @@ static void *work(void *number) {
       found = chase(block, bytes, bytes / 40, 1);
     }
   } else if (!strcmp(how, "pages")) {
+    memset((char *)block + own * part, 1, part);
     return (void *)load_pages(block + own * part, part, bytes / 40);
   } else if (!strcmp(how, "scattered")) {
     if (own == 0)
@@ -157,5 +160,7 @@ int main(int words, char **word) {
     pthread_create(&threads[number], 0, work, (void *)number);
   for (int number = 0; number < THREADS; number++)
     pthread_join(threads[number], 0);
+  for (int number = 0; number < THREADS; number++)
+    found += counts.count[number];
   return 0;
 }

@@ -2,13 +2,14 @@
 
 mod affinity;
 mod processes;
+mod status;
 mod waits;
 
 use std::cell::Cell;
 use std::ffi::c_uint;
 
 use numalab_memory_model::engine::Engine;
-use numalab_memory_model::space::{PAGE_BYTES, Placement};
+use numalab_memory_model::space::PAGE_BYTES;
 
 use super::clocks::{self, Busy, NS_PER_S};
 use super::futexes::Futex;
@@ -19,11 +20,8 @@ use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 pub use affinity::is_own;
 use affinity::{lends_cpus, takes_cpus_back};
-use guest_memory::mask;
 use processes::{is_fork, keeps_turn};
 
-/// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
-const MOVES: u64 = 2 | 4;
 /// `MADV_DONTNEED`, `MADV_FREE`, `MADV_REMOVE`.
 const DISCARDS: [u64; 3] = [4, 8, 9];
 /// `MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`.
@@ -32,6 +30,9 @@ const HUGE: [u64; 2] = [14, 15];
 const MAPS_NO_FILE: u64 = 0x20;
 /// `MAP_SHARED`; `MAP_SHARED_VALIDATE` has this bit, too.
 const MAPS_SHARED: u64 = 1;
+/// `MAP_POPULATE`, and `PROT_WRITE`.
+const POPULATES: u64 = 0x8000;
+const WRITABLE: u64 = 2;
 /// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the kernel clears a word when the thread ends.
 const THREAD: u64 = 0x1_0000;
 const CLEARS_AT_END: u64 = 0x20_0000;
@@ -197,15 +198,22 @@ impl Program {
             }
             // The host may have only one node, and refuses calls that the emulated machine would
             // accept.
-            return world.placed(seat, call, arguments);
+            if call != Call::GetPolicy {
+                world.answer(seat, call, arguments);
+            }
+            return;
         };
         let [address, second, ..] = arguments;
         match call {
-            Call::BindMemory | Call::SetPolicy => world.placed(seat, call, arguments),
+            Call::BindMemory | Call::SetPolicy => {
+                world.answer(seat, call, arguments);
+            }
             Call::Clone => self.turns.await_births(),
             Call::ClockTime | Call::TimeOfDay => self.write_time(world, seat, call, arguments),
             Call::GetAffinity if is_own(address) => self.write_cpus(seat, arguments[2], value),
             Call::GetCpu => write_cpu(world, seat, arguments),
+            Call::Open => self.opened(world, value),
+            Call::Transfer => world.transferred(pages(second, value)),
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
@@ -252,34 +260,6 @@ impl Program {
 }
 
 impl World {
-    /// Applies a call that sets a memory policy.
-    pub fn placed(&mut self, seat: usize, call: Call, arguments: [u64; 6]) {
-        let [first, second, third, fourth, fifth, sixth] = arguments;
-        let machine = &self.engine.arguments.machine;
-        let nodes = |address: u64, bits: u64| -> Vec<usize> {
-            let ids = mask(address, bits);
-            let known = machine.nodes.iter().enumerate();
-            known.filter(|(_, node)| ids.contains(&(node.id as usize))).map(|(at, _)| at).collect()
-        };
-        match call {
-            Call::SetPolicy => {
-                let placement = placement(first, nodes(second, third)).unwrap_or_default();
-                self.threads[seat].placement = Some(placement);
-            }
-            Call::BindMemory => {
-                let own = placement(third, nodes(fourth, fifth));
-                let home = self.threads[seat].home;
-                let moves = sixth & MOVES != 0;
-                self.forget();
-                self.space.set_placement(pages(first, second), own, moves, home);
-            }
-            Call::MovePages | Call::MigratePages => {
-                self.answer(seat, call, arguments);
-            }
-            _ => {}
-        }
-    }
-
     /// Applies a call that changes mappings.
     fn mapped(&mut self, seat: usize, call: Call, arguments: [u64; 6], value: u64) {
         let [address, length, third, fourth, fifth, _] = arguments;
@@ -294,6 +274,9 @@ impl World {
                 let callers = self.threads[seat].calls.callers(MOST_CALLERS);
                 let number = self.regions.add(value, end, name, callers);
                 self.regions.is_mapped(number, fourth & MAPS_SHARED != 0);
+                if fourth & POPULATES != 0 && third & WRITABLE != 0 {
+                    self.populate(seat, pages(value, length));
+                }
             }
             Call::Unmap => {
                 self.unmap(address, length);
@@ -306,6 +289,23 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// Places pages at once, as if the seat's thread wrote them.
+    fn populate(&mut self, seat: usize, mut numbers: std::ops::Range<u64>) {
+        let thread = &self.threads[seat];
+        let always = self.engine.arguments.huge_always;
+        _ = numbers.try_for_each(|number| {
+            let huge = self.regions.huge(number * PAGE_BYTES).is_given(always);
+            self.space.touch(number, thread.home, thread.placement.as_ref(), huge).map(|_| ())
+        });
+    }
+
+    /// Makes the next access to pages the first one if they were only read: the kernel may have
+    /// written to them.
+    fn transferred(&mut self, numbers: std::ops::Range<u64>) {
+        self.forget_zeros(numbers.clone());
+        self.space.forget_zeros(numbers);
     }
 
     fn discard(&mut self, address: u64, length: u64) {
@@ -360,19 +360,6 @@ fn write_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
 }
 
 /// Returns the numbers of the pages that a range of addresses touches.
-fn pages(start: u64, bytes: u64) -> std::ops::Range<u64> {
+pub fn pages(start: u64, bytes: u64) -> std::ops::Range<u64> {
     start / PAGE_BYTES..start.saturating_add(bytes).div_ceil(PAGE_BYTES)
-}
-
-/// Decodes a mode of set_mempolicy(2), ignoring its flags; `None` is the default policy.
-fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
-    // `linux/mempolicy.h`: 0 is `MPOL_DEFAULT`, 1 and 5 are `MPOL_PREFERRED` and `_MANY`, 2 is
-    // `MPOL_BIND`, 3 and 6 are `MPOL_INTERLEAVE` and `_WEIGHTED_INTERLEAVE`, 4 is `MPOL_LOCAL`.
-    match (mode & 0xff, nodes.first()) {
-        (0, _) | (_, None) => None,
-        (1 | 5, Some(node)) => Some(Placement::Preferred(*node)),
-        (2, _) => Some(Placement::Bind(nodes)),
-        (3 | 6, _) => Some(Placement::Interleave(nodes)),
-        _ => Some(Placement::Local),
-    }
 }

@@ -8,6 +8,14 @@ use super::page_use::LINE_BYTES;
 
 /// Lines with details kept.
 const MOST_LINES: usize = 4096;
+/// Ranges of bytes that are distinguished for each user of a line; a line has eight words.
+const MOST_PIECES: usize = 16;
+/// The rarest uses of a line, up to one in this number of all, are left out: on separate lines, at
+/// least 99 % of the accesses and moves would not wait. An example is a thread that reads each counter
+/// once at the end.
+const RARE: u64 = 100;
+/// Resolution of a use's share of those that are left out.
+const SHARES: u64 = 1 << 10;
 
 /// One thread's use of a contended line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,14 +23,25 @@ pub struct Party {
     pub seat: usize,
     /// Loads and stores.
     pub accesses: [u64; 2],
-    /// The bytes loaded and stored, one bit each.
-    pub bytes: [u64; 2],
+    /// The bytes accessed.
+    pieces: Vec<Piece>,
     /// Time waited for them, in ps.
     pub waited_ps: u64,
     /// The first instruction that stored, or that loaded if none stored.
     pub instruction: u64,
     /// Return addresses of the calls active at that instruction.
     pub callers: Vec<u64>,
+}
+
+/// Accesses to the same bytes of a line by one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    kind: Kind,
+    /// One bit for each byte.
+    mask: u64,
+    accesses: u64,
+    /// Accesses for which the line moved.
+    changes: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,8 +97,8 @@ impl Contention {
             (party.instruction, party.callers) = (used.instruction, callers());
         }
         party.accesses[used.kind as usize] += 1;
-        party.bytes[used.kind as usize] |= mask(used.address % LINE_BYTES, used.bytes);
         party.waited_ps += used.waited_ps;
+        party.uses(used);
     }
 
     /// Returns up to `most` lines, by time waited for them, longest first.
@@ -92,6 +111,52 @@ impl Contention {
         });
         lines.truncate(most);
         lines
+    }
+}
+
+impl Party {
+    fn uses(&mut self, Use { address, bytes, kind, changed, .. }: Use) {
+        let mask = mask(address % LINE_BYTES, bytes);
+        let alike = |of: &Piece| of.kind == kind && of.mask == mask;
+        let known = self.pieces.iter().position(alike);
+        let full = || self.pieces.iter().rposition(|of| of.kind == kind);
+        let at = known.or_else(|| full().filter(|_| self.pieces.len() >= MOST_PIECES));
+        let at = at.unwrap_or_else(|| {
+            self.pieces.push(Piece { kind, mask, accesses: 0, changes: 0 });
+            self.pieces.len() - 1
+        });
+        let piece = &mut self.pieces[at];
+        piece.mask |= mask;
+        piece.accesses += 1;
+        piece.changes += u64::from(changed);
+    }
+}
+
+impl Contended {
+    /// Returns the bytes that each user loads and stores, one bit each, without the rarest uses.
+    pub fn bytes(&self) -> Vec<[u64; 2]> {
+        let mut pieces: Vec<(usize, &Piece)> = Vec::new();
+        for (at, party) in self.parties.iter().enumerate() {
+            pieces.extend(party.pieces.iter().map(|piece| (at, piece)));
+        }
+        let accesses: u64 = pieces.iter().map(|(_, of)| of.accesses).sum();
+        let changes: u64 = pieces.iter().map(|(_, of)| of.changes).sum();
+        // A thread that polls accesses the line often, and the one that it waits for seldom; a load
+        // right after a store does not move the line. So both counts matter.
+        let share = |of: &Piece| {
+            let parts = [(of.accesses, accesses), (of.changes, changes)];
+            parts.map(|(part, all)| part * RARE * SHARES / all.max(1)).into_iter().max()
+        };
+        pieces.sort_by_key(|(_, of)| share(of));
+        let mut sum = 0;
+        let is_rare = |(_, of): &&(usize, &Piece)| {
+            sum += share(of).unwrap_or(0);
+            sum <= SHARES
+        };
+        let usual = pieces.iter().skip(pieces.iter().take_while(is_rare).count());
+        let mut bytes = vec![[0; 2]; self.parties.len()];
+        usual.for_each(|(at, of)| bytes[*at][of.kind as usize] |= of.mask);
+        bytes
     }
 }
 
@@ -120,10 +185,39 @@ mod tests {
         lines.add(used(1, 0x5000, Kind::Store), 2, Vec::new);
         let [(number, line)] = lines.worst(1)[..] else { panic!() };
         assert_eq!((number, line.changes, line.region), (0x40, 7, 2));
-        assert_eq!(line.parties[0].bytes, [0, 0xff]);
-        assert_eq!(line.parties[1].bytes, [0xff << 56, 0xff << 48]);
+        assert_eq!(line.bytes(), [[0, 0xff], [0xff << 56, 0xff << 48]]);
         assert_eq!(line.parties[1].callers, [3], "where it stores");
         assert_eq!(line.parties[1].waited_ps, 20);
+    }
+
+    /// Returns the bytes that the users of a line load and store, after these uses, each this number of
+    /// times: seat, word, kind, and whether the line moves.
+    fn bytes(uses: &[(usize, u64, Kind, bool)], times: &[u64]) -> Vec<[u64; 2]> {
+        let mut lines = Contention::default();
+        for (&(seat, word, kind, changed), times) in uses.iter().zip(times) {
+            for _ in 0..*times {
+                lines.add(Use { changed, ..used(seat, 8 * word, kind) }, 0, Vec::new);
+            }
+        }
+        lines.worst(1)[0].1.bytes()
+    }
+
+    #[test]
+    fn bytes_of_rare_uses_are_left_out_however_many_users_there_are() {
+        use Kind::{Load, Store};
+        let [first, second] = [0xff, 0xff00];
+        let counters = [(0, 0, Store, true), (1, 1, Store, true), (2, 0, Load, true)];
+        let of = |loads| bytes(&counters, &[500, 500, loads]);
+        assert_eq!(of(2), [[0, first], [0, second], [0, 0]], "read at the end");
+        assert_eq!(of(50), [[0, first], [0, second], [first, 0]]);
+        let flag = [(0, 0, Load, false), (0, 0, Load, true), (1, 0, Store, true)];
+        let polled = bytes(&flag, &[9000, 20, 20]);
+        assert_eq!(polled, [[first, 0], [0, first]], "few stores, but half of the moves");
+        let sums = [(0, 0, Store, true), (0, 1, Load, false), (1, 1, Store, true)];
+        assert_eq!(bytes(&sums, &[500; 3]), [[second, first], [0, second]], "none moves the line");
+        let lock: Vec<_> = (0..250).map(|seat| (seat, 0, Store, true)).collect();
+        let users = bytes(&lock, &[2; 250]).iter().filter(|of| of[1] == first).count();
+        assert!(users > 240, "{users} of 250");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! gives an error instead of a fault.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 
 /// Reads up to `most` bytes at an address of this process.
 fn bytes(address: u64, most: usize) -> Vec<u8> {
@@ -15,6 +16,24 @@ fn bytes(address: u64, most: usize) -> Vec<u8> {
     };
     read.truncate(usize::try_from(count).unwrap_or(0));
     read
+}
+
+/// Returns true if memory can be read and all its bytes are zero.
+pub fn is_zero(address: u64, length: u64) -> bool {
+    let length = usize::try_from(length).unwrap_or(0);
+    let read = bytes(address, length);
+    read.len() == length && read.iter().all(|byte| *byte == 0)
+}
+
+/// Returns true if the host has allocated a page for this process alone: it was written, or is part
+/// of a huge page that was (`Documentation/admin-guide/mm/pagemap.rst`: bit 63 is set for a present
+/// page, and bit 56 for one that is mapped once, which the kernel's page of zeros never is).
+pub fn is_allocated(number: u64) -> bool {
+    const BITS: u64 = 1 << 63 | 1 << 56;
+    let mut entry = [0; 8];
+    let read = fs::File::open("/proc/self/pagemap")
+        .and_then(|map| map.read_exact_at(&mut entry, 8 * number));
+    read.is_ok() && u64::from_ne_bytes(entry) & BITS == BITS
 }
 
 /// Reads a 32-bit word.
@@ -151,6 +170,25 @@ mod tests {
         assert_eq!(mask((&raw const words) as u64, 128), [0, 2, 63, 65]);
         assert_eq!(mask((&raw const words) as u64, 4), [0, 2]);
         assert!(mask(8, 64).is_empty());
+    }
+
+    #[test]
+    fn a_page_is_allocated_by_a_store_and_stays_zero_if_zeros_are_stored() {
+        // SAFETY: a new mapping, with no address given.
+        let block = unsafe {
+            let (no_file, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ);
+            libc::mmap(std::ptr::null_mut(), 8192, access | libc::PROT_WRITE, no_file, -1, 0)
+        };
+        let number = block.expose_provenance() as u64 / 4096;
+        let both = |number| (is_zero(number * 4096, 4096), is_allocated(number));
+        assert_eq!(both(number), (true, false));
+        // SAFETY: within the mapping.
+        unsafe { block.cast::<u8>().write_volatile(0) };
+        assert_eq!(both(number), (true, true));
+        write(number * 4096 + 9, &[1]);
+        assert!(!is_zero(number * 4096, 4096) && !is_zero(8, 1));
+        // SAFETY: the mapping made above.
+        unsafe { libc::munmap(block, 8192) };
     }
 
     #[test]

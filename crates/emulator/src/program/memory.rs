@@ -27,6 +27,8 @@ pub struct Remembered {
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.
     pub elsewhere: [There; MOST_ALTERNATIVES],
+    /// True for the page of zeros that stands for one that was only read.
+    pub is_zeros: bool,
     /// The generation of the address space in which this is so.
     pub generation: u32,
 }

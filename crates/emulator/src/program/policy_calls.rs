@@ -5,6 +5,8 @@ use numalab_memory_model::arguments::Policy;
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
 use super::calls::is_own;
+use super::policy::MOVES;
+use super::regions::{ANONYMOUS, Mapped};
 use super::syscalls::Call;
 use super::world::World;
 use super::{Program, guest_memory};
@@ -13,9 +15,6 @@ use super::{Program, guest_memory};
 const NODE: u64 = 1;
 const OF_ADDRESS: u64 = 2;
 const ALLOWED: u64 = 4;
-/// `MPOL_WEIGHTED_INTERLEAVE`, the highest mode; flags are above it.
-const MOST_MODE: u64 = 6;
-const MODE_MASK: u64 = 0xff;
 /// Addresses read at a time.
 const MOST_PAGES: u64 = 4096;
 
@@ -42,16 +41,11 @@ impl Program {
 impl World {
     /// Returns the result of a policy call by the seat's thread.
     pub fn answer(&mut self, seat: usize, call: Call, arguments: [u64; 6]) -> Option<i64> {
-        let [first, _, third, ..] = arguments;
+        let [first, ..] = arguments;
+        let done = |done: Result<(), i32>| done.map_or_else(failed, |()| 0);
         match call {
-            Call::SetPolicy | Call::BindMemory => {
-                let mode = if call == Call::SetPolicy { first } else { third };
-                if mode & MODE_MASK > MOST_MODE {
-                    return Some(failed(libc::EINVAL));
-                }
-                self.placed(seat, call, arguments);
-                Some(0)
-            }
+            Call::SetPolicy => Some(done(self.set_policy(seat, arguments))),
+            Call::BindMemory => Some(done(self.bind(seat, arguments))),
             Call::GetPolicy => Some(self.policy(seat, arguments)),
             Call::MovePages | Call::MigratePages if !is_own(first) => Some(failed(libc::ESRCH)),
             Call::MovePages => Some(self.move_pages(arguments)),
@@ -67,13 +61,23 @@ impl World {
         [mode_at, mask_at, bits, address, flags, _]: [u64; 6],
     ) -> i64 {
         let number = address / PAGE_BYTES;
-        let thread = &self.threads[seat];
-        let of_thread = thread.placement.clone().or_else(|| self.kept());
+        let of_thread = self.threads[seat].placement.clone().or_else(|| self.kept());
+        if flags & OF_ADDRESS != 0 && !Mapped::now().has(&(address..address + 1)) {
+            return failed(libc::EFAULT);
+        }
         let (mode, nodes) = match flags & (NODE | OF_ADDRESS | ALLOWED) {
             ALLOWED => (0, self.with_memory()),
             3 => {
-                // The kernel touches a page to find its node.
-                let page = self.space.touch(number, thread.home, of_thread.as_ref(), false);
+                // The kernel reads a page to find its node.
+                let home = self.threads[seat].home;
+                let region = self.regions.of(address, |_, path| match path {
+                    "" => ANONYMOUS.to_owned(),
+                    path => path.to_owned(),
+                });
+                let page = match self.reads_zeros(number, region) {
+                    true => self.space.read_zeros(number, home),
+                    false => self.space.touch(number, home, of_thread.as_ref(), false),
+                };
                 let Some(page) = page else { return failed(libc::EFAULT) };
                 (self.id(page.node), Vec::new())
             }
@@ -96,11 +100,16 @@ impl World {
         0
     }
 
-    /// Implements move_pages(2), which queries or moves each page.
-    fn move_pages(&mut self, [_, count, pages_at, nodes_at, status_at, _]: [u64; 6]) -> i64 {
+    /// Implements move_pages(2), which queries or moves each page up to the first whose new node does
+    /// not exist.
+    fn move_pages(&mut self, [_, count, pages_at, nodes_at, status_at, flags]: [u64; 6]) -> i64 {
+        if flags & !MOVES != 0 {
+            return failed(libc::EINVAL);
+        }
         if nodes_at != 0 {
             self.forget();
         }
+        let mapped = Mapped::now();
         for from in (0..count).step_by(usize::try_from(MOST_PAGES).unwrap_or(1)) {
             let count = MOST_PAGES.min(count - from);
             let pages = guest_memory::pointers(pages_at.wrapping_add(8 * from), count);
@@ -112,23 +121,37 @@ impl World {
                 0 => Vec::new(),
                 at => guest_memory::numbers(at.wrapping_add(4 * from), count),
             };
-            let status = pages.iter().enumerate().map(|(at, address)| {
-                let number = address / PAGE_BYTES;
-                let wanted = nodes.get(at).map(|id| self.position(*id));
-                let moved = match (self.space.node_of(number), wanted) {
-                    (None, _) => Err(libc::ENOENT),
-                    (_, Some(None)) => Err(libc::ENODEV),
-                    (Some(node), None) => Ok(node),
-                    (_, Some(Some(node))) => self.space.migrate(number, node).ok_or(libc::ENOMEM),
-                };
+            let has_memory = self.with_memory();
+            let node = |id: &u32| self.position(*id).filter(|node| has_memory.contains(node));
+            let nodes: Vec<Option<usize>> = nodes.iter().map(node).collect();
+            let known = nodes.iter().position(Option::is_none);
+            let pages = pages.iter().take(known.unwrap_or(usize::MAX)).enumerate();
+            let status = pages.map(|(at, address)| {
+                let moved = self.page(*address, nodes.get(at).copied().flatten(), &mapped);
                 moved.map_or_else(|error| -error, |node| self.id(node).cast_signed())
             });
             let status: Vec<u8> = status.flat_map(i32::to_ne_bytes).collect();
             if status_at != 0 {
                 guest_memory::write(status_at.wrapping_add(4 * from), &status);
             }
+            if known.is_some() {
+                return failed(libc::ENODEV);
+            }
         }
         0
+    }
+
+    /// Moves a page to a node, if given, and returns the node that it is on then.
+    fn page(&mut self, address: u64, to: Option<usize>, mapped: &Mapped) -> Result<usize, i32> {
+        let number = address / PAGE_BYTES;
+        match (self.space.node_of(number), to) {
+            (Some(node), None) => Ok(node),
+            (Some(_), Some(node)) => self.space.migrate(number, node).ok_or(libc::ENOMEM),
+            // The page of zeros is on no node.
+            (None, _) if self.space.is_zeroed(number) => Err(libc::EFAULT),
+            (None, _) if mapped.has(&(address..address + 1)) => Err(libc::ENOENT),
+            (None, _) => Err(libc::EFAULT),
+        }
     }
 
     /// Implements migrate_pages(2): pages of each source node go to the target node at the same
@@ -161,7 +184,7 @@ impl World {
         }
     }
 
-    fn with_memory(&self) -> Vec<usize> {
+    pub fn with_memory(&self) -> Vec<usize> {
         let nodes = self.engine.arguments.machine.nodes.iter().enumerate();
         nodes.filter(|(_, node)| !node.ranges.is_empty()).map(|(at, _)| at).collect()
     }
@@ -170,7 +193,7 @@ impl World {
         self.engine.arguments.machine.nodes[node].id
     }
 
-    fn position(&self, id: u32) -> Option<usize> {
+    pub fn position(&self, id: u32) -> Option<usize> {
         self.engine.arguments.machine.nodes.iter().position(|node| node.id == id)
     }
 }
@@ -198,23 +221,45 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_list_of_pages_ends_where_memory_ends_whatever_its_length() {
+    fn world() -> World {
         let words = ["cpus=0.1", "memory=1G.1G", "distances=10.21/21.10"];
         let arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
         let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
             std::time::Duration::ZERO
         });
-        let mut world = World::new(Box::leak(Box::new(engine.for_threads())));
+        World::new(Box::leak(Box::new(engine.for_threads())))
+    }
+
+    #[test]
+    fn a_list_of_pages_ends_where_memory_ends_whatever_its_length() {
+        let mut world = world();
         for (count, pages_at) in [(u64::MAX, 8), (1 << 40, u64::MAX - 8), (1, u64::MAX)] {
             let answer = world.move_pages([0, count, pages_at, 0, u64::MAX - 3, 0]);
             assert_eq!(answer, failed(libc::EFAULT), "{count} pages at {pages_at:#x}");
         }
-        let page = [0x1000_u64];
-        let mut status = [7_i32];
-        let places = [page.as_ptr() as u64, status.as_mut_ptr() as u64];
-        assert_eq!(world.move_pages([0, 1, places[0], 0, places[1], 0]), 0);
-        // SAFETY: our memory, which the kernel has written to.
-        assert_eq!(unsafe { status.as_ptr().read_volatile() }, -libc::ENOENT);
+    }
+
+    #[test]
+    fn a_page_that_is_not_there_has_an_error_for_its_node_and_moves_end_at_an_unknown_node() {
+        let mut world = world();
+        let own = vec![0_u8; 1 << 20];
+        let number = own.as_ptr() as u64 / PAGE_BYTES + 2;
+        let pages = [number, number + 1, number + 2, 1].map(|number| number * PAGE_BYTES);
+        assert!(world.space.touch(number, 1, None, false).is_some());
+        assert!(world.space.read_zeros(number + 1, 1).is_some());
+        let mut status = [7_i32; 4];
+        let mut call = |count: usize, nodes: &[i32], flags: u64| {
+            let nodes_at = if nodes.is_empty() { 0 } else { nodes.as_ptr() as u64 };
+            let at = (&raw mut status) as u64;
+            let answer =
+                world.move_pages([0, count as u64, pages.as_ptr() as u64, nodes_at, at, flags]);
+            // SAFETY: our memory, which the kernel has written to.
+            (answer, unsafe { (&raw const status).read_volatile() })
+        };
+        let absent = [-libc::EFAULT, -libc::ENOENT, -libc::EFAULT];
+        assert_eq!(call(4, &[], 0), (0, [1, absent[0], absent[1], absent[2]]));
+        assert_eq!(call(1, &[0], 1).0, failed(libc::EINVAL), "an unknown flag");
+        let moved = call(2, &[0, 5], 2);
+        assert_eq!((moved.0, moved.1[0]), (failed(libc::ENODEV), 0));
     }
 }

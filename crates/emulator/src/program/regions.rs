@@ -34,6 +34,13 @@ pub struct Region {
     pub shared: bool,
 }
 
+impl Region {
+    /// Returns true for memory of this process without a file, which is zero until it is written.
+    pub fn is_private_memory(&self) -> bool {
+        !self.shared && [ANONYMOUS, HEAP, STACK].contains(&self.name.as_str())
+    }
+}
+
 /// Pages that one thread touched first at one place of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstTouches {
@@ -189,13 +196,39 @@ impl Regions {
 fn mapping(address: u64) -> Option<(u64, u64, String)> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
-        let mut words = line.splitn(6, ' ');
-        let (start, end) = words.next()?.split_once('-')?;
-        let [start, end] = [start, end].map(|word| u64::from_str_radix(word, 16).ok());
-        let (start, end) = (start?, end?);
-        let path = words.nth(4).unwrap_or_default().trim().to_owned();
-        (start <= address && address < end).then_some((start, end, path))
+        let (addresses, path) = line_of(line)?;
+        let holds = addresses.contains(&address);
+        holds.then(|| (addresses.start, addresses.end, path.to_owned()))
     })
+}
+
+/// Parses a line of the process's list of mappings.
+fn line_of(line: &str) -> Option<(Range<u64>, &str)> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let [start, end] = [start, end].map(|word| u64::from_str_radix(word, 16).ok());
+    Some((start?..end?, words.nth(4).unwrap_or_default().trim()))
+}
+
+/// The address ranges that the process has mapped, in order.
+#[derive(Debug)]
+pub struct Mapped(Vec<Range<u64>>);
+
+impl Mapped {
+    /// Reads the process's list of mappings.
+    pub fn now() -> Self {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        Self(maps.lines().filter_map(|line| Some(line_of(line)?.0)).collect())
+    }
+
+    /// Returns true if all addresses of a range are mapped.
+    pub fn has(&self, range: &Range<u64>) -> bool {
+        let first = self.0.partition_point(|of| of.end <= range.start);
+        let covered = self.0[first..].iter().try_fold(range.start, |to, of| {
+            if to >= range.end || of.start > to { Err(to) } else { Ok(of.end) }
+        });
+        covered.unwrap_or_else(|to| to) >= range.end
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +257,16 @@ mod tests {
         let (start, end, path) = mapping(here).unwrap();
         assert!(start <= here && here < end && path.contains("numalab_emulator"), "{path}");
         assert!(mapping(1).is_none());
+    }
+
+    #[test]
+    fn a_range_is_mapped_if_it_has_no_hole() {
+        let mapped = Mapped(vec![0x1000..0x3000, 0x3000..0x4000, 0x6000..0x7000]);
+        let ranges = [0x1000..0x4000, 0x2fff..0x3001, 0x6fff..0x7000, 0x2000..0x2000];
+        assert!(ranges.iter().all(|range| mapped.has(range)));
+        let holes = [0x0..0x2000, 0x3000..0x5000, 0x3000..0x7000, 0x6000..0x7001, 0x8000..0x8001];
+        assert!(!holes.iter().any(|range| mapped.has(range)));
+        assert!(Mapped::now().has(&(line_of as *const () as u64..line_of as *const () as u64 + 1)));
     }
 
     #[test]

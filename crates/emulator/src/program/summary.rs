@@ -186,19 +186,24 @@ fn lines(world: &World, objects: &Objects) -> Vec<ContendedLine> {
         address: number * LINE_BYTES,
         region: world.regions.all()[line.region].name.clone(),
         changes: line.changes,
-        threads: line.parties.iter().map(|party| user(party, world, objects)).collect(),
+        threads: users(line, world, objects),
     };
     world.contention.worst(MOST_LINES).into_iter().map(line).collect()
 }
 
-fn user(party: &Party, world: &World, objects: &Objects) -> LineUser {
+fn users(line: &Contended, world: &World, objects: &Objects) -> Vec<LineUser> {
+    let parties = line.parties.iter().zip(line.bytes());
+    parties.map(|(party, bytes)| user(party, bytes, world, objects)).collect()
+}
+
+fn user(party: &Party, bytes: [u64; 2], world: &World, objects: &Objects) -> LineUser {
     LineUser {
         thread: number(party.seat),
         cpu_node: home(world, party.seat),
         loads: party.accesses[0],
         stores: party.accesses[1],
-        loaded_bytes: party.bytes[0],
-        stored_bytes: party.bytes[1],
+        loaded_bytes: bytes[0],
+        stored_bytes: bytes[1],
         waited_ns: party.waited_ps / 1000,
         at: objects.places(Some(party.instruction), &party.callers),
     }

@@ -30,6 +30,8 @@ pub enum Call {
     GetAffinity,
     /// getcpu(2).
     GetCpu,
+    /// open(2), openat(2).
+    Open,
     /// execve(2).
     Execute,
     Futex,
@@ -67,18 +69,20 @@ pub enum Call {
 use Call::{
     Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
     Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages,
-    Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer,
-    Unmap, Waits, WaitsForChild, Yield,
+    Open, Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay,
+    Transfer, Unmap, Waits, WaitsForChild, Yield,
 };
 use numalab_membench::libnuma::ASKS;
 
 const X86_64: &[(i64, Call)] = &[
     (0, Transfer),
     (1, Transfer),
+    (2, Open),
     (7, Poll),
     (9, Map),
     (11, Unmap),
     (12, Break),
+    (17, Transfer),
     (19, Transfer),
     (20, Transfer),
     (23, Select),
@@ -119,6 +123,7 @@ const X86_64: &[(i64, Call)] = &[
     (239, GetPolicy),
     (247, Waits),
     (256, MigratePages),
+    (257, Open),
     (270, SelectNs),
     (271, PollNs),
     (279, MovePages),
@@ -131,10 +136,12 @@ const X86_64: &[(i64, Call)] = &[
 const AARCH64: &[(i64, Call)] = &[
     (22, EventPoll),
     (32, Waits),
+    (56, Open),
     (63, Transfer),
     (64, Transfer),
     (65, Transfer),
     (66, Transfer),
+    (67, Transfer),
     (72, SelectNs),
     (73, PollNs),
     (93, Exit),
@@ -213,7 +220,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 33] = [
+    const EXPECTED: [(i64, Call); 35] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -228,6 +235,8 @@ mod tests {
         (libc::SYS_sched_setaffinity, SetAffinity),
         (libc::SYS_sched_getaffinity, GetAffinity),
         (libc::SYS_getcpu, GetCpu),
+        (libc::SYS_open, Open),
+        (libc::SYS_openat, Open),
         (libc::SYS_execve, Execute),
         (libc::SYS_futex, Futex),
         (libc::SYS_clone, Make),
@@ -250,8 +259,9 @@ mod tests {
     ];
 
     #[cfg(target_arch = "x86_64")]
-    const TRANSFERS: [i64; 9] = [
+    const TRANSFERS: [i64; 10] = [
         libc::SYS_read,
+        libc::SYS_pread64,
         libc::SYS_write,
         libc::SYS_readv,
         libc::SYS_writev,

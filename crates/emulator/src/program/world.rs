@@ -1,15 +1,18 @@
 //! State that all threads share: pages, mappings and their figures. Only the holder of the turn
 //! touches it.
 
+use std::ops::Range;
+
 use numalab_memory_model::arguments::{Alternative, Arguments, MOST_ALTERNATIVES, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
 use numalab_memory_model::outcome::Source;
-use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
+use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space, block};
 
 use super::account::Touch;
 use super::code::{Instruction, Made};
 use super::contention::{Contention, Use};
+use super::guest_memory;
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
@@ -31,6 +34,10 @@ pub struct World {
     /// The location of each page.
     pub space: Space,
     pub pages: Pages,
+    /// If true, QEMU does not show all stores: an instruction of aarch64 stores zeros unseen (`DC ZVA`).
+    pub hides_stores: bool,
+    /// Use of the page of zeros.
+    zeros: Option<&'static PageUse>,
     /// The address ranges that are mapped.
     pub regions: Regions,
     /// Lines that threads contend for.
@@ -64,6 +71,8 @@ impl World {
             threads: Seats::default(),
             space: Space::new(machine, first),
             pages: Pages::default(),
+            hides_stores: false,
+            zeros: None,
             regions: Regions::default(),
             contention: Contention::default(),
             heap: None,
@@ -109,7 +118,8 @@ impl World {
     /// Follows an access of the seat's thread on the slow path.
     pub fn access(&mut self, seat: usize, made: &Made) {
         let generation = self.generation;
-        if self.threads[seat].pages.of(made.address, generation).is_none() {
+        let known = self.threads[seat].pages.of(made.address, generation);
+        if known.is_none_or(|known| known.is_zeros && made.kind == Kind::Store) {
             let Some(page) = self.look_up(seat, made) else { return };
             self.threads[seat].pages.remember(page);
         }
@@ -155,7 +165,9 @@ impl World {
             let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
         }
-        let known = outcome.known.filter(|_| active.has_quick_way());
+        // A store to a page of zeros must be noticed here.
+        let quick = active.has_quick_way() && !found.is_zeros;
+        let known = outcome.known.filter(|_| quick);
         let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
         lines.remember(virtual_address, found, known, &mut counts);
         (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);
@@ -191,9 +203,15 @@ impl World {
         if store && !self.regions.all()[region].shared {
             self.copies(number);
         }
-        let thread = &self.threads[seat];
+        if !store && self.reads_zeros(number, region) {
+            return self.zeros(seat, number, region);
+        }
         let huge = self.regions.huge(made.address);
         let asked = huge.is_given(self.engine.arguments.huge_always);
+        if self.space.node_of(number).is_none() {
+            self.forget_zeros(if asked { block(number) } else { number..number + 1 });
+        }
+        let thread = &self.threads[seat];
         let placed = self.space.touch(number, thread.home, thread.placement.as_ref(), asked);
         let Some(page) = placed else {
             self.unplaced += 1;
@@ -219,7 +237,44 @@ impl World {
         let elsewhere =
             elsewhere(watched, number, page, Homes { block, packed, users: used.heir() });
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
-        Some(Remembered { number, page, slot, region, used, elsewhere, generation })
+        let is_zeros = false;
+        Some(Remembered { number, page, slot, region, used, elsewhere, is_zeros, generation })
+    }
+
+    /// Returns true if a read of a page in a region finds the kernel's page of zeros.
+    pub fn reads_zeros(&self, number: u64, region: usize) -> bool {
+        self.space.node_of(number).is_none()
+            && (self.space.is_zeroed(number)
+                || self.regions.all()[region].is_private_memory()
+                // What the kernel has written, such as a file's content, is not seen here.
+                && guest_memory::is_zero(number * PAGE_BYTES, PAGE_BYTES)
+                && !(self.hides_stores && guest_memory::is_allocated(number)))
+    }
+
+    /// Looks up the page of zeros for a thread that reads it in place of a page.
+    fn zeros(&mut self, seat: usize, number: u64, region: usize) -> Option<Remembered> {
+        let Some(page) = self.space.read_zeros(number, self.threads[seat].home) else {
+            self.unplaced += 1;
+            return None;
+        };
+        let slot = u32::try_from(region * self.nodes + page.node).ok()?;
+        Some(Remembered {
+            number,
+            page,
+            slot,
+            region,
+            used: self.zeros.get_or_insert_with(|| Box::leak(Box::new(PageUse::new(0, page, 0)))),
+            elsewhere: [There::on(page.node, false); MOST_ALTERNATIVES],
+            is_zeros: true,
+            generation: self.generation,
+        })
+    }
+
+    /// Makes all threads look up pages again that were only read.
+    pub fn forget_zeros(&mut self, numbers: Range<u64>) {
+        for number in self.space.zeroed(numbers) {
+            self.threads.iter_mut().for_each(|thread| thread.pages.forget(number));
+        }
     }
 
     /// Handles a first store to a page inherited from the parent: the kernel copies it, and the

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 
 use numalab_host::{Classed, ErrorClass, SourceLines};
+use numalab_record::profile::Ended;
 use numalab_record::{MemoryReport, MemoryReportError, ProgramMemory};
 
 use super::{ProgramOutcome, Reports};
@@ -56,12 +57,18 @@ impl Followed {
     /// # Errors
     /// [`FollowedError`], which names the signal that ended a program without a report.
     pub fn of(outcome: &ProgramOutcome) -> Result<Self, FollowedError> {
-        match (Self::read(&outcome.reports), outcome.status.signal()) {
+        let (status, signal) = (outcome.status, outcome.status.signal());
+        let mut followed = match (Self::read(&outcome.reports), signal) {
             (Err(FollowedError::NoReport), Some(signal)) => {
-                Err(FollowedError::Signalled { signal })
+                return Err(FollowedError::Signalled { signal });
             }
-            (read, _) => read,
+            (read, _) => read?,
+        };
+        let code = status.code().filter(|code| *code != 0).map(Ended::Exited);
+        if let Some(failed) = code.or(signal.map(Ended::Signalled)) {
+            followed.report.set_failed(failed).map_err(MemoryReportError::Json)?;
         }
+        Ok(followed)
     }
 
     /// Joins the reports of a command's processes.

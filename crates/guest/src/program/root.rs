@@ -15,8 +15,6 @@ const NODES: &str = "sys/devices/system/node";
 const CPUS: &str = "sys/devices/system/cpu";
 /// Directories where everything other than the nodes is linked to the host's files.
 const LINKED: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
-/// The replacement of `/proc/self/status` that the plugin makes libnuma read.
-const STATUS: &str = "sys/devices/system/node/status";
 
 /// Returns the path of the tree in the directory of a program's files.
 pub(super) fn place(directory: &Path) -> PathBuf {
@@ -78,12 +76,6 @@ fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
         let bytes: u64 = node.ranges.iter().map(|(start, end)| end - start).sum();
         put("meminfo", meminfo(node.id, bytes / 1024));
     }
-    let (may_run, may_use) = (mask(&cpus), mask(&has_memory));
-    let status = format!(
-        "Cpus_allowed:\t{may_run}\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t{may_use}\n\
-         Mems_allowed_list:\t{has_memory}"
-    );
-    files.insert(STATUS.to_owned(), status);
     files
 }
 

@@ -102,6 +102,42 @@ fn a_page_is_bound_if_the_program_chose_its_node() {
 }
 
 #[test]
+fn a_page_is_placed_by_its_first_store_not_by_reads_before() {
+    let mut space = space();
+    let zeros = space.read_zeros(5, 1);
+    assert_eq!(zeros.map(|page| (page.node, page.table)), Some((0, 1)));
+    assert_eq!(space.read_zeros(6, 2).map(|page| page.frame), zeros.map(|page| page.frame));
+    assert_eq!((space.zeroed(0..9), space.node_of(5)), (vec![5, 6], None));
+    assert_eq!(space.bytes_by_node(), [0; 3]);
+    let written = space.touch(5, 2, None, false);
+    assert_eq!(written.map(|page| (page.node, page.table)), Some((2, 1)), "the table was there");
+    assert_eq!(space.zeroed(0..9), [6]);
+}
+
+#[test]
+fn pages_that_were_only_read_move_and_go_with_their_mapping() {
+    let mut space = space();
+    assert!((5..8).all(|number| space.read_zeros(number, 0).is_some()));
+    space.remap(5..7, 105);
+    assert_eq!(space.zeroed(0..200), [7, 105, 106]);
+    space.unmap(105..106);
+    space.discard(7..8);
+    assert_eq!(space.zeroed(0..200), [106]);
+    space.forget_zeros(0..200);
+    assert!(space.zeroed(0..200).is_empty());
+}
+
+#[test]
+fn a_huge_page_replaces_pages_that_were_only_read() {
+    let machine = "cpus=0.1,memory=8M.8M,distances=10.20/20.10";
+    let mut space = Space::new(&machine_of(machine), Placement::Local);
+    assert!(space.read_zeros(HUGE_PAGES + 3, 0).is_some());
+    let written = space.touch(HUGE_PAGES + 9, 1, None, true);
+    assert_eq!(written.map(|page| page.node), Some(1));
+    assert_eq!((space.is_zeroed(HUGE_PAGES + 3), space.node_of(HUGE_PAGES + 3)), (false, Some(1)));
+}
+
+#[test]
 fn pages_move_on_request() {
     let mut space = space();
     (0..4).for_each(|number| assert_eq!(node(&mut space, number, 0, &Placement::Local), Some(0)));

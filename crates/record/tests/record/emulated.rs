@@ -1,5 +1,6 @@
 //! Reports of the memory emulator.
 
+use numalab_record::profile::Ended;
 use numalab_record::{CodePlace, MemoryReport, MemoryReportError};
 use serde_json::{Value, json};
 
@@ -108,6 +109,14 @@ fn named_code_is_in_the_text_and_unknown_names_are_kept() {
     let again = MemoryReport::read(&report.text).expect("still a report");
     assert_eq!(again.program(), report.program());
     assert_eq!(again.program().map(|of| of.process), Some(7));
+}
+
+#[test]
+fn the_end_of_a_command_that_failed_is_in_the_text() {
+    let mut report = read(&with_program());
+    report.set_failed(Ended::Exited(3)).expect("JSON");
+    let again = MemoryReport::read(&report.text).expect("still a report");
+    assert_eq!(again.failed, Some(Ended::Exited(3)));
 }
 
 #[test]

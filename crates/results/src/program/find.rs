@@ -2,15 +2,62 @@
 
 mod runtimes;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CodePlace, ProgramMemory, Region};
+use numalab_record::{CodePlace, FirstTouches, ProgramMemory, Region};
 
 pub use runtimes::is_runtimes_own;
 
 /// Minimum share of the program's time spent on a region's remote accesses for the region to be
 /// named.
 const NAMED_SHARE: f64 = 0.01;
+
+/// A region is on a node that has this share of its pages.
+const WHOLE_SHARE: f64 = 0.95;
+/// It is spread evenly if no node has more than this multiple of the pages of another, which
+/// interleaving ensures.
+const EVEN: f64 = 1.5;
+
+/// The location of a region of which one node's pages are remote to their users.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Location {
+    /// It is on that node.
+    Whole,
+    /// This share of its pages is on that node.
+    Part(f64),
+    /// It is spread evenly over these nodes.
+    Spread(Vec<u32>),
+}
+
+impl Location {
+    /// Returns the location of a region with remote pages on a node.
+    pub fn of(region: &Region, memory_node: u32) -> Self {
+        let mut pages: BTreeMap<u32, u64> = BTreeMap::new();
+        for of in &region.pages {
+            *pages.entry(of.memory_node).or_default() += of.pages;
+        }
+        let all = pages.values().sum::<u64>() as f64;
+        let share = |node: u32| pages.get(&node).map_or(0.0, |pages| *pages as f64 / all);
+        let here = share(memory_node);
+        if pages.is_empty() || here >= WHOLE_SHARE {
+            return Self::Whole;
+        }
+        let least = 1.0 - WHOLE_SHARE;
+        let nodes: Vec<u32> = pages.keys().copied().filter(|node| share(*node) >= least).collect();
+        let shares = || nodes.iter().map(|node| share(*node));
+        let (most, fewest) = (shares().fold(0.0, f64::max), shares().fold(1.0, f64::min));
+        let is_even = nodes.contains(&memory_node) && most <= EVEN * fewest;
+        if is_even { Self::Spread(nodes) } else { Self::Part(here) }
+    }
+
+    /// Returns the thread and code that placed most of a region's remote pages, which are on a node, by
+    /// touching them first; `None` if no first touch there is known.
+    pub fn toucher<'r>(&self, region: &'r Region, memory_node: u32) -> Option<&'r FirstTouches> {
+        let is_spread = matches!(self, Self::Spread(_));
+        let there = |of: &&FirstTouches| is_spread || of.cpu_node == memory_node;
+        region.first_touches.iter().filter(there).max_by_key(|touches| touches.pages)
+    }
+}
 
 /// The cost of remote memory to a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +192,36 @@ mod tests {
             (shared.region.name.as_str(), shared.cpu_node, shared.memory_node),
             ("shared", 0, 4)
         );
+    }
+
+    #[test]
+    fn a_region_is_on_a_node_or_partly_or_spread_evenly_with_the_first_touch_of_its_remote_pages() {
+        let of = |pages: &[(u32, u64)]| {
+            let alike = |&(memory_node, pages): &(u32, u64)| PagesAlike {
+                memory_node,
+                main_node: 1,
+                bound: false,
+                sharing: Sharing::Private,
+                pages,
+                accesses: 9,
+                waits: Vec::new(),
+            };
+            let touch =
+                |thread, cpu_node, pages| FirstTouches { thread, cpu_node, pages, at: Vec::new() };
+            let region = Region {
+                pages: pages.iter().map(alike).collect(),
+                first_touches: vec![touch(0, 0, 256), touch(3, 1, 512)],
+                ..region("[anonymous]", &[])
+            };
+            let found = Location::of(&region, 0);
+            let thread = found.toucher(&region, 0).map(|touches| touches.thread);
+            (found, thread)
+        };
+        assert_eq!(of(&[]), (Location::Whole, Some(0)));
+        assert_eq!(of(&[(0, 98), (1, 2)]), (Location::Whole, Some(0)));
+        assert_eq!(of(&[(0, 256), (1, 768)]), (Location::Part(0.25), Some(0)));
+        let four = [(0, 256), (1, 256), (2, 250), (3, 256), (5, 4)];
+        assert_eq!(of(&four), (Location::Spread(vec![0, 1, 2, 3]), Some(3)));
     }
 
     #[test]

@@ -7,9 +7,10 @@ pub(crate) mod program;
 
 pub use numalab_record::{MemoryReport, MemoryReportError};
 
-use numalab_page::Page;
 use numalab_page::number::count;
 use numalab_page::rows::Rows;
+use numalab_page::{Lead, Mood, Page};
+use numalab_record::profile::Ended;
 
 use crate::report::Report;
 
@@ -18,7 +19,7 @@ impl Report for MemoryReport {
         Page {
             brand: "numalab".to_owned(),
             title: title(self),
-            lead: self.program.as_ref().map_or_else(Vec::new, |run| program::lead(self, run)),
+            lead: lead(self),
             parts: parts::parts(self),
             ..Page::default()
         }
@@ -59,6 +60,21 @@ impl Report for MemoryReport {
 
     fn callgrind(&self) -> Option<String> {
         self.program.as_ref().map(callgrind::callgrind)
+    }
+}
+
+fn lead(report: &MemoryReport) -> Vec<Lead> {
+    let failed = report.failed.and_then(failed).map(|text| Lead::new("Command", text, Mood::Bad));
+    let cost = report.program.as_ref().map_or_else(Vec::new, |run| program::lead(report, run));
+    failed.into_iter().chain(cost).collect()
+}
+
+/// Describes the end of a command that failed.
+pub(crate) fn failed(ended: Ended) -> Option<String> {
+    match ended {
+        Ended::Exited(code) if code != 0 => Some(format!("The command failed: exit code {code}.")),
+        Ended::Signalled(signal) => Some(format!("The command was ended by signal {signal}.")),
+        Ended::Exited(_) | Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => None,
     }
 }
 

@@ -365,6 +365,8 @@ fn lines_are_shared_falsely_only_where_no_thread_uses_what_another_stores() {
     };
     let text = shared([0xff, 0xff00]);
     assert!(text.contains("False sharing: threads store to different bytes of one cache line, at pop.c:7 and push.c:7; waiting for such lines takes 13.33 % of the time."), "{text}");
+    assert!(text.contains("False sharing: no thread uses a byte"), "{text}");
     let text = shared([0xff, 0x80]);
     assert!(text.contains("Threads contend for a cache line, at pop.c:7"), "{text}");
+    assert!(!text.contains("False sharing"), "there is none to explain: {text}");
 }

@@ -59,6 +59,16 @@ fn markdown_csv_and_html_have_the_same_figures() {
 }
 
 #[test]
+fn a_command_that_failed_is_reported_first() {
+    let mut failed = report();
+    let lead = |report: &Value| read(report).page().lead.into_iter().next();
+    assert!(lead(&failed).is_none());
+    failed["failed"] = json!({"exited": 3});
+    let first = lead(&failed).map(|lead| lead.sentence);
+    assert_eq!(first.as_deref(), Some("The command failed: exit code 3."));
+}
+
+#[test]
 fn a_program_has_the_wait_of_each_thread_and_the_accesses_that_found_no_memory() {
     let waits = |thread: u64, waited_ns: u64| {
         json!({"thread": thread, "cpu_node": 0, "memory_node": 1, "loads": 9, "stores": 0,

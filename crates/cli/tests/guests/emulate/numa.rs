@@ -8,8 +8,11 @@ fn libnuma_sees_the_machine_and_its_pages_are_where_it_asks() {
     let Some(lab) = lab() else { return };
     let output = lab.run(&MACHINE, &[&lab.program("libnuma")]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let expected = "nodes to 1, cpus 4, distance 20\non node 1: 1 1 -2\nmoved: 0 -19\nthen: 0 1 -2\n\
-                    migrated: 0 0 -2\nin turn: 1\nruns on node 1\n";
+    let expected = "nodes to 1, cpus 4, distance 20\non node 1: 1 1 -14\n\
+                    moved: -1 No such device, 0\nthen: 0 1 -14\nmigrated: 0 0 -14\nin turn: 1\nruns on node 1\n\
+                    read: -14 -14 -14\nshared: 0 -2 -14\nwritten: 1 -14 -14\npopulated: 1 1 -14\n\
+                    bound to node 2: Invalid argument\n\
+                    strictly to node 0: Input/output error\n";
     assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -34,6 +37,23 @@ fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
     let shell = ["sh", "-c", "numactl --preferred=1 numactl -s"];
     let text = String::from_utf8_lossy(&lab.run(&MACHINE, &shell).stdout).into_owned();
     assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");
+}
+
+/// Its status shows the machine's nodes, which numalab looks at before it binds a command.
+#[test]
+fn numalab_binds_a_command_to_nodes_that_the_host_may_not_have() {
+    let Some(lab) = lab() else { return };
+    let allowed = ["grep", "_allowed", "/proc/self/status"];
+    let text = String::from_utf8_lossy(&lab.run(&MACHINE, &allowed).stdout).into_owned();
+    let expected = "Cpus_allowed:\t0000000f\nCpus_allowed_list:\t0-3\nMems_allowed:\t00000003\n\
+                    Mems_allowed_list:\t0-1\n";
+    assert_eq!(text, expected);
+    let numalab = env!("CARGO_BIN_EXE_numalab");
+    let bound = [numalab, "bind", "--numa", "1", "--", &lab.program("placement"), "first"];
+    let accesses = block_accesses(&lab.report_of(&bound));
+    let on_one = of_nodes(&accesses, 0, 1) + of_nodes(&accesses, 1, 1);
+    assert!(on_one > 0, "{accesses:?}");
+    assert_eq!(accesses.iter().map(|(_, count)| count).sum::<u64>(), on_one, "{accesses:?}");
 }
 
 /// Regression: the host's kernel refused cpus that only the emulated machine has.

@@ -7,8 +7,9 @@ use numalab_record::profile::{Ended, Profile, ProfileSource};
 use super::PAGE_BYTES;
 use super::words::{counted, percent, source_sentence};
 use crate::profile::ProfileSummary;
-use crate::program::RemoteCost;
-use crate::program::page::program::{lead_of, place, short};
+use crate::program::page::failed;
+use crate::program::page::program::{lead_of, located, place, short, touches_first};
+use crate::program::{Location, RemoteCost};
 
 /// Minimum share of remote accesses that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.05;
@@ -48,10 +49,8 @@ fn cost(profile: &Profile) -> Option<RemoteCost> {
 /// Warns of a command that failed.
 fn odd_end(profile: &Profile) -> Vec<Lead> {
     let how = match profile.ended {
-        Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
-        Ended::Signalled(signal) => format!("The command was ended by signal {signal}."),
         Ended::Interrupted => "Interrupted: this covers the time until then.".to_owned(),
-        Ended::Exited(_) | Ended::ProcessEnded | Ended::TimeOver => String::new(),
+        ended => failed(ended).unwrap_or_default(),
     };
     let left = match &profile.left[..] {
         [] => String::new(),
@@ -123,25 +122,25 @@ fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let worth = summary.distance.remote_share()? >= WORTH_SHARE;
     let far = summary.far_regions().into_iter().next().filter(|_| worth)?;
     let region = far.region.region;
-    let first = region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let location = Location::of(region, far.memory_node);
+    let first = location.toucher(region, far.memory_node);
+    let what = touches_first(&location);
     let touched = first.map_or_else(String::new, |first| {
         let at = place(&first.at).map_or_else(String::new, |at| format!(" at {at}"));
         let name = profile.thread_names.get(&first.thread);
         let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         format!(
-            " It is touched first by thread {}{name} on node {}{at}.",
+            " {what} touched first by thread {}{name} on node {}{at}.",
             first.thread, first.cpu_node
         )
     });
     let text = format!(
-        "{} at {:#x} ({}) takes {} of these: it is on node {}, but threads on node {} use \
-         it.{touched}",
+        "{} at {:#x} ({}) takes {} of these: {}.{touched}",
         short(&region.name),
         region.start,
         size(region.end - region.start),
         percent(far.share),
-        far.memory_node,
-        far.cpu_node
+        located(&location, far.memory_node, &format!("threads on node {}", far.cpu_node))
     );
     Some(Lead::new("Region", text, Mood::Odd))
 }

@@ -6,8 +6,9 @@ use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
 use numalab_record::{CodePlace, ContendedLine, ProgramMemory, ProgramThread, Region};
+use numalab_topology::{IdSet, NodeId};
 
-use crate::program::{RemoteCost, RemoteRegion, user_code};
+use crate::program::{Location, RemoteCost, RemoteRegion, user_code};
 
 /// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
@@ -63,19 +64,43 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
 }
 
 fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
+    let region = &found.region;
+    let location = Location::of(region, found.memory_node);
     let sentence = format!(
-        "{} at {:#x} ({}) accounts for {} % of that: it is on node {}, but cpus of node {} use it.",
-        found.region.name,
-        found.region.start,
-        size(found.region.end - found.region.start),
+        "{} at {:#x} ({}) accounts for {} % of that: {}.",
+        region.name,
+        region.start,
+        size(region.end - region.start),
         trimmed(100.0 * found.remote_ns / cost.remote_ns.max(1.0)),
-        found.memory_node,
-        found.cpu_node
+        located(&location, found.memory_node, &format!("cpus of node {}", found.cpu_node))
     );
-    let most = found.region.first_touches.iter().max_by_key(|touches| touches.pages);
-    let line = most.and_then(|touches| place(&touches.at));
-    let touched = line.map_or(String::new(), |line| format!(" It is touched first at {line}."));
+    let first = location.toucher(region, found.memory_node);
+    let touched = first.and_then(|first| Some((place(&first.at)?, first.thread)));
+    let what = touches_first(&location);
+    let touched = touched.map_or_else(String::new, |(line, thread)| {
+        format!(" {what} touched first at {line} by thread {thread}.")
+    });
     Lead::new("Region", sentence + &touched, Mood::Odd)
+}
+
+/// Describes where a region is, with remote pages on a node, and who uses these.
+pub(crate) fn located(location: &Location, memory_node: u32, users: &str) -> String {
+    match location {
+        Location::Whole => format!("it is on node {memory_node}, but {users} use it"),
+        Location::Part(share) => format!(
+            "{} % of its pages are on node {memory_node}, but {users} use them",
+            trimmed(100.0 * share)
+        ),
+        Location::Spread(nodes) => {
+            let nodes: IdSet<NodeId> = nodes.iter().copied().map(NodeId).collect();
+            format!("it is spread over nodes {nodes}, but {users} use it")
+        }
+    }
+}
+
+/// Begins the sentence about the first touch of a region's remote pages.
+pub(crate) fn touches_first(location: &Location) -> &'static str {
+    if matches!(location, Location::Part(_)) { "They are" } else { "It is" }
 }
 
 /// Names lines that threads contend for, if that takes noticeable time.
@@ -154,19 +179,21 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         ]
     };
     let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
-    let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
+    let shown: Vec<&ContendedLine> = worst.take(MOST_LINES).collect();
+    let some_false = shown.iter().any(|line| line.is_false_sharing());
+    let rows: Vec<_> = shown.into_iter().map(row).collect();
     let table = Table::new("Cache lines that threads contend for, by waiting time")
         .words(["line", "region", "sharing"])
         .figures(["threads", "changes", "waits, ms"])
         .words("stores at");
-    let notes = vec![
-        "False sharing: no thread uses a byte that another one stores to. With its data on \
-         separate lines (64 bytes), each thread would keep its line."
-            .to_owned(),
-    ];
+    let note = some_false.then(|| {
+        "False sharing: no thread uses a byte that another one stores to, apart from at most 1 % of \
+         the accesses. With its data on separate lines (64 bytes), each thread would keep its line."
+            .to_owned()
+    });
     (!rows.is_empty()).then(|| Part {
         title: "Lines that threads contend for".to_owned(),
-        notes,
+        notes: note.into_iter().collect(),
         panels: vec![Panel::table(table.rows(rows))],
         ..Part::default()
     })
