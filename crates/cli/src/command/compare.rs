@@ -15,6 +15,7 @@ use crate::args::{CompareArgs, FailIf};
 use crate::failure::{Code, Failure};
 use crate::output;
 
+use runs::refuse_copy;
 pub(crate) use runs::{compare, named_runs};
 
 /// Largest change that counts as none, in percent.
@@ -25,7 +26,7 @@ pub(crate) struct Compared {
     pub report: Box<dyn Report>,
     /// True if anything is worse by more than the margin, and if a tail is.
     pub worse: [bool; 2],
-    /// The reason why nothing at all could be decided; `None` if anything was.
+    /// The reason why it could not be decided that nothing is worse; `None` if it was.
     pub undecided: Option<&'static str>,
     pub margin_percent: f64,
     /// Name of the baseline.
@@ -33,8 +34,8 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// With `--fail-if`, fails with exit code 4 if anything, or a tail, is worse, and with 7 if nothing
-    /// could be decided.
+    /// With `--fail-if`, fails with exit code 4 if anything, or a tail, is worse, and with 7 if that
+    /// could not be decided.
     pub fn fail_if(&self, condition: Option<FailIf>) -> Result<(), Failure> {
         let [is_worse, is_tail_worse] = self.worse;
         let what = match condition {
@@ -94,7 +95,11 @@ fn of_runs(
     candidate: &[PathBuf],
 ) -> Result<Compared, Failure> {
     refuse_metric(args)?;
-    compare(&named_runs(baseline)?, &named_runs(candidate)?, args.margin.unwrap_or(MARGIN))
+    let (baseline, candidate) = (named_runs(baseline)?, named_runs(candidate)?);
+    if !args.baseline.is_empty() {
+        candidate.iter().try_for_each(|run| refuse_copy(&baseline, run))?;
+    }
+    compare(&baseline, &candidate, args.margin.unwrap_or(MARGIN))
 }
 
 fn refuse_metric(args: &CompareArgs) -> Result<(), Failure> {

@@ -115,18 +115,27 @@ fn headline(of: &RunComparison) -> Lead {
     );
     sentence.push_str(&least_shown(of));
     let once = number(AnswerWord::SeenOnce);
-    if once > 0 {
-        sentence.push_str(&format!(
-            " {} out of line in one run: measure again, or use --repeat 2.",
-            count(once, "cell")
-        ));
-    }
-    let mood = match (worse, better) {
-        (0, 0) => Mood::Plain,
-        (0, _) => Mood::Good,
-        _ => Mood::Bad,
+    let is = if once == 1 { "is" } else { "are" };
+    let once = (once > 0).then(|| format!("{} {is} out of line in one run", count(once, "figure")));
+    let changed = count(worse + better, "figure") + " changed";
+    let (name, mood) = match (worse, better, once) {
+        (0, 0, Some(once)) => {
+            sentence.push_str(" Measure again, or use --repeat 2.");
+            (once, Mood::Odd)
+        }
+        (worse, better, once) => {
+            if let Some(once) = once {
+                sentence.push_str(&format!(" {once}: measure again, or use --repeat 2."));
+            }
+            let mood = match (worse, better) {
+                (0, 0) => Mood::Plain,
+                (0, _) => Mood::Good,
+                _ => Mood::Bad,
+            };
+            (changed, mood)
+        }
     };
-    Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
+    Lead::new(name, sentence, mood)
 }
 
 /// Describes the changes that would have been shown.
