@@ -85,6 +85,16 @@ pub struct Comparison {
     /// The answer from the unadjusted p-value: [`adjust_verdicts`] allows for several metrics.
     pub verdict: Verdict,
     criteria: Criteria,
+    judged_by: JudgedBy,
+}
+
+/// The figures that the verdict follows from, besides effect and interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct JudgedBy {
+    p_difference: f64,
+    p_equivalence: f64,
+    /// The level at which the test itself must find a difference.
+    level: f64,
 }
 
 /// Recomputes the verdicts of several metrics. The tests of difference and the tests of equivalence
@@ -175,7 +185,8 @@ impl Comparison {
 
     /// Widens the interval to the width of a comparison of equals: its half width is at least the
     /// distance to the farther end of that interval. A verdict that the wider interval does not
-    /// support becomes inconclusive. Comparisons on different scales are left unchanged.
+    /// support becomes inconclusive, and the number of blocks still needed is that for the wider
+    /// interval. Comparisons on different scales are left unchanged.
     pub fn widen_to(&mut self, equals: &Self) {
         let (Some(interval), Some(floor)) = (self.interval, equals.interval) else { return };
         if self.scale != equals.scale {
@@ -187,11 +198,14 @@ impl Comparison {
         let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
         let holds = match self.verdict {
             Verdict::Better | Verdict::Worse => lo > 0.0 || hi < 0.0,
-            Verdict::Equivalent => lo > -bound && hi < bound,
-            Verdict::Inconclusive { .. } => true,
+            Verdict::Equivalent => lo >= -bound && hi <= bound,
+            // What it explains must be decided first.
+            Verdict::Inconclusive { .. } => self.ground == Ground::Gated,
         };
         if !holds {
-            self.verdict = Verdict::Inconclusive { further_blocks: None };
+            let further_blocks =
+                planning::further_blocks(&self.evidence(), self.criteria.confidence);
+            self.verdict = Verdict::Inconclusive { further_blocks };
         }
     }
 
@@ -215,13 +229,18 @@ impl Comparison {
         if self.ground != Ground::NoVariance && self.least_p > hardest {
             self.ground = Ground::TooFew { needed: self.design.least_values(hardest) };
         }
-        self.verdict = self.judged_with(adjusted_p, alpha / step as f64);
+        let (p_difference, p_equivalence) = adjusted_p;
+        self.judged_by = JudgedBy { p_difference, p_equivalence, level: alpha / step as f64 };
+        self.verdict = self.judged();
     }
 
-    /// Returns the verdict with p-values for difference and equivalence, and the level at which the
-    /// test itself must find a difference.
-    fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), level: f64) -> Verdict {
-        let evidence = Evidence {
+    fn judged(&self) -> Verdict {
+        judge(&self.evidence(), self.criteria.direction, self.criteria.confidence)
+    }
+
+    fn evidence(&self) -> Evidence {
+        let JudgedBy { p_difference, p_equivalence, level } = self.judged_by;
+        Evidence {
             level,
             effect: self.effect,
             interval: self.interval,
@@ -230,8 +249,7 @@ impl Comparison {
             p_equivalence,
             values: self.design.fewest(),
             ground: self.ground,
-        };
-        judge(&evidence, self.criteria.direction, self.criteria.confidence)
+        }
     }
 
     fn in_percent(&self, effect: f64) -> Option<f64> {
@@ -274,9 +292,13 @@ impl Findings {
             ground: self.ground,
             verdict: Verdict::Inconclusive { further_blocks: None },
             criteria: *criteria,
+            judged_by: JudgedBy {
+                p_difference: self.difference.p,
+                p_equivalence: self.equivalence.p(),
+                level: confidence.alpha(),
+            },
         };
-        let p_values = (comparison.difference.p, comparison.equivalence.p());
-        comparison.verdict = comparison.judged_with(p_values, confidence.alpha());
+        comparison.verdict = comparison.judged();
         comparison
     }
 }
