@@ -143,10 +143,10 @@ impl Metric {
         !matches!(self, Self::LineSpread | Self::RankBandwidth)
     }
 
-    /// Returns true if a sample can be zero: a spread, or a part. All others are times or rates of
-    /// something that happened.
+    /// Returns true if a sample can be zero: a spread, a share, or a bandwidth without load. All
+    /// others are times or rates of something that happened.
     pub fn may_be_zero(self) -> bool {
-        matches!(self, Self::LineSpread | Self::LocalShare | Self::RankBandwidth)
+        matches!(self, Self::LineSpread | Self::LocalShare | Self::Bandwidth | Self::RankBandwidth)
     }
 
     /// Returns true if a smaller value is better.
