@@ -151,11 +151,11 @@ fn limit_note(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Option<Strin
     let is_more = |row: &&BandwidthRow<'_>| {
         let workers = &row.cell.workers;
         workers.len() > load
-            && row.cell.kernel == curve.cell.kernel
             && row.cell.pattern == AccessPattern::Sequential
             && workers.iter().all(|worker| worker.node == curve.cell.chaser.node)
     };
-    let traffic = |row: &BandwidthRow<'_>| row.figure.median * row.cell.kernel.traffic_factor();
+    // What the program asked to move, which is the least that the memory moved.
+    let traffic = |row: &BandwidthRow<'_>| row.figure.median;
     let rows = summary.bandwidth.rows.iter().filter(is_more);
     let most = rows.max_by(|a, b| traffic(a).total_cmp(&traffic(b)))?;
     (traffic(most) > CLEARLY_MORE * peak).then(|| {
