@@ -1,6 +1,7 @@
 //! Formats and prints results.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -28,10 +29,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Returns colours for a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+/// Returns colours for a terminal that has them, unless `NO_COLOR` is set
+/// (<https://no-color.org>).
 pub(crate) fn style() -> Style {
-    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let variable = |name| std::env::var_os(name).unwrap_or_default();
+    let wanted = wants_colours(&variable("NO_COLOR"), &variable("TERM"));
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+}
+
+fn wants_colours(no_color: &OsStr, term: &OsStr) -> bool {
+    no_color.is_empty() && term != "dumb"
 }
 
 /// The choice of `--redact`.
@@ -194,6 +201,13 @@ pub(crate) fn shell_lines(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neither_no_color_nor_a_dumb_terminal_gets_colours() {
+        let wanted = |no_color: &str, term: &str| wants_colours(no_color.as_ref(), term.as_ref());
+        assert!(wanted("", "xterm-256color") && wanted("", ""));
+        assert!(!wanted("1", "xterm-256color") && !wanted("", "dumb"));
+    }
 
     #[test]
     fn a_command_line_is_ready_for_a_shell() {

@@ -34,6 +34,8 @@ pub enum FleetError {
     /// The directory is a single result.
     #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]
     NoFleet { path: PathBuf, held: Kind },
+    #[error("{}: none of its {runs} runs could be read", path.display())]
+    NoneReadable { path: PathBuf, runs: usize },
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]
     NothingCollected { path: PathBuf },
 }

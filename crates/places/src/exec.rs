@@ -12,8 +12,10 @@ use std::time::Duration;
 use numalab_host::{CommandError, Input, Interrupt, Ran, users_program};
 use numalab_record::study::{Reading, Setting};
 use numalab_record::tiering::TierLook;
-use numalab_study::{BackendError, SampleRequest};
-use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters, tier_looks};
+use numalab_study::{BackendError, SampleRequest, Scope};
+use numalab_workload::{
+    Ending, Finished, KernelNeed, Tool, Workload, perf_stat_counters, tier_looks,
+};
 
 use super::facts;
 use super::placement::PlacedCommand;
@@ -126,6 +128,25 @@ pub(crate) fn filled(word: &str, settings: &BTreeMap<String, Setting>) -> String
         text = text.replace(&format!("{{{name}}}"), &value.to_string());
     }
     text
+}
+
+/// Returns the workloads with the tools that they need under any treatment: a level may be the
+/// program itself.
+pub(crate) fn workloads(scope: &Scope<'_>) -> Vec<Workload> {
+    let with_tools = |workload: &Workload| {
+        let mut tools: Vec<Tool> = Vec::new();
+        for tool in &workload.tools {
+            for treatment in scope.treatments {
+                let program = filled(&tool.program, &treatment.settings);
+                let tool = Tool { program, ..tool.clone() };
+                if !tools.contains(&tool) {
+                    tools.push(tool);
+                }
+            }
+        }
+        Workload { tools, ..workload.clone() }
+    };
+    scope.workloads.iter().map(with_tools).collect()
 }
 
 /// Returns the kernel resources that a workload needs under these settings.

@@ -33,6 +33,7 @@ use numalab_study::{
 };
 use numalab_workload::Workload;
 
+use super::exec;
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings};
 use boot_pool::BootPool;
@@ -82,7 +83,7 @@ impl Guests {
         }
         let mut inputs = Inputs {
             settings: self.settings.clone(),
-            workloads: scope.workloads.to_vec(),
+            workloads: exec::workloads(scope),
             builds: BTreeMap::new(),
         };
         inputs.check_settings(&wanted)?;

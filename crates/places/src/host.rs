@@ -134,7 +134,7 @@ impl Backend for Host {
     }
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
-        for workload in scope.workloads {
+        for workload in &exec::workloads(scope) {
             let missing = |tool: &&Tool| on_path(&tool.program).is_none();
             if let Some(tool) = workload.tools.iter().find(missing) {
                 return Err(BackendError::missing(workload, &tool.program));

@@ -23,7 +23,7 @@ use numalab_workload::Workload;
 use super::agent::{Answer, Request, Setup};
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::supplies;
-use super::exec::PagesSeen;
+use super::exec::{self, PagesSeen};
 use super::facts;
 use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
 use super::guest_machine::GuestSettings;
@@ -86,7 +86,7 @@ impl LinuxGuest {
 
     fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
         let accelerator = self.settings.accelerator();
-        let contents = contents(&self.settings, scope.workloads)?;
+        let contents = contents(&self.settings, &exec::workloads(scope))?;
         let kernels = kernels(&self.settings, scope.treatments)?;
         let guest = self.settings.guest(&self.machine)?;
         let mut launcher = Launcher::prepare(guest, accelerator, &kernels, contents)?;
@@ -242,7 +242,7 @@ impl Backend for LinuxGuest {
     }
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
-        let Scope { treatments, workloads } = *scope;
+        let treatments = scope.treatments;
         for treatment in treatments {
             Outside::of(&self.settings, treatment)?;
         }
@@ -259,7 +259,7 @@ impl Backend for LinuxGuest {
         notices.extend(self.one_node_notice(treatments));
         let mut supplies = supplies(&cache, guest.architecture)?;
         kernels(&self.settings, treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
-        supplies.need_packages(&contents(&self.settings, workloads)?.packages);
+        supplies.need_packages(&contents(&self.settings, &exec::workloads(scope))?.packages);
         let memory_bytes = self.machine.memory_bytes();
         Ok(Inspection { notices, downloads: supplies.missing(), memory_bytes })
     }

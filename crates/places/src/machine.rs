@@ -172,6 +172,7 @@ impl MachineRequest {
         let cpus = self.cpus.or(is_free.then(|| guest_cpus(spec.as_ref())));
         let (machine, findings, file) = match (cpus, self.memory) {
             (Some(cpus), memory) => {
+                self.expect_cpus_of_nodes(spec.as_ref())?;
                 let machine = uniform(spec.as_ref(), cpus, memory);
                 (machine.map_err(|error| self.refused(error))?, Vec::new(), None)
             }
@@ -225,6 +226,25 @@ impl MachineRequest {
         let Some(nodes) = &self.emulate else { return Ok(None) };
         let spec = emulation::parse(nodes, self.distances.as_deref());
         spec.map(Some).map_err(|error| MachineError::option("emulate", nodes, error))
+    }
+
+    /// Refuses a number of cpus that contradicts that of the emulated nodes.
+    fn expect_cpus_of_nodes(&self, spec: Option<&EmulationSpec>) -> Result<(), MachineError> {
+        let Some(EmulatedNodes::Listed(nodes)) = spec.map(|spec| &spec.nodes) else {
+            return Ok(());
+        };
+        let Some(each) = nodes.iter().map(|node| node.cpus).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let all = each.into_iter().fold(0_usize, usize::saturating_add);
+        match self.cpus {
+            Some(cpus) if cpus as usize != all => {
+                let nodes = self.emulate.as_deref().unwrap_or_default();
+                let expected = format!("expected {all}, the number in --emulate {nodes}");
+                Err(MachineError::option("cpus", cpus, expected))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Converts the error of a number into one that names its option.

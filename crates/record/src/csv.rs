@@ -60,7 +60,7 @@ pub fn parse_samples(text: &str) -> Result<Vec<Sample>, CsvError> {
     let mut lines = whole.split('\n');
     let header = lines.next().unwrap_or_default();
     if header != CSV_HEADER {
-        return Err(CsvError::Header { found: header.chars().take(80).collect() });
+        return Err(CsvError::Header { found: shown(header) });
     }
     lines.enumerate().map(|(index, line)| parse_line(index + 2, line)).collect()
 }
@@ -68,8 +68,7 @@ pub fn parse_samples(text: &str) -> Result<Vec<Sample>, CsvError> {
 fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let mut fields = text.split(',');
     let mut next = |field| {
-        let missing =
-            CsvError::Field { line, field, found: text.to_owned(), expected: "nine columns" };
+        let missing = CsvError::Field { line, field, found: shown(text), expected: "nine columns" };
         fields.next().ok_or(missing)
     };
     let cell = CellId(next("cell")?.to_owned());
@@ -77,11 +76,24 @@ fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let metric = Metric::from_name(metric).ok_or_else(|| CsvError::Field {
         line,
         field: "metric",
-        found: metric.to_owned(),
+        found: shown(metric),
         expected: "a metric such as latency",
     })?;
     let index = number(line, "index", next("index")?)?;
-    let value = number(line, "value", next("value")?)?;
+    let text_of_value = next("value")?;
+    let value: f64 = number(line, "value", text_of_value)?;
+    let (in_range, expected) = match metric.may_be_zero() {
+        true => (value >= 0.0, "a number of 0 or more"),
+        false => (value > 0.0, "a number above 0"),
+    };
+    if !(in_range && value.is_finite()) {
+        return Err(CsvError::Field {
+            line,
+            field: "value",
+            found: shown(text_of_value),
+            expected,
+        });
+    }
     next("unit")?;
     let start_ns = number(line, "start_ns", next("start_ns")?)?;
     let duration_ns = number(line, "duration_ns", next("duration_ns")?)?;
@@ -91,7 +103,7 @@ fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     // If a line lost its newline, the next one follows it directly.
     if fields.next().is_some() {
         let (field, expected) = ("disturbed", "nine columns");
-        return Err(CsvError::Field { line, field, found: text.to_owned(), expected });
+        return Err(CsvError::Field { line, field, found: shown(text), expected });
     }
     Ok(Sample { cell, metric, index, value, start_ns, duration_ns, work, disturbed })
 }
@@ -104,9 +116,17 @@ fn number<T: core::str::FromStr>(
     text.parse().map_err(|_| CsvError::Field {
         line,
         field,
-        found: text.to_owned(),
+        found: shown(text),
         expected: "a number",
     })
+}
+
+/// Returns the beginning of a text, for an error: the control characters of a damaged file would
+/// move the cursor.
+fn shown(text: &str) -> String {
+    let visible =
+        |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+    text.chars().take(80).map(visible).collect()
 }
 
 #[cfg(test)]
@@ -153,6 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_cannot_be_measured_is_refused_with_its_line() {
+        for value in ["NaN", "inf", "-3.5", "0"] {
+            let text = format!("{CSV_HEADER}\na,latency,0,{value},ns,0,0,0,\n");
+            let error = parse_samples(&text).expect_err(value).to_string();
+            let expected = format!("line 2: value is `{value}`, expected a number above 0");
+            assert_eq!(error, expected);
+        }
+        let share = format!("{CSV_HEADER}\na,local-share,0,0,x,0,0,0,\n");
+        assert_eq!(parse_samples(&share).expect("no frame was local").len(), 1);
+    }
+
+    #[test]
+    fn control_characters_of_a_damaged_file_are_shown_escaped() {
+        let error = parse_samples(&format!("{CSV_HEADER}\r\n")).expect_err("lines end in CR LF");
+        assert!(error.to_string().contains("disturbed\\r`, expected"), "{error}");
+    }
+
+    #[test]
     fn a_file_with_another_header_is_refused() {
         let error = parse_samples("size (MB),0,1\n1,2,3\n").expect_err("not ours");
         assert!(error.to_string().starts_with("line 1 is `size (MB),0,1`"), "{error}");
@@ -166,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_comes_back_to_the_last_bit(value in proptest::num::f64::NORMAL) {
+        fn every_value_comes_back_to_the_last_bit(value in proptest::num::f64::POSITIVE | proptest::num::f64::NORMAL) {
             let read = parse_samples(&file(&[sample(value, None)])).expect("readable");
             prop_assert_eq!(read[0].value.to_bits(), value.to_bits());
         }

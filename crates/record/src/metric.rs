@@ -143,6 +143,12 @@ impl Metric {
         !matches!(self, Self::LineSpread | Self::RankBandwidth)
     }
 
+    /// Returns true if a sample can be zero: a spread, a share, or a bandwidth without load. All
+    /// others are times or rates of something that happened.
+    pub fn may_be_zero(self) -> bool {
+        matches!(self, Self::LineSpread | Self::LocalShare | Self::Bandwidth | Self::RankBandwidth)
+    }
+
     /// Returns true if a smaller value is better.
     pub fn lower_is_better(self) -> bool {
         self.better() == Direction::LowerIsBetter

@@ -14,6 +14,9 @@ use numalab_topology::{Finding, Machine, Node, Severity};
 use crate::document::document_of;
 use crate::report::Report;
 
+/// Codes of the findings that name measured figures.
+const MEASURED: [&str; 2] = ["latency-measured", "bandwidth-measured"];
+
 impl Report for Described {
     fn page(&self) -> Page {
         let machine = &self.machine;
@@ -31,7 +34,7 @@ impl Report for Described {
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
             part("Devices", devices::devices(machine)),
-            part("Access costs from the firmware", memory::access(machine)),
+            access(machine, &self.findings),
             part("Anomalies", odd(&self.findings)),
         ];
         Page {
@@ -69,6 +72,17 @@ impl Report for Described {
 fn side_cache_bytes(node: &Node) -> Option<u64> {
     let sizes = node.memory_side_caches.iter().map(|cache| cache.size_bytes);
     sizes.reduce(u64::saturating_add)
+}
+
+/// Tabulates the costs of accesses under their source: measurements that a run gave the machine, or
+/// the firmware's tables.
+fn access(machine: &Machine, findings: &[Finding]) -> Option<Part> {
+    let is_measured = findings.iter().any(|finding| MEASURED.contains(&finding.code.as_str()));
+    let (title, source) = match is_measured {
+        true => ("Access costs measured by numalab", "measured"),
+        false => ("Access costs from the firmware", "HMAT"),
+    };
+    Part::of(title, vec![Panel::table(memory::access(machine, source))])
 }
 
 fn headline(machine: &Machine) -> String {

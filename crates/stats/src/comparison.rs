@@ -90,6 +90,16 @@ pub struct Comparison {
     /// The answer from the unadjusted p-value: [`adjust_verdicts`] allows for several metrics.
     pub verdict: Verdict,
     criteria: Criteria,
+    judged_by: JudgedBy,
+}
+
+/// The figures that the verdict follows from, besides effect and interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct JudgedBy {
+    p_difference: f64,
+    p_equivalence: f64,
+    /// The level at which the test itself must find a difference.
+    level: f64,
 }
 
 /// Recomputes the verdicts of several metrics. The tests of difference and the tests of equivalence
@@ -180,7 +190,8 @@ impl Comparison {
 
     /// Widens the interval to the width of a comparison of equals: its half width is at least the
     /// distance to the farther end of that interval. A verdict that the wider interval does not
-    /// support becomes inconclusive. Comparisons on different scales are left unchanged.
+    /// support becomes inconclusive, and the number of blocks still needed is that for the wider
+    /// interval. Comparisons on different scales are left unchanged.
     pub fn widen_to(&mut self, equals: &Self) {
         let (Some(interval), Some(floor)) = (self.interval, equals.interval) else { return };
         if self.scale != equals.scale {
@@ -192,11 +203,14 @@ impl Comparison {
         let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
         let holds = match self.verdict {
             Verdict::Better | Verdict::Worse => lo > 0.0 || hi < 0.0,
-            Verdict::Equivalent => lo > -bound && hi < bound,
-            Verdict::Inconclusive { .. } => true,
+            Verdict::Equivalent => lo >= -bound && hi <= bound,
+            // What it explains must be decided first.
+            Verdict::Inconclusive { .. } => self.ground == Ground::Gated,
         };
         if !holds {
-            self.verdict = Verdict::Inconclusive { further_blocks: None };
+            let further_blocks =
+                planning::further_blocks(&self.evidence(), self.criteria.confidence);
+            self.verdict = Verdict::Inconclusive { further_blocks };
         }
     }
 
@@ -220,16 +234,20 @@ impl Comparison {
             let needed = self.design.least_values(hardest(self.criteria.later));
             self.ground = Ground::TooFew { needed };
         }
-        self.verdict = self.judged_with(adjusted_p, step);
+        let (p_difference, p_equivalence) = adjusted_p;
+        let level = self.criteria.later.alpha() / step as f64;
+        self.judged_by = JudgedBy { p_difference, p_equivalence, level };
+        self.verdict = self.judged();
     }
 
-    /// Returns the verdict with p-values for difference and equivalence, and the divisor of the level
-    /// for the difference.
-    fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), step: usize) -> Verdict {
-        let later = self.criteria.later;
-        let level = later.alpha() / step as f64;
-        let evidence = Evidence {
-            later,
+    fn judged(&self) -> Verdict {
+        judge(&self.evidence(), self.criteria.direction, self.criteria.confidence)
+    }
+
+    fn evidence(&self) -> Evidence {
+        let JudgedBy { p_difference, p_equivalence, level } = self.judged_by;
+        Evidence {
+            later: self.criteria.later,
             level,
             fewest: self.design.least_values(level),
             effect: self.effect,
@@ -239,8 +257,7 @@ impl Comparison {
             p_equivalence,
             values: self.design.fewest(),
             ground: self.ground,
-        };
-        judge(&evidence, self.criteria.direction, self.criteria.confidence)
+        }
     }
 
     fn in_percent(&self, effect: f64) -> Option<f64> {
@@ -283,9 +300,13 @@ impl Findings {
             ground: self.ground,
             verdict: Verdict::Inconclusive { further_blocks: None },
             criteria: *criteria,
+            judged_by: JudgedBy {
+                p_difference: self.difference.p,
+                p_equivalence: self.equivalence.p(),
+                level: criteria.later.alpha(),
+            },
         };
-        let p_values = (comparison.difference.p, comparison.equivalence.p());
-        comparison.verdict = comparison.judged_with(p_values, 1);
+        comparison.verdict = comparison.judged();
         comparison
     }
 }

@@ -253,3 +253,36 @@ fn an_interval_widened_to_that_of_equals_withdraws_a_verdict_it_no_longer_suppor
     large.widen_to(&equals);
     assert_eq!(large.verdict, Verdict::Better);
 }
+
+#[test]
+fn the_blocks_that_would_decide_are_those_of_the_widened_interval() {
+    let sample = |values: Vec<f64>| Sample::new(values).unwrap();
+    let factors = |low: f64, high: f64| -> Vec<f64> {
+        (0..12).map(|at| 100.0 * if at % 2 == 0 { low } else { high }).collect()
+    };
+    let criteria = Criteria::new(Direction::LowerIsBetter);
+    let base = sample(factors(1.0, 1.0));
+    let paired = |low, high| compare_paired(&base, &sample(factors(low, high)), &criteria).unwrap();
+    let further = |found: &Comparison| match found.verdict {
+        Verdict::Inconclusive { further_blocks } => further_blocks,
+        decided => panic!("{decided:?}"),
+    };
+    let mut open = paired(0.95, 1.02);
+    let before = further(&open).expect("more blocks would decide");
+    open.widen_to(&paired(0.8, 1.2));
+    assert!(further(&open).is_none_or(|after| after > 2 * before), "{before}, {open:?}");
+    // A verdict that the wider interval withdraws needs more blocks, too.
+    let mut shown = paired(0.9, 0.91);
+    shown.widen_to(&paired(0.85, 1.15));
+    assert!(further(&shown).is_some_and(|after| after > 1), "{shown:?}");
+}
+
+#[test]
+fn metrics_that_are_always_zero_are_equivalent_on_a_shared_machine_too() {
+    let zeros = Sample::new(vec![0.0; 8]).unwrap();
+    let criteria = Criteria::new(Direction::LowerIsBetter);
+    let mut found = compare_paired(&zeros, &zeros, &criteria).unwrap();
+    assert_eq!(found.verdict, Verdict::Equivalent);
+    found.widen_to(&found.clone());
+    assert_eq!(found.verdict, Verdict::Equivalent);
+}

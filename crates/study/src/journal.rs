@@ -1,6 +1,7 @@
 //! The result directory of a study: written once, appended to with fsync, never overwritten.
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{
@@ -15,7 +16,7 @@ use numalab_record::{Kind, KindError, file};
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file or directory could not be read or written.
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = advice(&.0.source))]
     Io(#[from] FileError),
     /// The directory holds no results of a study.
     #[error("{path}: {source}")]
@@ -41,6 +42,13 @@ pub enum JournalError {
     /// An entry cannot be serialised.
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; choose another place with -o",
+        _ => "",
+    }
 }
 
 impl Classed for JournalError {

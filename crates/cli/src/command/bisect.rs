@@ -91,7 +91,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let looked = Repository::open(&args.tree, PathBuf::new())?;
     let foreseen = Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
     if args.dry_run {
-        let text = foreseen_words(&foreseen.document(), foreseen.halvings());
+        let text = foreseen_words(foreseen.document(), foreseen.halvings());
         return output::print(&text).map(|()| ExitCode::SUCCESS);
     }
     let directory = results(&args.output)?;

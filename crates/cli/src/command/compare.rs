@@ -15,6 +15,7 @@ use crate::args::{CompareArgs, FailIf};
 use crate::failure::Failure;
 use crate::output;
 
+use runs::refuse_copy;
 pub(crate) use runs::{compare, named_runs};
 
 /// Largest change that counts as none, in percent.
@@ -62,7 +63,11 @@ fn of_runs(
     candidate: &[PathBuf],
 ) -> Result<Compared, Failure> {
     refuse_metric(args)?;
-    compare(&named_runs(baseline)?, &named_runs(candidate)?, args.margin.unwrap_or(MARGIN))
+    let (baseline, candidate) = (named_runs(baseline)?, named_runs(candidate)?);
+    if !args.baseline.is_empty() {
+        candidate.iter().try_for_each(|run| refuse_copy(&baseline, run))?;
+    }
+    compare(&baseline, &candidate, args.margin.unwrap_or(MARGIN))
 }
 
 fn refuse_metric(args: &CompareArgs) -> Result<(), Failure> {

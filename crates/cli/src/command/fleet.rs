@@ -202,6 +202,10 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let collected = runs.collect(&path)?;
     collected.failed.iter().for_each(note);
     collected.copies.iter().for_each(note);
+    if collected.read + collected.unchanged + collected.copies.len() == 0 {
+        let (path, runs) = (args.place.directory.clone(), collected.failed.len());
+        return Err(FleetError::NoneReadable { path, runs }.into());
+    }
     if output::quiet() {
         return Ok(());
     }

@@ -25,7 +25,8 @@ pub(crate) fn run(directory: &Path) -> Result<(), Failure> {
 }
 
 fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
-    command.get_subcommands().try_for_each(|command| write_pages(command, directory))?;
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.try_for_each(|command| write_pages(command, directory))?;
     let name = command.get_display_name().unwrap_or(command.get_name());
     fs::write(directory.join(format!("{name}.1")), page(command, name)?)
 }

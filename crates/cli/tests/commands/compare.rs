@@ -1,11 +1,12 @@
 //! Comparisons from outside, with published figures as known answers.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::command::{ends, numalab_in};
+use crate::command::{ends, numalab_in, refuses};
 use crate::schemas;
 
 /// Run times in seconds, published with a NUMA-aware frame allocator and without one, and
@@ -109,6 +110,79 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
     let same = ["compare", "b.csv", "b.csv", "--margin", "10"];
     let (text, _) = ends(&mut numalab_in(place.path(), &same), 0);
     assert!(text.contains("\nEquivalent within 10 %"), "{text}");
+}
+
+#[test]
+fn a_byte_order_mark_is_not_part_of_the_first_number() {
+    let values = UNAWARE.join("\n");
+    let place = with_files(&[("plain", &values), ("marked", &format!("\u{feff}{values}"))]);
+    let (text, _) = ends(&mut numalab_in(place.path(), &["compare", "plain", "marked"]), 0);
+    assert!(text.contains("\nEquivalent") || text.contains("+0.00 %"), "{text}");
+}
+
+#[test]
+fn p_values_that_the_parts_of_the_files_raised_are_not_called_the_rank_sum_tests() {
+    let values: String = (0..60).map(|n| format!("{}\n", 100 + n * 7 % 11)).collect();
+    let place = with_files(&[("a", &values), ("few", "1 2 3 4")]);
+    let said = |files: [&str; 2]| {
+        let (text, _) = ends(&mut numalab_in(place.path(), &["compare", files[0], files[1]]), 0);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let parts = "The larger p of the rank-sum test and the parts decides: for a difference: p = ";
+    assert!(said(["a", "a"]).contains(parts), "{}", said(["a", "a"]));
+    let few = said(["few", "few"]);
+    assert!(few.contains("Rank-sum test of a difference: p = "), "{few}");
+}
+
+/// Makes a run of another day from the example: each cell differs a little, those that contain
+/// `slow` by half.
+fn run_of(place: &Path, number: u64, slow: Option<&str>) -> String {
+    let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/run"));
+    let text = |name| fs::read_to_string(example.join(name)).expect("text");
+    let copy = place.join(number.to_string());
+    fs::create_dir_all(&copy).expect("made");
+    let mut head: Value = serde_json::from_str(&text("run.json")).expect("JSON");
+    let began = head["started_unix_ms"].as_u64().expect("a time");
+    head["started_unix_ms"] = (began + number * 86_400_000).into();
+    let line = |line: &str| {
+        let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if let Ok(value) = fields[3].parse::<f64>() {
+            let cell: u64 = fields[0].bytes().map(u64::from).sum();
+            let noise = (cell * 31 + number * 17) % 23;
+            let change = if slow == Some(fields[0].as_str()) { 1.5 } else { 1.0 };
+            fields[3] = (value * change * (1.0 + 0.0005 * noise as f64)).to_string();
+        }
+        fields.join(",") + "\n"
+    };
+    let samples: String = text("samples.csv").lines().map(line).collect();
+    let files = [head.to_string(), text("cells.jsonl"), samples];
+    for (name, text) in ["run.json", "cells.jsonl", "samples.csv"].iter().zip(files) {
+        fs::write(copy.join(name), text).expect("written");
+    }
+    copy.display().to_string()
+}
+
+#[test]
+fn a_figure_out_of_line_in_the_only_new_run_leaves_the_gate_undecided() {
+    let place = tempfile::tempdir().expect("a directory");
+    let baseline: Vec<String> = (1..=5).map(|number| run_of(place.path(), number, None)).collect();
+    let compared = |candidate: &str, code| {
+        let mut arguments = vec!["compare", candidate, "--fail-if", "worse", "--baseline"];
+        arguments.extend(baseline.iter().map(String::as_str));
+        ends(&mut numalab_in(place.path(), &arguments), code)
+    };
+    compared(&run_of(place.path(), 6, None), 0);
+    let slow = "latency/page-local/thp/cpu2/node1/64M";
+    let (text, err) = compared(&run_of(place.path(), 7, Some(slow)), 7);
+    assert!(text.contains("1 figure is out of line in one run"), "{text}");
+    assert!(err.contains("out of line in the only run of a side; measure again"), "{err}");
+}
+
+#[test]
+fn runs_are_not_compared_with_themselves_as_their_baseline() {
+    let results = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/fleet/hosts/n01");
+    let arguments = ["compare", results, "--baseline", results];
+    refuses(&arguments, 2, &["hold the same run: expected different runs"]);
 }
 
 #[test]

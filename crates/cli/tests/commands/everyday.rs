@@ -232,7 +232,11 @@ fn repeated_runs_are_one_measurement_of_a_baseline_and_shown_without_verdict() {
     assert!(judged.contains("1 run against 2 runs of the baseline"), "{judged}");
     let runs = fs::read_dir(baseline).expect("runs").flatten().map(|entry| entry.path());
     let runs: Vec<String> = runs.map(|path| path.display().to_string()).collect();
-    let json = prints(&["compare", &runs[0], "--baseline", baseline, "--format", "json"]);
+    refuses(&["compare", &runs[0], "--baseline", baseline], 2, &["hold the same run"]);
+    let of_parent = fs::read_dir(directory.path()).expect("runs").flatten();
+    let mut paths = of_parent.map(|entry| entry.path().display().to_string());
+    let candidate = paths.find(|path| path != baseline).expect("the judged run");
+    let json = prints(&["compare", &candidate, "--baseline", baseline, "--format", "json"]);
     let json = schemas::document(&json);
     assert_eq!(
         (json["judged"].as_bool(), json["baseline"].as_array().map(Vec::len)),
@@ -394,6 +398,8 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     for command in COMMANDS {
         assert!(directory.path().join(format!("numalab-{command}.1")).exists(), "{command}");
     }
+    let hidden = directory.path().join("numalab-study-agent.1");
+    assert!(!hidden.exists(), "a command that the help hides has no page");
     refuses(&["man", "/proc/nonexistent"], 1, &["/nonexistent"]);
 }
 

@@ -66,6 +66,18 @@ fn missing_files_are_exit_2_with_the_expected_form() {
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/fleet/hosts");
 
 #[test]
+fn a_fleet_of_which_no_run_can_be_read_is_bad_input() {
+    let directory = tempfile::tempdir().expect("made");
+    let run_of = directory.path().join("hosts/n01/run");
+    fs::create_dir_all(&run_of).expect("made");
+    fs::write(run_of.join("run.json"), "{}").expect("written");
+    let output = run(&["fleet", "collect", directory.path().to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("n01/run: ") && said.contains("none of its 1 runs"), "{said}");
+}
+
+#[test]
 fn a_store_of_an_earlier_version_is_refused_and_its_runs_are_collected_again() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().to_str().expect("UTF-8");

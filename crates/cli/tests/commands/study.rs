@@ -426,6 +426,21 @@ fn bad_input_missing_programs_and_failures_have_their_exit_codes() {
 }
 
 #[test]
+fn a_level_may_be_the_program_itself() {
+    let place = Place::with("true", 1);
+    let file = place.directory.path().join("s.toml");
+    let study = fs::read_to_string(&file).expect("a study");
+    let study = study.replace("[10, 12]", "[\"echo\", \"printf\"]");
+    let study = study.replace("[\"sh\", \"-c\", '''true''']", "[\"{v}\", \"t = 10\"]");
+    fs::write(&file, &study).expect("written");
+    place.ends(&["study", "run", "s.toml", "--quiet"], 0);
+    fs::write(&file, study.replace("printf", "numalab-no-such-program")).expect("written");
+    let (_, err) = place.ends(&["study", "run", "s.toml", "--quiet"], 3);
+    assert!(err.contains("workload w: `numalab-no-such-program` was not found"), "{err}");
+    assert!(err.contains("to be a program that can be started"), "{err}");
+}
+
+#[test]
 fn a_start_is_written_once_and_runs_unchanged() {
     let place = Place::with("true", 1);
     place.ends(&["study", "new", "mine"], 0);

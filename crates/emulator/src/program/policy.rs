@@ -100,7 +100,7 @@ mod tests {
             std::time::Duration::ZERO
         });
         let mut world = World::new(Box::leak(Box::new(engine.for_threads())));
-        world.begins(0, Born { index: 0, tells_at: 0 });
+        world.begins(0, Born { index: 0, clear_at: 0 });
         world
     }
 

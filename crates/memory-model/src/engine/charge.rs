@@ -141,10 +141,9 @@ impl Active<'_> {
                 begin_ps = pipeline.room_ps(miss, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 past = self.past_nearest(access, begin_ps, target, level);
-                let takes_ps = past.takes_ps;
-                let takes = (takes_ps, nearest_ps);
+                let takes = (past.takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
-                let left_ps = pipe.map_or(takes_ps, |pipe| pipe.left_ps(streamed, begin_ps, takes));
+                let left_ps = pipe.map_or(takes.0, |pipe| pipe.left_ps(streamed, begin_ps, takes));
                 self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
                 left_ps
             }
@@ -156,8 +155,7 @@ impl Active<'_> {
         if let Some((shadow, there)) = shadow {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
             let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps };
-            let beyond_ps = past.queue_ps + past.page_ps;
-            let found = (transfer, after_ps, found, beyond_ps);
+            let found = (transfer, after_ps, found, past.queue_ps + past.page_ps);
             self.alternatives(access, went, found, (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);

@@ -42,7 +42,9 @@ fn draw(
     let colour = number % COLOURS;
     let line: Vec<(f64, f64)> =
         series.points.iter().map(|&(right, up)| (x.at(right), y.at(up))).collect();
-    drawing.raw(&format!("<path class=\"curve c{colour}\" d=\"{}\"/>", path(&line)));
+    let dashed =
+        if of.series[..number].iter().any(|below| covers(series, below)) { " dashed" } else { "" };
+    drawing.raw(&format!("<path class=\"curve c{colour}{dashed}\" d=\"{}\"/>", path(&line)));
     for (at, (&(right, up), (cx, cy))) in series.points.iter().zip(line).enumerate() {
         let text = format!(
             "{}\n{} {}: {} {}",
@@ -60,6 +62,11 @@ fn draw(
     }
 }
 
+/// True if a series would cover a stretch of one below it.
+fn covers(above: &Series, below: &Series) -> bool {
+    above.points.windows(2).any(|two| below.points.windows(2).any(|under| under == two))
+}
+
 fn legend(names: &[&str]) -> String {
     let item = |(number, name): (usize, &&str)| {
         let colour = number % COLOURS;
@@ -67,4 +74,31 @@ fn legend(names: &[&str]) -> String {
     };
     let items: String = names.iter().enumerate().map(item).collect();
     format!("<div class=\"legend many\">\n{items}</div>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_that_would_hide_another_is_dashed() {
+        let series = |name: &str, points: &[(f64, f64)]| Series {
+            name: name.to_owned(),
+            points: points.to_vec(),
+        };
+        let curves = Curves {
+            x_name: "x".to_owned(),
+            x_is_logarithmic: false,
+            y_name: "y".to_owned(),
+            series: vec![
+                series("first", &[(1.0, 50.0), (2.0, 100.0), (3.0, 100.0)]),
+                series("crossing", &[(1.0, 100.0), (2.0, 100.0), (3.0, 50.0)]),
+                series("joining", &[(1.0, 10.0), (2.0, 100.0), (3.0, 100.0)]),
+            ],
+        };
+        let drawn = chart(&curves, "title");
+        for line in ["\"curve c0\"", "\"curve c1\"", "\"curve c2 dashed\""] {
+            assert!(drawn.contains(line), "no {line} in {drawn}");
+        }
+    }
 }

@@ -77,6 +77,23 @@ fn a_command_gets_settings_in_its_words_and_all_of_them_in_its_environment() {
 }
 
 #[test]
+fn a_program_that_a_level_names_is_needed_under_each_treatment() {
+    let spec = WORKLOAD.replace("\"prog\"", "\"{mode}\"");
+    let spec: WorkloadSpec = toml::from_str(&spec).unwrap();
+    let workloads = [spec.resolve().unwrap()];
+    let treatment = |mode: &str| Treatment {
+        name: mode.to_owned(),
+        levels: vec![0],
+        settings: BTreeMap::from([("mode".to_owned(), Setting::Text(mode.to_owned()))]),
+    };
+    let treatments = ["./a", "./b", "./a"].map(treatment);
+    let scope = Scope { treatments: &treatments, workloads: &workloads };
+    let [workload] = &super::workloads(&scope)[..] else { panic!("one workload") };
+    let programs: Vec<&str> = workload.tools.iter().map(|tool| tool.program.as_str()).collect();
+    assert_eq!(programs, ["./a", "./b"]);
+}
+
+#[test]
 fn perf_counts_around_the_command_on_request() {
     let workload = workload();
     let treatment = Treatment { name: "t".to_owned(), levels: vec![0], settings: settings() };

@@ -37,6 +37,9 @@ fn an_option_that_describes_no_machine_is_named_with_its_value() {
     assert_eq!(refused(like("x460", Some(6))), uneven);
     let lone = MachineRequest { memory: Some(1 << 30), ..request(None, None) };
     assert!(refused(lone).contains("expected --cpus as well"));
+    let other = "--cpus 8: expected 4, the number in --emulate 1G:4,2G:0";
+    assert_eq!(refused(request(Some("1G:4,2G:0"), Some(8))), other);
+    assert!(request(Some("1G:4,2G:0"), Some(4)).describe().is_ok());
     assert!(refused(request(Some("1Q"), Some(2))).starts_with("--emulate 1Q: "));
     let large = refused(request(Some("1G:9999,2G:0"), None));
     assert!(large.starts_with("--emulate 1G:9999,2G:0: the nodes need 9999 cpus"), "{large}");

@@ -98,7 +98,12 @@ fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
     let set = held.factors[0].levels[0].settings("guest");
     assert_eq!(set["guest-memory"], Setting::Text("2m".to_owned()));
     let one = kept("hugepages-host", "pages", "2m").unwrap_err();
-    assert!(one.contains("--set pages: 2m: expected two or more of 4k, thp, 2m, 1g"), "{one}");
+    let expected = "--set pages: 2m: expected two levels or more, because no other factor varies, of \
+                    4k, thp, 2m, 1g";
+    assert!(one.contains(expected), "{one}");
+    let one = kept("noise", "label", "a").unwrap_err();
+    let expected = "--set label: a: expected two levels or more, because no other factor varies";
+    assert!(one.contains(expected), "{one}");
     let off = kept("guest-scaling", "numa", "off").unwrap();
     assert_eq!(factors(&off), ["guests"]);
     let set = off.factors[0].levels[1].settings("guests");

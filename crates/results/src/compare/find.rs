@@ -150,6 +150,15 @@ impl Comparison {
         self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 
+    /// Returns `true` if any figure is worse in the only run of a side, so that more runs must show
+    /// whether it is.
+    pub fn any_worse_once(&self) -> bool {
+        self.figures().any(|row| {
+            row.answer == Answer::SeenOnce
+                && (row.change_percent > 0.0) == row.metric.lower_is_better()
+        })
+    }
+
     /// Reports whether the tail of any kind is shown to be worse beyond the tolerance.
     pub fn any_tail_worse(&self) -> bool {
         self.kinds.iter().any(|row| row.tail.as_ref().is_some_and(Tail::is_shown_worse))

@@ -116,22 +116,31 @@ fn headline(of: &RunComparison) -> Lead {
     );
     sentence.push_str(&least_shown(of));
     let once = number(AnswerWord::SeenOnce);
-    if once > 0 {
-        sentence.push_str(&format!(
-            " {} with a difference in one run: measure again, or use --repeat 2.",
-            count(once, "cell")
-        ));
-    }
-    let mood = match (worse, better) {
-        (0, 0) => Mood::Plain,
-        (0, _) => Mood::Good,
-        _ => Mood::Bad,
-    };
+    let is = if once == 1 { "is" } else { "are" };
+    let once = (once > 0).then(|| format!("{} {is} out of line in one run", count(once, "cell")));
     let changed = |rows: &[ComparedRow], what: &str| {
         let changed = among(rows, AnswerWord::Worse) + among(rows, AnswerWord::Better);
         format!("{changed} of {}", count(rows.len(), what))
     };
-    let name = format!("{} and {} changed", changed(&of.kinds, "kind"), changed(&of.cells, "cell"));
+    let changed =
+        format!("{} and {} changed", changed(&of.kinds, "kind"), changed(&of.cells, "cell"));
+    let (name, mood) = match (worse, better, once) {
+        (0, 0, Some(once)) => {
+            sentence.push_str(" Measure again, or use --repeat 2.");
+            (once, Mood::Odd)
+        }
+        (worse, better, once) => {
+            if let Some(once) = once {
+                sentence.push_str(&format!(" {once}: measure again, or use --repeat 2."));
+            }
+            let mood = match (worse, better) {
+                (0, 0) => Mood::Plain,
+                (0, _) => Mood::Good,
+                _ => Mood::Bad,
+            };
+            (changed, mood)
+        }
+    };
     Lead::new(name, sentence, mood)
 }
 

@@ -1,19 +1,23 @@
 //! Page, JSON and rows of a fleet's outliers.
 
+mod lead;
+
 use std::collections::BTreeMap;
 
 use numalab_page::rows::{Rows, optional};
 use numalab_page::text::{Table, count, figure};
-use numalab_page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series};
+use numalab_page::{Chart, Curves, Page, Panel, Part, Series};
 use numalab_record::Kind;
 
 use crate::document::document;
-use crate::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
+use crate::fleet::{Analysis, Claim, Unfinished, Untested};
 use crate::report::Report;
 
-/// Number of peers from which the stated rate of false discoveries holds, by simulation, for hosts
-/// that keep their character.
-const MANY_PEERS: usize = 60;
+/// Smaller shares of hosts named wrongly, in percent, are equally small to a reader.
+const LEAST_CHANCE_PERCENT: f64 = 0.0001;
+
+/// Maximum number of hosts named in one row of a list.
+const MOST_NAMES: usize = 4;
 
 /// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ impl Report for FleetReport {
                 count(analysis.tests, "test"),
                 figure(analysis.false_discovery_rate * 100.0)
             ),
-            lead: lead(analysis),
+            lead: lead::lead(analysis),
             parts: parts.into_iter().flatten().collect(),
             ..Page::default()
         }
@@ -79,97 +83,6 @@ impl Report for FleetReport {
             .rows(self.analysis.claims.iter().map(row));
         Some(rows)
     }
-}
-
-fn lead(analysis: &Analysis) -> Vec<Lead> {
-    let outliers = outliers(analysis);
-    let divides = analysis.halves.iter().any(|halves| halves.setting.is_some());
-    let setting = match analysis.effects.first() {
-        None if divides => "no other setting is associated with different figures".to_owned(),
-        None => "no setting is associated with different figures".to_owned(),
-        Some(effect) => format!(
-            "{} with {} {} instead of {}: {} {}",
-            count(effect.hosts, "host"),
-            effect.name,
-            effect.value,
-            effect.usual,
-            effect.family.name(),
-            change(effect.change_percent)
-        ),
-    };
-    let mood = |odd: bool| if odd { Mood::Odd } else { Mood::Fine };
-    let item = |name: &str, sentence: String, odd: bool| Lead::new(name, sentence, mood(odd));
-    let mut lead = vec![item("Outliers", outliers, !analysis.claims.is_empty())];
-    lead.extend(analysis.halves.iter().map(|halves| item("Two kinds", two_kinds(halves), true)));
-    lead.push(item("Settings", setting, !analysis.effects.is_empty()));
-    if !analysis.untested.is_empty() || !analysis.unfinished.is_empty() {
-        let sentence = format!(
-            "{} had too few peers for a test, {} did not finish its run",
-            count(analysis.untested.len(), "host"),
-            count(analysis.unfinished.len(), "host")
-        );
-        lead.push(item("Left out", sentence, true));
-    }
-    lead
-}
-
-/// Describes the hosts that deviate, and how many of them a second run confirms.
-fn outliers(analysis: &Analysis) -> String {
-    let hosts = |seen: Option<Option<bool>>| -> usize {
-        let of =
-            analysis.claims.iter().filter(|claim| seen.is_none_or(|seen| claim.seen_again == seen));
-        of.map(|claim| claim.host.as_str()).collect::<std::collections::BTreeSet<_>>().len()
-    };
-    let Some(worst) = analysis.claims.first() else {
-        return format!("none of {} differs from its peers", count(analysis.hosts, "host"));
-    };
-    let sure = hosts(Some(Some(true)));
-    let doubt = match (hosts(None) - sure, sure) {
-        (0, _) => String::new(),
-        (_, 0) => "; not confirmed by a second run: measure again".to_owned(),
-        (open, _) => format!("; {open} of them not confirmed by a second run: measure again"),
-    };
-    let few = match analysis.claims.iter().map(|claim| claim.peers).min() {
-        Some(peers) if peers < MANY_PEERS => {
-            format!(
-                "; {peers} peers do not show how much healthy hosts vary, so check before you drain any"
-            )
-        }
-        _ => String::new(),
-    };
-    let differ = match hosts(None) {
-        1 => "differs from its peers",
-        _ => "differ from their peers",
-    };
-    format!(
-        "{} of {} {differ}; the farthest is {}{doubt}{few}",
-        hosts(None),
-        count(analysis.hosts, "host"),
-        sentence(worst)
-    )
-}
-
-fn two_kinds(halves: &Halves) -> String {
-    let setting = halves.setting.as_ref().map_or_else(String::new, |(name, here, there)| {
-        format!(" ({name} {here} instead of {there})")
-    });
-    format!(
-        "{} have {} {} than the other {}{setting}; each kind is judged separately",
-        count(halves.worse.len(), "host"),
-        halves.family.name(),
-        change(halves.change_percent),
-        halves.better
-    )
-}
-
-fn sentence(claim: &Claim) -> String {
-    format!(
-        "{} ({}): {} {} than its peers'",
-        claim.host,
-        claim.scope,
-        claim.family.name(),
-        change(claim.change_percent)
-    )
 }
 
 /// Describes a change: `18 % lower`.
@@ -214,8 +127,17 @@ fn part(title: &str, table: Table) -> Option<Part> {
     Part::of(title, vec![Panel::table(table)])
 }
 
+/// Formats a share of hosts named wrongly with one significant digit: `0.5 %`.
 fn chance(q: f64) -> String {
-    if q < 1e-9 { "<1e-9".to_owned() } else { format!("{q:.0e}") }
+    let percent = q * 100.0;
+    if percent < LEAST_CHANCE_PERCENT {
+        return format!("<{LEAST_CHANCE_PERCENT} %");
+    }
+    let (mut decimals, mut least) = (0, 1.0);
+    while percent < least {
+        (decimals, least) = (decimals + 1, least / 10.0);
+    }
+    format!("{percent:.decimals$} %")
 }
 
 /// Tabulates the settings of outliers, those that several share first.
@@ -274,11 +196,24 @@ fn effects(analysis: &Analysis) -> Option<Part> {
     part("Settings associated with different figures", table)
 }
 
-fn listed(title: &str, rows: impl Iterator<Item = Vec<String>>) -> Option<Part> {
-    part(title, Table::new("by host").words("host").words("why").rows(rows))
+/// Lists hosts by what is said of them: a whole fleet often shares one reason.
+fn listed<'a>(title: &str, hosts: impl Iterator<Item = (&'a str, String)>) -> Option<Part> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (host, why) in hosts {
+        match groups.iter_mut().find(|group| group.0 == why) {
+            Some((_, names)) => names.push(host),
+            None => groups.push((why, vec![host])),
+        }
+    }
+    let rows = groups.into_iter().map(|(why, names)| {
+        let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+        let more = names.len().saturating_sub(MOST_NAMES);
+        vec![if more == 0 { shown } else { format!("{shown} and {more} more") }, why]
+    });
+    part(title, Table::new("by reason").words("hosts").words("why").rows(rows))
 }
 
-fn not_tested(host: &Untested) -> Vec<String> {
+fn not_tested(host: &Untested) -> (&str, String) {
     let differing = host.differing.iter();
     let differing: Vec<String> = differing
         .map(|fact| format!("{} {} instead of {}", fact.name, fact.value, fact.usual))
@@ -297,11 +232,11 @@ fn not_tested(host: &Untested) -> Vec<String> {
             )
         }
     };
-    vec![host.host.clone(), why]
+    (host.host.as_str(), why)
 }
 
-fn not_ended(host: &Unfinished) -> Vec<String> {
-    vec![host.host.clone(), format!("{} of {} cells", host.ended, host.planned)]
+fn not_ended(host: &Unfinished) -> (&str, String) {
+    (host.host.as_str(), format!("{} of {} cells", host.ended, host.planned))
 }
 
 fn detection(analysis: &Analysis) -> Option<Part> {

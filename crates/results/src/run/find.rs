@@ -204,8 +204,14 @@ impl<'a> Summary<'a> {
         self.cached_bytes().is_some_and(|cached| bytes <= cached)
     }
 
+    /// Returns true if the memory emulator charged the accesses.
+    pub fn is_emulated(&self) -> bool {
+        self.run.environment.fact("time").is_some()
+    }
+
     /// Returns the largest size in bytes that caches may hold: the end of the sweep's last cache,
-    /// or else the largest cache that the system reports.
+    /// or else the largest cache that the system reports. Emulated caches are not those that a guest
+    /// reports, which are QEMU's.
     pub fn cached_bytes(&self) -> Option<f64> {
         let ends = self.curves.first().and_then(|curve| {
             let (memory, caches) = curve.levels.split_last()?;
@@ -217,7 +223,7 @@ impl<'a> Summary<'a> {
             let sizes = self.run.machine.caches.iter().filter_map(|cache| cache.size_bytes);
             sizes.max().map(|bytes| bytes as f64)
         };
-        ends.or_else(reported)
+        ends.or_else(|| if self.is_emulated() { None } else { reported() })
     }
 
     /// Returns the machine's host name, or else its processor model, or else "this machine".

@@ -21,6 +21,8 @@ pub enum NumbersError {
 /// [`NumbersError`] with the line.
 pub fn numbers(text: &str) -> Result<Vec<f64>, NumbersError> {
     let number = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite());
+    // Spreadsheets and Windows' editors begin a text in UTF-8 with a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
     let mut values = Vec::new();
     let mut lines = 0;
     let mut several = None;

@@ -217,9 +217,17 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
             figure(parts.p_beyond(0.0))
         ));
     }
+    let (difference, equivalence) = match of.order.parts {
+        // Each p-value was raised to that of the parts.
+        Some(_) => (
+            "The larger p of the rank-sum test and the parts decides: for a difference",
+            "for equivalence",
+        ),
+        None => ("Rank-sum test of a difference", "of equivalence"),
+    };
     sentences.extend([
         format!(
-            "Rank-sum test of a difference: p = {}; of equivalence within {} %: p = {}.",
+            "{difference}: p = {}; {equivalence} within {} %: p = {}.",
             figure(of.found.difference.p),
             trimmed(of.margin.as_percent()),
             figure(of.found.equivalence.p())

@@ -162,9 +162,9 @@ fn uniform(machine: &Machine) -> Option<u8> {
     is_as_said.then_some(remote)
 }
 
-/// Tabulates the HMAT's figures, one row per pair.
-pub(super) fn access(machine: &Machine) -> Table {
-    Table::new("latency and bandwidth by initiator and target (HMAT)")
+/// Tabulates the figures of accesses from this source, one row per pair.
+pub(super) fn access(machine: &Machine, source: &str) -> Table {
+    Table::new(format!("latency and bandwidth by initiator and target ({source})"))
         .words(["from → to", "class"])
         .figures(["read ns", "write ns", "read GB/s", "write GB/s"])
         .rows(machine.access.iter().map(access_row))

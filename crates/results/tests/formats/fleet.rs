@@ -114,15 +114,54 @@ fn changes_without_a_confirming_run_are_to_be_measured_again() {
     let of = |host: &str, seen| claim(host, Scope::Host, -25.0, seen);
     let farthest = "the farthest is a (host): bandwidth 25.0 % lower than its peers'";
     let all = outliers(vec![of("a", Some(true)), of("b", Some(true))]);
-    assert_eq!(all, format!("2 of 40 hosts differ from their peers; {farthest}"));
+    assert_eq!(all, format!("2 of 40 hosts differ from their peers; {farthest}."));
     let none = outliers(vec![of("a", None), of("b", Some(false))]);
     let expected = format!(
-        "2 of 40 hosts differ from their peers; {farthest}; not confirmed by a second run: measure again"
+        "2 of 40 hosts differ from their peers; {farthest}; not confirmed by a second run: measure again."
     );
     assert_eq!(none, expected);
     let some = outliers(vec![of("a", Some(true)), of("b", None), of("c", None)]);
-    assert!(some.ends_with("; 2 of them not confirmed by a second run: measure again"), "{some}");
-    assert_eq!(outliers(Vec::new()), "none of 40 hosts differs from its peers");
+    assert!(some.ends_with("; 2 of them not confirmed by a second run: measure again."), "{some}");
+}
+
+#[test]
+fn only_tested_hosts_are_said_not_to_differ() {
+    let said = |hosts: usize, alike: &[usize]| {
+        let name = |at: usize| format!("n{at}");
+        let untested =
+            alike.iter().enumerate().map(|(at, alike)| untested(&name(at), *alike, &[])).collect();
+        report(Analysis { hosts, untested, ..Analysis::default() }).page().lead[0].sentence.clone()
+    };
+    assert_eq!(said(40, &[]), "None of the 40 tested hosts differs from its peers.");
+    assert_eq!(said(35, &[5; 5]), "None of the 30 tested hosts differs from its peers.");
+    assert_eq!(said(9, &[9; 9]), "No host was tested: 9 hosts, 10 alike are needed.");
+    let mixed = said(12, &[8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4]);
+    assert_eq!(mixed, "No host was tested: 12 hosts, at most 8 alike; 10 alike are needed.");
+}
+
+#[test]
+fn unfinished_runs_that_were_tested_are_not_left_out_and_share_a_row() {
+    let unfinished = |hosts: usize| {
+        let one = |at: usize| Unfinished { host: format!("n{at}"), planned: 47, ended: 45 };
+        (0..hosts).map(one).collect()
+    };
+    let page = |unfinished: Vec<Unfinished>, untested: Vec<Untested>| {
+        report(Analysis { hosts: 40, unfinished, untested, ..Analysis::default() }).page()
+    };
+    let many = page(unfinished(40), Vec::new());
+    let last = many.lead.last().expect("a lead");
+    assert_eq!(
+        (last.name.as_str(), last.sentence.as_str()),
+        ("Unfinished", "40 hosts did not finish their runs (tested on what they have).")
+    );
+    let rows = &many.parts[0].panels[0].table.rows;
+    assert_eq!(rows[..], [["n0, n1, n2, n3 and 36 more", "45 of 47 cells"].map(str::to_owned)]);
+    let one = page(unfinished(1), Vec::new());
+    let expected = "1 host did not finish its run (tested on what it has).";
+    assert_eq!(one.lead.last().expect("a lead").sentence, expected);
+    let untested = page(unfinished(1), vec![untested("n0", 9, &[])]);
+    let expected = "1 host did not finish its run.";
+    assert_eq!(untested.lead.last().expect("a lead").sentence, expected);
 }
 
 #[test]
@@ -145,10 +184,10 @@ fn settings_that_several_outliers_share_come_first() {
 }
 
 #[test]
-fn chances_too_small_to_print_are_below_a_billionth() {
+fn chances_are_shares_in_percent_with_one_digit() {
     let page = report(fleet()).page();
     let part = page.parts.iter().find(|part| part.title.starts_with("Settings")).unwrap();
-    assert_eq!(part.panels[0].table.rows[0].last().unwrap(), "<1e-9");
+    assert_eq!(part.panels[0].table.rows[0].last().unwrap(), "<0.0001 %");
     let claims = page.parts.iter().find(|part| part.title == "Outliers").unwrap();
-    assert_eq!(claims.panels[0].table.rows[0][5], "3e-4");
+    assert_eq!(claims.panels[0].table.rows[0][5], "0.03 %");
 }

@@ -161,7 +161,14 @@ fn a_cell_that_leaves_its_kind_in_one_run_was_seen_once() {
     assert_eq!(seen.len(), 1);
     let text = comparison.document().page().terminal(Style::Plain);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("1 cell with a difference in one run"), "{text}");
+    assert!(flat.contains("1 cell is out of line in one run"), "{text}");
+    assert!(!flat.contains("changed"), "{text}");
+    assert!(flat.contains("Measure again, or use --repeat 2."), "{text}");
+    assert!(comparison.any_worse_once(), "a gate has not decided it");
+    let faster = side(2, 1, "latency/cpu1/node1", 0.5);
+    let comparison = compare(&side(1, 5, "", 1.0), &faster, &Tolerance::default());
+    assert!(comparison.rows.iter().any(|row| row.answer == Answer::SeenOnce));
+    assert!(!comparison.any_worse_once(), "an improvement leaves it decided that none is worse");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Findings of a summary in runs with known truth.
 
-use numalab_record::{AccessPattern, Document, Experiment};
+use numalab_record::{AccessPattern, Document, Experiment, Team};
 use numalab_results::Report;
 use numalab_results::run::{LevelName, Oddity, Remote, Summary};
 
@@ -311,6 +311,37 @@ fn sizes_within_caches_are_never_called_memory() {
     }
     let page = Summary::of(&document).page();
     assert!(page.lead[0].sentence.contains("16K may fit the caches"), "{:?}", page.lead[0]);
+}
+
+#[test]
+fn caches_that_qemu_reports_do_not_hide_the_cost_of_emulated_memory() {
+    let mut document = runs::two_nodes();
+    document.cells.retain(|cell| cell.cell.id.0.contains("536870912"));
+    for cache in &mut document.run.machine.caches {
+        cache.size_bytes = Some(1 << 30);
+    }
+    let sentence = |document: &Document| Summary::of(document).page().lead[0].sentence.clone();
+    assert!(sentence(&document).contains("512M may fit the caches"), "{}", sentence(&document));
+    document.run.environment.facts.insert("time".into(), "virtual".into());
+    let shown = sentence(&document);
+    assert!(shown.starts_with("A remote access costs "), "{shown}");
+    assert!(shown.ends_with("An emulated cache of 512M or more would hide it."), "{shown}");
+}
+
+#[test]
+fn accesses_that_are_faster_in_company_are_called_noise() {
+    let mut document = runs::one_node();
+    let page = |document: &Document| Summary::of(document).page().markdown();
+    assert!(page(&document).contains("the slowest access takes 104 ns; one at a time it takes"));
+    for cell in &mut document.cells {
+        if let Experiment::Latency(latency) = &cell.cell.experiment
+            && latency.team != Team::Serial
+        {
+            cell.samples.iter_mut().for_each(|sample| sample.value *= 0.8);
+        }
+    }
+    let page = page(&document);
+    assert!(page.contains("against 97.6 ns, a difference that is noise."), "{page}");
 }
 
 #[test]

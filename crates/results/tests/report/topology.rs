@@ -124,6 +124,22 @@ fn latencies_and_bandwidths_are_rounded_to_tenths() {
 }
 
 #[test]
+fn measured_costs_of_accesses_are_not_called_the_firmwares() {
+    let machine = large();
+    let firmware = text(&machine, &[]);
+    assert!(firmware.contains("Access costs from the firmware") && firmware.contains("(HMAT)"));
+    let note = Finding {
+        severity: Severity::Note,
+        code: "latency-measured".into(),
+        place: "latencies".into(),
+        message: "measured: random over 64M, 4k pages".into(),
+    };
+    let measured = text(&machine, &[note]);
+    assert!(measured.contains("Access costs measured by numalab"), "{measured}");
+    assert!(measured.contains("(measured)") && !measured.contains("HMAT"), "{measured}");
+}
+
+#[test]
 fn cpus_an_equal_step_apart_are_listed_with_the_step() {
     let mut machine = machine(2, 8, |_, _| 10);
     for cpu in &mut machine.cpus {

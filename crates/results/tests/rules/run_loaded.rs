@@ -3,6 +3,7 @@
 use numalab_record::{
     CellResult, Document, Experiment, LatencyCell, LoadedCell, Metric, StreamKernel,
 };
+use numalab_results::Report;
 use numalab_results::capture::curve_families;
 use numalab_results::run::{Doubt, LevelName, LoadedCurve, Peak, Summary};
 use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, NodeId, NodeSet};
@@ -62,6 +63,18 @@ fn memory_is_saturated_where_more_cores_add_less_than_a_quarter_of_their_share()
     let elsewhere = bandwidth(stream(vec![worker(2, 0), worker(3, 0)]), 12.0);
     let of = document([curve(&[(0, 150.0, 12.0)]), vec![elsewhere]].concat());
     assert_eq!(Summary::of(&of).loaded[0].saturation, None, "they are not the load workers' cores");
+}
+
+#[test]
+fn the_limit_of_the_loading_cpus_is_not_called_that_of_the_memory() {
+    let said = |gb_per_s: f64| {
+        let more = bandwidth(stream(vec![worker(0, 0), worker(1, 0)]), gb_per_s);
+        let of = document([curve(&SATURATED), vec![more]].concat());
+        Summary::of(&of).page().markdown()
+    };
+    let limit = "This is the limit of 1 loading cpu, not of the memory: 2 cpus move 39.0 GB/s.";
+    assert!(said(39.0).contains(limit), "{}", said(39.0));
+    assert!(!said(20.0).contains("This is the limit of"));
 }
 
 #[test]

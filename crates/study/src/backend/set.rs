@@ -68,12 +68,16 @@ impl BackendKind {
                 return keep_levels(study, at, value);
             }
             let levels = self.levels_of(key, value)?;
-            if let [held] = &levels[..]
-                && study.factors.len() > 1
-            {
-                hold(study, at, held);
-            } else {
-                study.factors[at].levels = levels;
+            match (&levels[..], study.factors.len()) {
+                ([held], 2..) => hold(study, at, held),
+                ([_], _) => {
+                    return Err(BackendError::bad_input(
+                        StudyPlace::CommandLine(key.to_owned()),
+                        value,
+                        "two levels or more, because no other factor varies",
+                    ));
+                }
+                _ => study.factors[at].levels = levels,
             }
             return Ok(());
         }
@@ -169,7 +173,7 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
         return Ok(());
     };
     if study.factors.len() == 1 {
-        return Err(bad(list, "two or more of "));
+        return Err(bad(list, "two levels or more, because no other factor varies, of "));
     }
     hold(study, at, held);
     Ok(())

@@ -35,6 +35,14 @@ fn whole_samples(bytes: &[u8]) -> usize {
 }
 
 #[test]
+fn a_refused_directory_is_reported_with_the_option_that_names_another() {
+    use numalab_host::files::FileError;
+    let at = FileError::at(Path::new("results"), "create it");
+    let error = JournalError::from(at(std::io::ErrorKind::PermissionDenied.into())).to_string();
+    assert!(error.ends_with("; choose another place with -o"), "{error}");
+}
+
+#[test]
 fn a_directory_is_named_by_the_study_and_its_time_and_holds_question_run_and_journal() {
     let (_lab, path) = done();
     assert_eq!(path.file_name().unwrap(), "s-19700101-000000");

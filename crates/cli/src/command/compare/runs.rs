@@ -12,6 +12,9 @@ use crate::failure::Failure;
 const TOO_FEW: &str = "expected runs begun at four or more times, half an hour apart, on both sides \
                        together";
 
+const SEEN_ONCE: &str = "a figure is out of line in the only run of a side; measure again, or use \
+                         --repeat 2";
+
 /// Compares runs with a margin in percent.
 pub(crate) fn compare(
     baseline: &[NamedRun],
@@ -21,12 +24,14 @@ pub(crate) fn compare(
     let tolerance = tolerance(margin_percent)?;
     let comparison = numalab_results::compare::compare(baseline, candidate, &tolerance);
     let worse = [comparison.any_worse(), comparison.any_tail_worse()];
-    let undecided = match (comparison.is_judged(), comparison.is_decided()) {
-        (false, _) => Some(TOO_FEW),
-        (true, false) => {
-            Some("every figure varies more than the margin from run to run; take more runs")
-        }
-        (true, true) => None,
+    let undecided = if !comparison.is_judged() {
+        Some(TOO_FEW)
+    } else if comparison.any_worse_once() {
+        Some(SEEN_ONCE)
+    } else if comparison.is_decided() {
+        None
+    } else {
+        Some("every figure varies more than the margin from run to run; take more runs")
     };
     let baseline = comparison.baseline.join(", ");
     let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
@@ -34,7 +39,7 @@ pub(crate) fn compare(
 }
 
 /// Refuses a run that was given before: two copies do not show how runs vary.
-fn refuse_copy(runs: &[NamedRun], run: &NamedRun) -> Result<(), Failure> {
+pub(super) fn refuse_copy(runs: &[NamedRun], run: &NamedRun) -> Result<(), Failure> {
     let Some(first) = runs.iter().find(|first| first.document == run.document) else {
         return Ok(());
     };

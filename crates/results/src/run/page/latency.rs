@@ -76,11 +76,17 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
         return None;
     }
     let (one, all) = (alone.by_cpu.range()?, together.by_cpu.range()?);
+    let (together_ns, alone_ns) = (figure(all.hi), figure(one.hi));
+    // Company cannot speed a load up: something else slowed the ones that ran alone.
+    if all.hi < one.hi {
+        return Some(format!(
+            "With all cpus chasing at once no access is slower than the slowest one at a time: \
+             {together_ns} ns against {alone_ns} ns, a difference that is noise."
+        ));
+    }
     Some(format!(
-        "With all cpus chasing at once the slowest access takes {} ns; one at a time it takes \
-         {} ns ({}).",
-        figure(all.hi),
-        figure(one.hi),
+        "With all cpus chasing at once the slowest access takes {together_ns} ns; one at a time it \
+         takes {alone_ns} ns ({}).",
         ratio(all.hi / one.hi)
     ))
 }

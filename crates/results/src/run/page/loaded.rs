@@ -1,11 +1,12 @@
 //! Latency under load.
 
-use numalab_page::number::{figure, interval_text, size};
+use numalab_page::number::{count, figure, interval_text, size};
 use numalab_page::{Chart, Curves, Panel, Part, Series, Table, Terminal};
+use numalab_record::AccessPattern;
 
 use super::charts::load_points;
 use crate::label;
-use crate::run::{Doubt, LoadedCurve, MemoryPeak, PageWalk, Summary};
+use crate::run::{BandwidthRow, Doubt, LoadedCurve, MemoryPeak, PageWalk, Summary};
 
 pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     let curves = &summary.loaded;
@@ -17,6 +18,7 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     let shown = doubted.chain(alone.clone().filter(|curve| curve.doubt.is_none()));
     let mut notes: Vec<String> = shown.map(knee_note).collect();
     notes.extend(alone.filter_map(saturation_note));
+    notes.extend(families.iter().filter_map(|family| limit_note(family, summary)));
     notes.extend(families.iter().filter_map(|family| idle_note(family.first()?, summary)));
     notes.extend(summary.memory_peak.as_ref().map(peak_note));
     if curves.iter().any(|curve| curve.cell.kernel.traffic_factor() > 1.0) {
@@ -24,6 +26,9 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     }
     Part::of("Latency under load", panels).map(|part| part.noted(notes))
 }
+
+/// Multiple of a curve's peak above which the memory is shown to move more.
+const CLEARLY_MORE: f64 = 1.1;
 
 const TRAFFIC: &str = "Traffic is the data moved in memory, counted as if every ordinary store \
      first read its line; processors that recognise stores of whole lines move less.";
@@ -134,6 +139,33 @@ fn saturation_note(curve: &LoadedCurve<'_>) -> Option<String> {
     let (found_ns, found, most) =
         (figure(at.latency_ns), figure(at.gb_per_s), figure(peak.gb_per_s));
     Some(format!("{who}: saturated at {found} GB/s with {found_ns} ns; the peak is {most} GB/s."))
+}
+
+/// Returns a note that other cells move more data to the same memory, so that the limit of these
+/// curves is that of their load workers.
+fn limit_note(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Option<String> {
+    let saturated = family.iter().filter(|curve| curve.saturation.is_some());
+    let peaks = saturated.filter_map(|curve| Some((curve, curve.peak?.gb_per_s)));
+    let (curve, peak) = peaks.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let load = curve.cell.load.len();
+    let is_more = |row: &&BandwidthRow<'_>| {
+        let workers = &row.cell.workers;
+        workers.len() > load
+            && row.cell.pattern == AccessPattern::Sequential
+            && workers.iter().all(|worker| worker.node == curve.cell.chaser.node)
+    };
+    // What the program asked to move, which is the least that the memory moved.
+    let traffic = |row: &BandwidthRow<'_>| row.figure.median;
+    let rows = summary.bandwidth.rows.iter().filter(is_more);
+    let most = rows.max_by(|a, b| traffic(a).total_cmp(&traffic(b)))?;
+    (traffic(most) > CLEARLY_MORE * peak).then(|| {
+        format!(
+            "This is the limit of {}, not of the memory: {} move {} GB/s.",
+            count(load, "loading cpu"),
+            count(most.cell.workers.len(), "cpu"),
+            figure(traffic(most))
+        )
+    })
 }
 
 /// Returns a note on the modules' peak bandwidth and the share of it that was reached.

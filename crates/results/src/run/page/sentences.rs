@@ -23,7 +23,14 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
                 size(matrix.size_bytes)
             )
         }
-        (Remote::Measured(cost), Some(matrix)) => remote_cost(cost, matrix),
+        (Remote::Measured(cost), Some(matrix)) => {
+            let cost = remote_cost(cost, matrix);
+            let bytes = size(matrix.size_bytes);
+            match summary.is_emulated() && summary.cached_bytes().is_none() {
+                true => format!("{cost} An emulated cache of {bytes} or more would hide it."),
+                false => cost,
+            }
+        }
         (Remote::OneNode, _) => {
             let local = local_text(summary);
             // A hypervisor can spread a guest over several host nodes while showing it one.
