@@ -116,7 +116,7 @@ fn a_node_with_slow_memory_differs_from_a_setting_that_slows_a_group() {
         .terminal(Style::Plain);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("thp_enabled never instead of madvise"), "{text}");
-    assert!(words.contains("no other setting is associated"), "{text}");
+    assert!(words.contains("No other setting is associated"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -110,7 +110,7 @@ pub const TOOL_FORMATS: [ToolFormat; 11] = [
     },
 ];
 
-/// Returns a text without losses of its own.
+/// Returns a text that loses nothing.
 fn whole(output: String) -> Written<ToolInput> {
     text(Written { output, losses: Vec::new() })
 }

@@ -5,7 +5,7 @@
 //! latency, show only the faster case.
 
 const PAGE_SHIFT: u32 = 12;
-/// Number of pages; assumed, as many as a program usually reads in turn.
+/// Number of pages that a program reads in turn without leaving them; assumed.
 const PAGES: usize = 16;
 
 /// The pages, most recent first.

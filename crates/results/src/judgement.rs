@@ -3,10 +3,10 @@
 use crate::label::change_words;
 use crate::study::StudySummary;
 
-/// What a comparison shows about its candidate, in words.
+/// The answer of a comparison about its candidate, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// What is worse by more than the margin.
+    /// Figures that are worse by more than the margin.
     pub worse: Option<String>,
     /// Tails that are worse by more than the margin.
     pub worse_tails: Option<String>,

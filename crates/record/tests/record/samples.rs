@@ -186,7 +186,7 @@ fn samples_go_to_their_cell_in_their_order_and_disturbed_ones_count_only_where_f
         |cell, value: u32, disturbed| format!("{cell},latency,0,{value},ns,0,1,1,{disturbed}\n");
     let of = |clean: u32, disturbed: u32| {
         let mut text = String::new();
-        for value in 0..disturbed {
+        for value in 1..=disturbed {
             text += &line(SECOND, value, "steal");
         }
         for value in 100..100 + clean {
@@ -202,7 +202,7 @@ fn samples_go_to_their_cell_in_their_order_and_disturbed_ones_count_only_where_f
         document.cells[1].values(Metric::Latency)
     };
     assert_eq!(of(1, 3), [100.0]);
-    assert_eq!(of(1, 4), [0.0, 1.0, 2.0, 3.0, 100.0]);
+    assert_eq!(of(1, 4), [1.0, 2.0, 3.0, 4.0, 100.0]);
     assert_eq!(of(5, 15).len(), 5);
     assert_eq!(of(5, 16).len(), 21);
     assert_eq!(of(6, 100).len(), 6);

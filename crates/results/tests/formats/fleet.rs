@@ -19,7 +19,7 @@ fn claim(host: &str, scope: Scope, change_percent: f64, seen_again: Option<bool>
         q: 3.2e-4,
         change_percent,
         figures: 4,
-        peers: 40,
+        peers: 60,
         seen_again,
     }
 }
