@@ -123,8 +123,8 @@ fn a_container_with_proc_measures_looks_binds_and_checks_its_health() {
         health.extend(runs.iter().flat_map(|run| ["--baseline", run.as_str()]));
         let output = run(runtime, View::Whole, here, &health);
         let code = output.status.code();
-        // Another program on the machine may have slowed it down.
-        assert!(matches!(code, Some(0 | 4)), "{} {code:?}: {}", runtime.name, said(&output));
+        // Another program on the machine may have slowed it down, or kept it uncertain.
+        assert!(matches!(code, Some(0 | 6)), "{} {code:?}: {}", runtime.name, said(&output));
     }
 }
 

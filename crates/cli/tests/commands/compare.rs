@@ -174,7 +174,7 @@ fn a_figure_out_of_line_in_the_only_new_run_leaves_the_gate_undecided() {
     compared(&run_of(place.path(), 6, None), 0);
     let slow = "latency/page-local/thp/cpu2/node1/64M";
     let (text, err) = compared(&run_of(place.path(), 7, Some(slow)), 7);
-    assert!(text.contains("1 figure is out of line in one run"), "{text}");
+    assert!(text.contains("1 cell is out of line in one run"), "{text}");
     assert!(err.contains("out of line in the only run of a side; measure again"), "{err}");
 }
 

@@ -206,5 +206,5 @@ fn samples_go_to_their_cell_in_their_order_and_disturbed_ones_count_only_where_f
     assert_eq!(of(5, 15).len(), 5);
     assert_eq!(of(5, 16).len(), 21);
     assert_eq!(of(6, 100).len(), 6);
-    assert_eq!(of(0, 1), [0.0]);
+    assert_eq!(of(0, 1), [1.0]);
 }

@@ -31,7 +31,8 @@ const READ: [(Carried, Write, Read); 2] = [
     ),
 ];
 
-/// Returns the formats of numalab's list that represent a part of a machine.
+/// Returns the formats of numalab's list that represent a part of a machine, and that only other tools
+/// read.
 fn written() -> impl Iterator<Item = (Carried, impl Fn(&Machine) -> Option<ToolInput>)> {
     TOOL_FORMATS.into_iter().filter_map(|format| {
         let write = move |machine: &Machine| {
@@ -42,7 +43,8 @@ fn written() -> impl Iterator<Item = (Carried, impl Fn(&Machine) -> Option<ToolI
             }
             Some((format.write)(machine, &spec).ok()?.output)
         };
-        Some((format.carried?, write))
+        let is_read = |of: &Carried| READ.iter().any(|(read, ..)| read.format == of.format);
+        Some((format.carried.filter(|of| !is_read(of))?, write))
     })
 }
 
