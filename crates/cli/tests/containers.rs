@@ -124,7 +124,7 @@ fn a_container_with_proc_measures_looks_binds_and_checks_its_health() {
         let output = run(runtime, View::Whole, here, &health);
         let code = output.status.code();
         // Another program on the machine may have slowed it down, or kept it uncertain.
-        assert!(matches!(code, Some(0 | 6)), "{} {code:?}: {}", runtime.name, said(&output));
+        assert!(matches!(code, Some(0 | 4 | 6)), "{} {code:?}: {}", runtime.name, said(&output));
     }
 }
 

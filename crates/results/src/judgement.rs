@@ -1,7 +1,9 @@
 //! The answer of a comparison to the question whether anything became worse.
 
+use crate::compare::Comparison;
 use crate::label::change_words;
-use crate::study::StudySummary;
+use crate::samples::SampleComparison;
+use crate::study::{StudyPair, StudySummary};
 
 /// The answer of a comparison about its candidate, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,54 @@ impl Judgement {
             worse: is_worse.then_some(worse),
             undecided: undecided.map(|why| format!("not decided against {baseline}: {why}")),
         }
+    }
+}
+
+impl Comparison {
+    /// Returns the judgement of runs against those of the baseline.
+    pub fn judgement(&self, margin_percent: f64) -> Judgement {
+        let undecided = if !self.is_judged() {
+            Some(
+                "expected runs begun at four or more times, half an hour apart, on both sides \
+                 together",
+            )
+        } else if self.any_worse_once() {
+            Some(
+                "a figure is out of line in the only run of a side; measure again, or use --repeat 2",
+            )
+        } else if self.is_decided() {
+            None
+        } else {
+            Some("every figure varies more than the margin from run to run; take more runs")
+        };
+        let worse = [self.any_worse(), self.any_tail_worse()];
+        Judgement::against(&self.baseline.join(", "), margin_percent, worse, undecided)
+    }
+}
+
+impl StudyPair<'_> {
+    /// Returns the judgement of a study's run against another one with this name.
+    pub fn judgement(&self, baseline: &str, margin_percent: f64) -> Judgement {
+        let undecided = match (self.is_judged(), self.is_decided()) {
+            (false, _) => Some(
+                "one session per side does not show how much sessions vary; `numalab study resume \
+                 DIR --blocks N` adds one",
+            ),
+            (true, false) => Some("sessions are too few, or differ too much"),
+            (true, true) => None,
+        };
+        let worse = [self.any_worse(), self.any_tail_worse()];
+        Judgement::against(baseline, margin_percent, worse, undecided)
+    }
+}
+
+impl SampleComparison {
+    /// Returns the judgement of the second file against the first one.
+    pub fn judgement(&self, margin_percent: f64) -> Judgement {
+        let undecided = (!self.found.verdict.is_decided())
+            .then_some("there are too few values, they differ too much, or they drift");
+        let worse = [self.is_worse(), self.is_tail_worse()];
+        Judgement::against(&self.names[0], margin_percent, worse, undecided)
     }
 }
 

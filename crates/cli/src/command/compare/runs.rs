@@ -3,17 +3,10 @@
 use std::path::PathBuf;
 
 use numalab_measure::runs_in;
-use numalab_results::Judgement;
 use numalab_results::compare::NamedRun;
 
 use super::{Compared, tolerance};
 use crate::failure::Failure;
-
-const TOO_FEW: &str = "expected runs begun at four or more times, half an hour apart, on both sides \
-                       together";
-
-const SEEN_ONCE: &str = "a figure is out of line in the only run of a side; measure again, or use \
-                         --repeat 2";
 
 /// Compares runs with a margin in percent.
 pub(crate) fn compare(
@@ -23,18 +16,7 @@ pub(crate) fn compare(
 ) -> Result<Compared, Failure> {
     let tolerance = tolerance(margin_percent)?;
     let comparison = numalab_results::compare::compare(baseline, candidate, &tolerance);
-    let worse = [comparison.any_worse(), comparison.any_tail_worse()];
-    let undecided = if !comparison.is_judged() {
-        Some(TOO_FEW)
-    } else if comparison.any_worse_once() {
-        Some(SEEN_ONCE)
-    } else if comparison.is_decided() {
-        None
-    } else {
-        Some("every figure varies more than the margin from run to run; take more runs")
-    };
-    let baseline = comparison.baseline.join(", ");
-    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    let judgement = comparison.judgement(margin_percent);
     Ok((Box::new(comparison.document()), judgement))
 }
 

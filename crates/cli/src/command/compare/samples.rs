@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
-use numalab_results::Judgement;
 use numalab_results::samples::{SampleComparison, numbers};
 use numalab_stats::Direction;
 use numalab_workload::{LogSample, Pattern};
@@ -34,14 +33,9 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     };
     let better = args.better.unwrap_or(usual);
     let margin_percent = args.margin.unwrap_or(MARGIN);
-    let baseline = names[0].clone();
     let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
-    let worse = [comparison.is_worse(), comparison.is_tail_worse()];
-    let is_decided = comparison.found.verdict.is_decided();
-    let undecided =
-        (!is_decided).then_some("there are too few values, they differ too much, or they drift");
-    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    let judgement = comparison.judgement(margin_percent);
     Ok((Box::new(comparison), judgement))
 }
 

@@ -2,15 +2,11 @@
 
 use std::path::Path;
 
-use numalab_results::Judgement;
 use numalab_results::study::StudyPair;
 
 use super::{Compared, MARGIN, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-
-const ONE_SESSION: &str = "one session per side does not show how much sessions vary; \
-                           `numalab study resume DIR --blocks N` adds one";
 
 /// Compares two runs of the same study, each metric under each treatment.
 pub(super) fn compared(
@@ -30,13 +26,6 @@ pub(super) fn compared(
             after.run.name
         ))
     })?;
-    let worse = [pair.any_worse(), pair.any_tail_worse()];
-    let undecided = match (pair.is_judged(), pair.is_decided()) {
-        (false, _) => Some(ONE_SESSION),
-        (true, false) => Some("sessions are too few, or differ too much"),
-        (true, true) => None,
-    };
-    let baseline = first.display().to_string();
-    let judgement = Judgement::against(&baseline, margin_percent, worse, undecided);
+    let judgement = pair.judgement(&first.display().to_string(), margin_percent);
     Ok((Box::new(pair.document()), judgement))
 }
