@@ -85,21 +85,13 @@ impl World {
 mod tests {
     use std::ptr;
 
-    use numalab_memory_model::address::Addressing;
-    use numalab_memory_model::arguments::Arguments;
-    use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
-
+    use super::super::policy_calls::tests::world;
     use super::super::turns::Born;
     use super::*;
 
     /// Returns two nodes with a thread on the first.
-    fn world() -> World {
-        let words = ["cpus=0.1", "memory=1G.1G", "distances=10.21/21.10"];
-        let arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
-        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
-            std::time::Duration::ZERO
-        });
-        let mut world = World::new(Box::leak(Box::new(engine.for_threads())));
+    fn with_thread() -> World {
+        let mut world = world();
         world.begins(0, Born { index: 0, clear_at: 0 });
         world
     }
@@ -108,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_policy_needs_nodes_that_exist_and_a_mode_that_takes_them() {
-        let mut world = world();
+        let mut world = with_thread();
         let mut set = |mode: u64, mask: u64, bits: u64| {
             let at = ptr::from_ref(&mask).expose_provenance() as u64;
             world
@@ -129,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_range_is_bound_if_it_is_aligned_and_mapped_and_strictly_if_its_pages_are_there() {
-        let mut world = world();
+        let mut world = with_thread();
         let own = vec![0_u8; 1 << 20];
         let start = (own.as_ptr() as u64).next_multiple_of(PAGE_BYTES);
         let mut bind = |start: u64, mode: u64, mask: u64, flags: u64| {

@@ -124,8 +124,8 @@ impl World {
             let has_memory = self.with_memory();
             let node = |id: &u32| self.position(*id).filter(|node| has_memory.contains(node));
             let nodes: Vec<Option<usize>> = nodes.iter().map(node).collect();
-            let known = nodes.iter().position(Option::is_none);
-            let pages = pages.iter().take(known.unwrap_or(usize::MAX)).enumerate();
+            let unknown = nodes.iter().position(Option::is_none);
+            let pages = pages.iter().take(unknown.unwrap_or(usize::MAX)).enumerate();
             let status = pages.map(|(at, address)| {
                 let moved = self.page(*address, nodes.get(at).copied().flatten(), &mapped);
                 moved.map_or_else(|error| -error, |node| self.id(node).cast_signed())
@@ -134,7 +134,7 @@ impl World {
             if status_at != 0 {
                 guest_memory::write(status_at.wrapping_add(4 * from), &status);
             }
-            if known.is_some() {
+            if unknown.is_some() {
                 return failed(libc::ENODEV);
             }
         }
@@ -214,14 +214,15 @@ fn mode_of(placement: Option<Placement>) -> (u32, Vec<usize>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use numalab_memory_model::address::Addressing;
     use numalab_memory_model::arguments::Arguments;
     use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
 
     use super::*;
 
-    fn world() -> World {
+    /// Returns two nodes with a cpu each, and no thread.
+    pub fn world() -> World {
         let words = ["cpus=0.1", "memory=1G.1G", "distances=10.21/21.10"];
         let arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
         let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {

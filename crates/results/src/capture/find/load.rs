@@ -121,7 +121,7 @@ fn curve(loaded: &LoadedCurve<'_>) -> Option<Curve> {
 }
 
 /// Rounds to a tenth, because measured latencies have three or four significant digits.
-fn tenths(value: f64) -> f64 {
+pub(super) fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 

@@ -8,6 +8,7 @@ use numalab_memory_model::probe;
 use numalab_topology::{AccessAttributes, Machine};
 
 use super::Remark;
+use super::load::tenths;
 use crate::run::{PageWalk, Summary};
 
 /// Maximum size in bytes for the loads: the limit of the model's probe.
@@ -23,7 +24,7 @@ pub(super) fn memory(summary: &Summary<'_>, figures: &mut MachineFile, remarks: 
     let found = probe::memory_ns(&figures.caches(), tlb, walk.size_bytes, load_ns);
     let local_ps = access(&figures.machine, walk).and_then(|access| access.read_latency_ps);
     let Some((memory_ns, local_ps)) = found.zip(local_ps) else { return };
-    let more_ns = (10.0 * memory_ns - local_ps as f64 / 100.0).round() / 10.0;
+    let more_ns = tenths(memory_ns - local_ps as f64 / 1000.0);
     if more_ns > 0.0 {
         figures.memory.other_page_ns = Some(more_ns);
         remarks.push(Remark::OtherPages { more_ns, load_ns, bytes: walk.size_bytes });
