@@ -13,6 +13,7 @@ mod memory_attributes;
 mod node_memory;
 mod read;
 mod synthetic;
+mod synthetic_indexes;
 mod synthetic_items;
 mod synthetic_read;
 mod text;

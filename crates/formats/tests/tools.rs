@@ -167,6 +167,12 @@ fn lstopo_and_we_understand_synthetic_descriptions_alike() {
     let descriptions = [
         "pack:2 [numa(memory=8GB)] l3:2 core:2 pu:2",
         "numa:2(memory=1000) l3:2 core:2 pu:1(indexes=4*2:1*4)",
+        "numa:2(memory=1000) l3:2 core:2 pu:2(indexes=8*2)",
+        "numa:2(memory=1000) core:2 pu:2(indexes=numa)",
+        "numa:2(memory=1000) core:2 pu:2(indexes=node:core)",
+        "numa:2(memory=1000) core:2 pu:1(indexes=core:numa)",
+        "pack:2 numa:2(memory=1000 indexes=socket) core:2 pu:2(indexes=core:pack)",
+        "pack:2 [numa(memory=1GiB)] group:3 core:1 pu:2(indexes=group:pack)",
         "Package:2 [NUMANode(memory=64GiB)] [NUMANode(memory=16GiB)] Core:4 PU:1",
         "pack:2 [numa(memory=1GiB)] l3:2 [numa(memory=2MiB indexes=5,4,0,1,2,3)] core:1 pu:1",
         "[NUMANode(memory=0x1000)] Package:1 L3Cache:1(size=8MiB) L2Cache:4(size=1024) PU:2",

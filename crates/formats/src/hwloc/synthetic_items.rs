@@ -20,6 +20,7 @@ pub(super) enum Kind {
 /// A level, or memory attached to the level before it.
 #[derive(Debug)]
 pub(super) struct Item {
+    name: String,
     pub(super) kind: Kind,
     /// Objects in each object of the level above.
     pub(super) count: usize,
@@ -32,7 +33,8 @@ pub(super) struct Item {
 pub(super) struct Attributes {
     pub(super) memory_bytes: Option<u64>,
     pub(super) size_bytes: Option<u64>,
-    indexes: Option<String>,
+    /// The numbers of the objects if they are not in order of the tree.
+    pub(super) indexes: Option<String>,
 }
 
 /// Parses the levels of a description.
@@ -79,9 +81,10 @@ impl Item {
         let attributes = attributes.ok_or_else(|| wrong(text, "`)` after the attributes"))?;
         let attributes = Attributes::parse(attributes)?;
         if inner.is_some() {
-            return match kind(head.trim()) {
-                Some(Kind::Node) => {
-                    Ok(Self { kind: Kind::Node, count: 1, is_attached: true, attributes })
+            let name = head.trim().to_owned();
+            return match kind(&name) {
+                Some(kind @ Kind::Node) => {
+                    Ok(Self { name, kind, count: 1, is_attached: true, attributes })
                 }
                 _ => Err(wrong(text, "memory in brackets: [numa(memory=8GiB)]")),
             };
@@ -91,7 +94,13 @@ impl Item {
         let kind = kind(name).ok_or_else(|| wrong(text, expected))?;
         let count = count.parse().ok().filter(|count| (1..=MAX_ID as usize).contains(count));
         let count = count.ok_or_else(|| wrong(text, "a number of objects from 1"))?;
-        Ok(Self { kind, count, is_attached: false, attributes })
+        Ok(Self { name: name.to_owned(), kind, count, is_attached: false, attributes })
+    }
+
+    /// Returns true for a name of its type: any of its names, but a die is not a group.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        kind(name) == Some(self.kind)
+            && (self.kind != Kind::Group || self.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -136,51 +145,6 @@ impl Attributes {
         }
         Ok(attributes)
     }
-
-    /// Returns true if the objects have numbers that are not in order of the tree.
-    pub(super) fn has_indexes(&self) -> bool {
-        self.indexes.is_some()
-    }
-
-    /// Returns the system's numbers of `count` objects in order of the tree.
-    pub(super) fn numbers(&self, count: usize) -> Result<Vec<u32>, ReadError> {
-        let Some(text) = &self.indexes else { return Ok((0..).take(count).collect()) };
-        let all: Option<Vec<u32>> = match text.contains('*') {
-            true => interleaved(text, count),
-            false => text.split(',').map(|index| index.parse().ok()).collect(),
-        };
-        let mut sorted = all.clone().unwrap_or_default();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let is_whole = sorted.len() == count && sorted.last().is_none_or(|&most| most <= MAX_ID);
-        all.filter(|all| is_whole && all.len() == count).ok_or_else(|| {
-            wrong(text, &format!("{count} different numbers, or loops such as 8*2:1*8"))
-        })
-    }
-}
-
-/// Returns the numbers of loops `STEP*TIMES:...`, the first loop's numbers being consecutive.
-fn interleaved(text: &str, count: usize) -> Option<Vec<u32>> {
-    let mut loops: Vec<(usize, usize)> = Vec::new();
-    for part in text.split(':') {
-        let (step, times) = part.split_once('*')?;
-        let (step, times): (usize, usize) = (step.parse().ok()?, times.parse().ok()?);
-        loops.push((step, times));
-    }
-    let total = loops.iter().try_fold(1usize, |all, &(_, times)| all.checked_mul(times))?;
-    if total != count || loops.iter().any(|&(step, _)| step == 0) {
-        return None;
-    }
-    let number = |place: usize| {
-        let mut unit = 1;
-        let mut number = 0;
-        for &(step, times) in &loops {
-            number += place / step % times * unit;
-            unit *= times;
-        }
-        u32::try_from(number).ok()
-    };
-    (0..count).map(number).collect()
 }
 
 /// Parses a number of bytes, decimal or hexadecimal, with a unit as hwloc takes it.
@@ -204,7 +168,7 @@ fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(size)
 }
 
-fn wrong(found: &str, expected: &str) -> ReadError {
+pub(super) fn wrong(found: &str, expected: &str) -> ReadError {
     let message = format!("found `{found}`, expected {expected}");
     ReadError::Markup { format: FORMAT, message }
 }

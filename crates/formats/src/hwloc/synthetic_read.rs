@@ -3,6 +3,7 @@
 use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, MAX_ID, Machine, NodeId};
 
 use super::synthetic::FORMAT;
+use super::synthetic_indexes;
 use super::synthetic_items::{self, Attributes, Item, Kind, items};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
@@ -37,10 +38,10 @@ pub fn read_synthetic(text: &str) -> Result<Reading, ReadError> {
     let text: Vec<String> = lines.filter(|line| !pasted::is_prompt(line)).collect();
     let items = items(&text.join(" "))?;
     let cpus = cpu_count(&items)?;
-    let innermost = items.last().filter(|item| item.kind == Kind::Pu);
-    let innermost =
+    let innermost = items.split_last().filter(|(item, _)| item.kind == Kind::Pu);
+    let (innermost, above) =
         innermost.ok_or(ReadError::Absent { format: FORMAT, what: "last level such as `pu:2`" })?;
-    let numbers = innermost.attributes.numbers(cpus)?;
+    let numbers = synthetic_indexes::numbers(innermost.attributes.indexes.as_deref(), cpus, above)?;
     let mut assembly = Assembly::default();
     numbers.iter().for_each(|&number| {
         assembly.cpu(CpuId(number));
@@ -93,9 +94,12 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
     }
     nodes.sort_by_key(|&(end, cpus, depth, _)| (end, cpus, depth));
     // One list has the indexes of all nodes, whatever the level at which it is given.
-    let has_indexes = |item: &&Item| item.kind == Kind::Node && item.attributes.has_indexes();
-    let listed = items.iter().rfind(has_indexes);
-    let ids = listed.map_or(&unsaid, |item| &item.attributes).numbers(nodes.len())?;
+    let has_indexes = |item: &Item| item.kind == Kind::Node && item.attributes.indexes.is_some();
+    let (text, above) = match items.iter().rposition(has_indexes) {
+        Some(at) => (items[at].attributes.indexes.as_deref(), &items[..at]),
+        None => (None, items),
+    };
+    let ids = synthetic_indexes::numbers(text, nodes.len(), above)?;
     for ((end, cpus, _, attributes), id) in nodes.into_iter().zip(ids) {
         let set: CpuSet = numbers[end - cpus..end].iter().map(|&number| CpuId(number)).collect();
         assembly.place(&set, NodeId(id), &format!("node {id}"));
