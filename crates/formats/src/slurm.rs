@@ -38,8 +38,10 @@ pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
         shape.l3_groups * shape.cores,
         shape.threads
     );
+    // SLURM would schedule by the sum of a part.
+    let is_known = machine.nodes.iter().all(|node| !node.memory_unknown);
     let memory_mib = machine.memory_bytes() >> 20;
-    if memory_mib > 0 {
+    if memory_mib > 0 && is_known {
         line += &format!(" RealMemory={memory_mib}");
     }
     Ok(line)
@@ -50,4 +52,28 @@ pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
 pub fn map_cpu(cpus: &[CpuId]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     format!("--cpu-bind=map_cpu:{}", cpus.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_part_of_the_nodes_is_not_given_as_all() {
+        let text = |size: &str| {
+            format!(
+                "node 0 cpus: 0\nnode 0 size: 1000 MB\nnode 1 cpus: 1\nnode 1 size: {size}\n\
+                 node distances:\nnode 0 1\n0: 10 20\n1: 20 10\n"
+            )
+        };
+        let line = |size: &str| {
+            let mut machine = crate::numactl::read(&text(size)).unwrap().value;
+            for (core, cpu) in (0u32..).zip(&mut machine.cpus) {
+                (cpu.core, cpu.package) = (Some(core), Some(core));
+            }
+            node_line(&machine, "n1").unwrap()
+        };
+        assert!(line("1000 MB").ends_with(" RealMemory=2000"), "{}", line("1000 MB"));
+        assert!(!line("<not available>").contains("RealMemory"));
+    }
 }
