@@ -8,12 +8,16 @@ type Number = (&'static str, &'static str, &'static str);
 const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel");
 
 /// `RANK` comes last: a launcher sets other variables as well.
-const NUMBERS: [Number; 7] = [
+const NUMBERS: [Number; 11] = [
     ("SLURM_ARRAY_TASK_ID", "task", "a job array"),
     ("SGE_TASK_ID", "task", "a job array"),
     ("PBS_ARRAY_INDEX", "task", "a job array"),
     ("LSB_JOBINDEX", "task", "a job array"),
     ("JOB_COMPLETION_INDEX", "pod", "an indexed job"),
+    ("VC_TASK_INDEX", "pod", "a job of Volcano"),
+    ("AWS_BATCH_JOB_ARRAY_INDEX", "job", "an array of AWS Batch"),
+    ("BATCH_TASK_INDEX", "task", "a job of Google Batch"),
+    ("NOMAD_ALLOC_INDEX", "allocation", "a job of Nomad"),
     ("_CONDOR_PROCNO", "process", "a cluster of HTCondor"),
     ("RANK", "number", "an unknown launcher"),
 ];

@@ -209,6 +209,8 @@ fn a_numbered_job_that_is_no_rank_is_named() {
     let of_array = "task 3 of a job array (SGE_TASK_ID)";
     assert_eq!(said("SGE_TASK_ID", "3").as_deref(), Some(of_array));
     assert_eq!(said("RANK", "3").as_deref(), Some("number 3 of an unknown launcher (RANK)"));
+    let of_volcano = "pod 2 of a job of Volcano (VC_TASK_INDEX)";
+    assert_eq!(said("VC_TASK_INDEX", "2").as_deref(), Some(of_volcano));
     for (name, value) in [("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0"), ("RANK", "gold")] {
         assert_eq!(said(name, value), None, "{name}={value}");
     }
