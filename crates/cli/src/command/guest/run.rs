@@ -44,7 +44,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input(message));
     }
     let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;
-    let mut job = Job::new(args.command.iter().cloned());
+    let mut job = Job::new(in_guest(&args.command));
     job.collect = args.collect.clone();
     let task = Task { job, results: args.output.clone(), ..Task::default() };
     let relay = Relay::new()?;
@@ -63,7 +63,35 @@ pub(super) fn shell(args: &ShellArgs) -> Result<ExitCode, Failure> {
     let launch = boot::prepare(&args.guest, &args.command, None)?;
     let runtime = Runtime::open()?;
     let interrupt = Interrupt::install()?;
-    let task = Task { job: Job::new(args.command.iter().cloned()), ..Task::default() };
+    let task = Task { job: Job::new(in_guest(&args.command)), ..Task::default() };
     let outcome = launch.shell(&runtime, &task, &|| interrupt.requested())?;
     report::conclude(&outcome, &args.guest)
+}
+
+/// Returns the command with the name that its program has in the guest: a file of the host keeps its
+/// absolute path there.
+fn in_guest(command: &[String]) -> Vec<String> {
+    let mut command = command.to_vec();
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/'))
+        && let Ok(path) = std::path::absolute(&*program)
+    {
+        *program = path.to_string_lossy().into_owned();
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_named_from_here_has_its_whole_path_in_the_guest() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let here = std::env::current_dir().unwrap();
+        let expected = [here.join("job.sh").to_string_lossy().into_owned(), "./data".to_owned()];
+        assert_eq!(in_guest(&words("./job.sh ./data")), expected);
+        assert_eq!(in_guest(&words("/bin/job a")), ["/bin/job", "a"]);
+        assert_eq!(in_guest(&words("numactl -H")), ["numactl", "-H"]);
+        assert_eq!(in_guest(&[]), [""; 0]);
+    }
 }
