@@ -20,6 +20,8 @@ const RESERVE_SHARE: u64 = 32;
 pub enum LimitSource {
     /// `MemAvailable` of `/proc/meminfo`.
     Machine,
+    /// The nodes' memory, where a `/proc` has only processes (`subset=pid`).
+    Nodes,
     /// A control group's limit, with the file that holds it.
     ControlGroup(String),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for LimitSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine => f.write_str("MemAvailable of /proc/meminfo"),
+            Self::Nodes => f.write_str("MemFree of /sys/devices/system/node/node*/meminfo"),
             Self::ControlGroup(file) => f.write_str(file),
         }
     }
@@ -43,8 +46,11 @@ pub enum MemoryError {
     #[error("{} MiB of memory needed on node {node}, which has {} MiB available: choose a smaller \
              size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLargeForNode { node: NodeId, wanted_bytes: u64, usable_bytes: u64 },
-    /// `/proc/meminfo` has no such figure.
-    #[error("/proc/meminfo does not have MemAvailable or MemFree: is /proc mounted?")]
+    /// Neither `/proc/meminfo` nor any node has such a figure.
+    #[error(
+        "/proc/meminfo does not have MemAvailable or MemFree, nor has any \
+         /sys/devices/system/node/node*/meminfo: are /proc and /sys mounted, /proc without subset=pid?"
+    )]
     Unknown,
 }
 
@@ -76,20 +82,25 @@ impl MemoryLimit {
     /// Reads the limits.
     ///
     /// # Errors
-    /// [`MemoryError::Unknown`] if `/proc/meminfo` has no figure of available memory.
+    /// [`MemoryError::Unknown`] if no file has a figure of available memory.
     pub fn read(root: &Root) -> Result<Self, MemoryError> {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         let field = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
-        let machine_bytes =
-            // Kernels before 3.14 have no MemAvailable.
-            field("MemAvailable").or_else(|| field("MemFree")).ok_or(MemoryError::Unknown)?;
+        let nodes = read_nodes(root);
+        // Kernels before 3.14 have no MemAvailable.
+        let of_machine = field("MemAvailable").or_else(|| field("MemFree"));
+        let of_machine = of_machine.map(|bytes| (bytes, LimitSource::Machine));
+        let of_nodes = || {
+            let sum = nodes.values().map(|node| node.available_bytes).fold(0, u64::saturating_add);
+            (!nodes.is_empty()).then_some((sum, LimitSource::Nodes))
+        };
+        let whole = of_machine.or_else(of_nodes).ok_or(MemoryError::Unknown)?;
         let (available_bytes, source) = match cgroup::tightest(root) {
-            Some(group) if group.left_bytes < machine_bytes => {
+            Some(group) if group.left_bytes < whole.0 => {
                 (group.left_bytes, LimitSource::ControlGroup(group.file))
             }
-            _ => (machine_bytes, LimitSource::Machine),
+            _ => whole,
         };
-        let nodes = read_nodes(root);
         let total_of_nodes = total_of(&nodes);
         let total = field("MemTotal").unwrap_or(0);
         Ok(Self {
@@ -208,6 +219,17 @@ mod tests {
              choose a smaller size or fewer cpus at once"
         );
         assert_eq!(limit.check(7 << 30, None), Ok(()));
+    }
+
+    #[test]
+    fn where_proc_has_only_processes_the_nodes_give_the_memory() {
+        let top = tree(8 << 20, [4 << 20, 4 << 20]);
+        std::fs::remove_file(top.path().join("proc/meminfo")).unwrap();
+        let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
+        assert_eq!((limit.available_bytes, limit.source), (8 << 30, LimitSource::Nodes));
+        let empty = tempfile::tempdir().unwrap();
+        let error = MemoryLimit::read(&Root::at(empty.path())).unwrap_err();
+        assert!(error.to_string().contains("/proc without subset=pid"), "{error}");
     }
 
     #[test]
