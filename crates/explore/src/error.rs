@@ -49,8 +49,8 @@ pub enum ExploreError {
     },
     /// A copied tree says nothing about the process's pages.
     #[error(
-        "process {process}: this copy has no proc/{process}/numa_maps, so it is unknown where its \
-         memory is; copy it while the process runs"
+        "process {process}: this copy has no page in proc/{process}/numa_maps, so it is unknown where \
+         its memory is; copy that file as the process's user or root, while the process runs"
     )]
     NotCopied {
         /// Number of the process.

@@ -14,7 +14,7 @@ use numalab_host::{Root, base_page_bytes_of, read_machine};
 use numalab_record::explore::{
     Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
 };
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 
 pub use zones::read_buddyinfo;
 
@@ -96,8 +96,17 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
             moves_rates: None,
         }
     });
+    let nodes: Vec<NodeView> = nodes.collect();
+    let is_unknown = |node: &&NodeView| {
+        let may_have_memory = node.total_bytes != Some(0);
+        may_have_memory && (node.total_bytes.is_none() || node.free_bytes.is_none())
+    };
+    let unknown: NodeSet = nodes.iter().filter(is_unknown).map(|node| node.node).collect();
+    if !unknown.is_empty() {
+        unseen.push(Unseen::NodeMemory { nodes: unknown });
+    }
     Ok(NodesView {
-        nodes: nodes.collect(),
+        nodes,
         migrations_since_boot: migrations,
         migrations_rates: None,
         base_page_bytes: page_bytes,

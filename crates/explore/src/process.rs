@@ -49,7 +49,10 @@ pub fn read_process_on(
         false => Ok(Sampled { pages: 0, pages_by_node: BytesByNode::new() }),
     };
     let placed = mappings.iter().any(|mapping| !mapping.bytes_by_node.is_empty());
-    if !placed && !mappings.is_empty() && !root.is_live() {
+    // Only a thread of the kernel, which has no command line, has no memory.
+    let has_memory =
+        || !mappings.is_empty() || !root.arguments(process).unwrap_or_default().is_empty();
+    if !placed && !root.is_live() && has_memory() {
         return Err(ExploreError::NotCopied { process });
     }
     let sampled = match sampled {

@@ -13,9 +13,9 @@ use crate::process::{cpus_by_node, read_process_on};
 /// Access to one variable of a process's environment.
 pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Returns the rank given by variables, and the number of ranks; `None` if the process is not a
-/// rank.
-pub type WhichRank<'a> = &'a dyn Fn(Look<'_>) -> Option<(usize, usize)>;
+/// Returns the rank of a process given by its variables, and the number of ranks if it is known;
+/// `None` if the process is not a rank.
+pub type WhichRank<'a> = &'a dyn Fn(u32, Look<'_>) -> Option<(usize, Option<usize>)>;
 
 /// Returns the ranks of one job, or of all jobs, on this host, as far as this user may read their
 /// processes. The calling process is left out.
@@ -29,7 +29,7 @@ pub fn read_ranks(
 ) -> Result<RanksView, ExploreError> {
     let machine = read_machine_and_devices(root)?.machine;
     let own = std::process::id();
-    let mut processes: BTreeMap<(String, usize, usize), Vec<ProcessView>> = BTreeMap::new();
+    let mut processes: BTreeMap<(String, usize, Option<usize>), Vec<ProcessView>> = BTreeMap::new();
     let mut denied = 0;
     for process in root.numbered("proc", "") {
         let environment = match root.document(&format!("proc/{process}/environ")) {
@@ -40,7 +40,8 @@ pub fn read_ranks(
             }
         };
         let look = |name: &str| variable(&environment, name);
-        let Some((rank, size)) = which_rank(&look).filter(|_| process != own) else { continue };
+        let found = which_rank(process, &look).filter(|_| process != own);
+        let Some((rank, size)) = found else { continue };
         let own_job = job_of(&look);
         if job.is_some_and(|job| !is_in(&own_job, job)) {
             continue;
@@ -63,7 +64,10 @@ pub fn read_ranks(
 
 /// Represents the rank by the process with the most private memory: shells that started it have
 /// little.
-fn rank_of((job, rank, size): (String, usize, usize), views: Vec<ProcessView>) -> Option<RankView> {
+fn rank_of(
+    (job, rank, size): (String, usize, Option<usize>),
+    views: Vec<ProcessView>,
+) -> Option<RankView> {
     let other_processes = views.len().saturating_sub(1);
     let view = views.into_iter().max_by_key(|view| spread::total(&view.own_bytes_by_node))?;
     Some(RankView {

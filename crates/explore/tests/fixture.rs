@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_explore::{ExploreError, read_guests, read_nodes, read_process};
+use numalab_explore::ranks::Look;
+use numalab_explore::{ExploreError, read_guests, read_nodes, read_process, read_ranks};
 use numalab_host::{Classed, ErrorClass, Root};
 use numalab_page::{Lead, Style};
 use numalab_record::explore::{MappingKind, Unseen, View};
 use numalab_results::Report;
 use numalab_results::explore::Explored;
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 use tempfile::TempDir;
 
 /// Four nodes of two cpus and 4 GiB each.
@@ -128,8 +129,52 @@ fn a_copy_without_the_pages_of_a_process_is_refused() {
     tree.process(7, &["./solver"], ON_NODE_0, &[]);
     fs::remove_file(tree.path().join("proc/7/numa_maps")).unwrap();
     let error = read_process(&tree.root(), 7).unwrap_err();
-    assert!(error.to_string().contains("no proc/7/numa_maps, so it is unknown where"), "{error}");
+    assert!(
+        error.to_string().contains("no page in proc/7/numa_maps, so it is unknown where"),
+        "{error}"
+    );
     assert_eq!(error.class(), ErrorClass::BadInput);
+    // A user's copy of another user's process.
+    tree.write("proc/7/numa_maps", "");
+    assert_eq!(read_process(&tree.root(), 7).unwrap_err().to_string(), error.to_string());
+    tree.write("proc/7/maps", "");
+    assert_eq!(read_process(&tree.root(), 7).unwrap_err().to_string(), error.to_string());
+    tree.write("proc/7/cmdline", "");
+    tree.write("proc/7/comm", "kswapd0\n");
+    assert_eq!(read_process(&tree.root(), 7).unwrap().mappings.len(), 0);
+}
+
+#[test]
+fn nodes_without_figures_of_their_memory_are_named_as_not_visible() {
+    let tree = Tree::new();
+    tree.write("sys/devices/system/node/node1/meminfo", "");
+    tree.write("sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 0 kB\n");
+    let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
+    let nodes = NodeSet::from_iter([NodeId(1)]);
+    assert_eq!(view.unseen, [Unseen::NodeMemory { nodes }]);
+    let page = Explored::of(View::Nodes(view)).page();
+    let said = &page.lead.iter().find(|lead| lead.name == "Not visible").unwrap().sentence;
+    assert!(said.contains("memory of node 1: its file meminfo has no MemTotal"), "{said}");
+}
+
+#[test]
+fn a_rank_is_known_by_its_process_and_without_the_number_of_all() {
+    let tree = Tree::new();
+    let environment = |process: u32, text: &str| {
+        tree.process(process, &["./solver"], ON_NODE_0, &[]);
+        tree.write(&format!("proc/{process}/environ"), text);
+    };
+    environment(7, "RANK=3\0");
+    environment(8, "RANK=4\0");
+    environment(9, "HOME=/\0");
+    let which = |process: u32, look: Look<'_>| {
+        let rank = look("RANK")?.parse().ok()?;
+        Some((rank, (process == 8).then_some(16)))
+    };
+    let view = read_ranks(&tree.root(), &which, None).unwrap();
+    let found: Vec<(usize, Option<usize>, u32)> =
+        view.ranks.iter().map(|rank| (rank.rank, rank.size, rank.process)).collect();
+    assert_eq!(found, [(3, None, 7), (4, Some(16), 8)]);
 }
 
 #[test]

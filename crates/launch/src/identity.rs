@@ -345,7 +345,16 @@ pub fn detect(look: Look<'_>, nearest: Option<Launcher>) -> Result<Option<Task>,
 /// # Errors
 /// As [`detect`].
 pub fn detect_own() -> Result<Option<Task>, IdentityError> {
-    detect(&|name| std::env::var(name).ok(), starters::nearest(&Root::live()))
+    detect(&|name| std::env::var(name).ok(), starters::nearest(&Root::live(), "self"))
+}
+
+/// Detects the rank of another process like [`detect`], from its environment and the processes above
+/// it.
+///
+/// # Errors
+/// As [`detect`].
+pub fn detect_of(root: &Root, process: u32, look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    detect(look, starters::nearest(root, &process.to_string()))
 }
 
 fn number<'a>(

@@ -9,6 +9,7 @@ mod ranks;
 mod room;
 pub mod spread;
 
+use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
 pub use devices::DeviceUse;
@@ -56,6 +57,11 @@ impl View {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unseen {
+    /// The size or the free memory of these nodes.
+    NodeMemory {
+        /// The nodes without it.
+        nodes: NodeSet,
+    },
     /// The number of pageblocks that the kernel can move as a whole, since only root can read
     /// `/proc/pagetypeinfo`.
     Pageblocks,

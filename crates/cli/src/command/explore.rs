@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use numalab_explore::ranks::Look;
 use numalab_explore::{ExploreError, Looker, Subject};
 use numalab_host::{Interrupt, Root, note};
+use numalab_launch::identity::detect_of;
 use numalab_page::Page;
 use numalab_results::Report;
 use numalab_results::explore::page::unmet_words;
@@ -98,6 +100,8 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     if args.expect.contains(&Expectation::Pinned) && !matches!(subject, Subject::Guests) {
         return Err(Failure::bad_input("--expect pinned: expected --guests"));
     }
+    let of_process = root.clone();
+    let which_rank = |process: u32, look: Look<'_>| which_rank(&of_process, process, look);
     let mut looker = Looker::new(subject, root, &which_rank);
     if !args.watch && args.for_.is_none() {
         let explored = Explored::of(looker.once(args.interval.unwrap_or(ONCE))?);
@@ -162,10 +166,10 @@ fn subject(args: &ExploreArgs) -> Subject {
 /// Looks again; `None` if the process has ended.
 type Next<'a> = &'a mut dyn FnMut() -> Result<Option<Explored>, Failure>;
 
-/// Returns the rank and the number of ranks in a process's environment, if both make sense.
-fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
-    let identity = numalab_launch::identity::detect(look, None).ok()??.identity().ok()?;
-    Some((identity.rank, identity.size))
+/// Returns the rank in a process's environment, and the number of ranks, if the variables make sense.
+fn which_rank(root: &Root, process: u32, look: Look<'_>) -> Option<(usize, Option<usize>)> {
+    let task = detect_of(root, process, look).ok()??;
+    Some((task.rank(), task.size()))
 }
 
 /// Prints a line for each look, until a signal arrives or the reader closes the pipe; returns false if

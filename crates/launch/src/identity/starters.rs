@@ -31,10 +31,10 @@ pub(super) fn are_known(launcher: Launcher) -> bool {
     STARTERS.iter().any(|(_, of)| *of == launcher)
 }
 
-/// Returns the launcher of the nearest process above this one that starts ranks; `None` in a
-/// container that hides it.
-pub(super) fn nearest(root: &Root) -> Option<Launcher> {
-    let mut process = "self".to_owned();
+/// Returns the launcher of the nearest process above this one (`self`, or a number) that starts ranks;
+/// `None` in a container that hides it.
+pub(super) fn nearest(root: &Root, process: &str) -> Option<Launcher> {
+    let mut process = process.to_owned();
     for _ in 0..DEEPEST {
         let status = root.document(&format!("proc/{process}/status")).ok()?;
         let field = |key| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
@@ -63,12 +63,14 @@ mod tests {
                 let status = format!("Name:\t{name}\nUmask:\t0022\nPPid:\t{above}\n");
                 std::fs::write(directory.join("status"), status).unwrap();
             }
-            nearest(&Root::at(top.path()))
+            nearest(&Root::at(top.path()), "self")
         };
         let within = ["numalab", "bash", "hydra_pmi_proxy", "mpirun.mpich", "mpirun.openmpi"];
         assert_eq!(nearest(&within), Some(Launcher::Hydra));
         let around = ["numalab", "mpirun.openmpi", "hydra_pmi_proxy", "mpirun.mpich"];
         assert_eq!(nearest(&around), Some(Launcher::OpenMpi));
+        let of_another = super::nearest(&Root::at(top.path()), "3");
+        assert_eq!(of_another, None, "above the proxy is only the mpirun of MPICH");
         assert_eq!(nearest(&["numalab", "bash", "sshd"]), None);
         assert_eq!(nearest(&["numalab"; DEEPEST + 2]), None);
     }

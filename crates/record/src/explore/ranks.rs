@@ -25,8 +25,8 @@ pub struct RankView {
     pub job: String,
     /// The rank's number, from 0.
     pub rank: usize,
-    /// The number of ranks of the program, on all hosts.
-    pub size: usize,
+    /// The number of ranks of the program, on all hosts; null if its launcher does not give it.
+    pub size: Option<usize>,
     /// The rank's process id.
     pub process: u32,
     /// The number of other processes of the rank.

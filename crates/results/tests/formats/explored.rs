@@ -210,7 +210,7 @@ fn rank(rank: usize, threads: Vec<ThreadView>, remote_share: f64) -> RankView {
     RankView {
         job: "4242.0".to_owned(),
         rank,
-        size: 13,
+        size: Some(13),
         process: 1000 + u32::try_from(rank).unwrap(),
         other_processes: 1,
         command: "./solver --with many --more words".to_owned(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::explore::{RankView, RanksView, spread};
-use numalab_topology::{CpuId, CpuSet, NodeId};
+use numalab_record::explore::{RankView, RanksView, ThreadView, spread};
+use numalab_topology::{CpuSet, NodeId};
 use serde::Serialize;
 
 use super::process::apart::GAIN;
@@ -11,13 +11,16 @@ use super::process::{LEAST_BYTES, MOSTLY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
+/// A thread is busy if it ran for at least one part in this of the time of the busiest.
+const BUSY_SHARE: u64 = 10;
+
 /// A problem of rank placement. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RanksProblem {
-    /// Several busy threads are bound to the same single cpus.
+    /// More busy threads are bound to the same cpus than there are of these.
     CpusShared {
-        /// The shared cpus.
+        /// The cpus, of one or several bindings.
         cpus: CpuSet,
         /// Number of threads bound to them.
         threads: usize,
@@ -39,26 +42,35 @@ pub(super) fn findings(view: &RanksView) -> Vec<ExploreFinding> {
     shared_cpus(view).into_iter().chain(view.ranks.iter().filter_map(remote)).collect()
 }
 
-/// Finds threads that have run and are bound to a single cpu that others are bound to as well.
+/// Finds threads that are bound to the same cpus as others, but to fewer cpus than they are: such as
+/// those of OpenMP in ranks that `mpirun` binds to one core each. Threads that have run much less than
+/// another of them, such as those of a library, count for nothing.
 fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
-    let mut bound: BTreeMap<CpuId, Vec<(usize, u32)>> = BTreeMap::new();
+    let mut all = CpuSet::new();
+    view.cpus_by_node.values().for_each(|of_node| all.extend_from(of_node));
+    let mut bound: BTreeMap<CpuSet, Vec<(usize, &ThreadView)>> = BTreeMap::new();
     for rank in &view.ranks {
-        let busy = rank.threads.iter().filter(|thread| thread.cpu_ticks > 0);
-        for thread in busy.filter(|thread| thread.allowed.len() == 1) {
-            bound.entry(thread.cpu).or_default().push((rank.rank, thread.thread));
+        let ran = rank.threads.iter().filter(|thread| thread.cpu_ticks > 0);
+        for thread in ran.filter(|thread| thread.allowed.len() == 1 || thread.allowed != all) {
+            bound.entry(thread.allowed.clone()).or_default().push((rank.rank, thread));
         }
     }
-    bound.retain(|_, threads| threads.len() > 1);
+    for threads in bound.values_mut() {
+        let most = threads.iter().map(|(_, thread)| thread.cpu_ticks).max().unwrap_or(0);
+        threads.retain(|(_, thread)| thread.cpu_ticks.saturating_mul(BUSY_SHARE) >= most);
+    }
+    bound.retain(|cpus, threads| threads.len() > cpus.len());
     if bound.is_empty() {
         return None;
     }
-    let threads: Vec<(usize, u32)> = bound.values().flatten().copied().collect();
+    let mut cpus = CpuSet::new();
+    bound.keys().for_each(|of_some| cpus.extend_from(of_some));
+    let threads: Vec<(usize, &ThreadView)> = bound.into_values().flatten().collect();
     let mut ranks: Vec<usize> = threads.iter().map(|(rank, _)| *rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
-    let cpus = bound.keys().copied().collect();
     let problem = RanksProblem::CpusShared { cpus, threads: threads.len(), ranks };
-    let places = threads.iter().map(|(_, thread)| Place::Thread(*thread)).collect();
+    let places = threads.iter().map(|(_, thread)| Place::Thread(thread.thread)).collect();
     let advice = Advice::wrong(Problem::Ranks(problem), Remedy::SpreadThreads);
     Some(Finding::new(advice).shown_by(places))
 }
@@ -80,7 +92,8 @@ fn remote(rank: &RankView) -> Option<ExploreFinding> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::explore::{BytesByNode, ThreadView};
+    use numalab_record::explore::BytesByNode;
+    use numalab_topology::CpuId;
 
     use super::*;
 
@@ -102,7 +115,7 @@ mod tests {
         RankView {
             job: "1.0".to_owned(),
             rank,
-            size: 2,
+            size: Some(2),
             process: 7,
             other_processes: 0,
             command: "./solver".to_owned(),
@@ -113,7 +126,8 @@ mod tests {
     }
 
     fn kinds(ranks: Vec<RankView>) -> Vec<Problem> {
-        let view = RanksView { ranks, ..RanksView::default() };
+        let cpus_by_node = [(NodeId(0), "0-3".parse().unwrap())].into();
+        let view = RanksView { ranks, cpus_by_node, ..RanksView::default() };
         findings(&view).into_iter().map(|finding| finding.what.problem).collect()
     }
 
@@ -126,10 +140,25 @@ mod tests {
         let cpus = CpuSet::from_iter([CpuId(0)]);
         let problem = RanksProblem::CpusShared { cpus, threads: 2, ranks: vec![0, 1] };
         assert_eq!(shared, [Problem::Ranks(problem)]);
-        let free = vec![thread(10, 0, "0-1", 5), thread(11, 0, "0-1", 5)];
-        assert_eq!(kinds(vec![rank(0, free, 0.0)]), []);
+        let fit = vec![thread(10, 0, "0-1", 5), thread(11, 0, "0-1", 5)];
+        assert_eq!(kinds(vec![rank(0, fit, 0.0)]), []);
+        let free = (0..9).map(|number| thread(number, 0, "0-3", 5)).collect();
+        assert_eq!(kinds(vec![rank(0, free, 0.0)]), [], "bound to no part of the machine");
         let idle = vec![thread(10, 0, "0", 5), thread(11, 0, "0", 0)];
         assert_eq!(kinds(vec![rank(0, idle, 0.0)]), []);
+    }
+
+    #[test]
+    fn more_busy_threads_than_the_cpus_that_they_are_bound_to_are_wrong() {
+        let of = |ticks: [u64; 4]| {
+            let numbers = (10..).zip(ticks);
+            numbers.map(|(number, ticks)| thread(number, 2, "2-3", ticks)).collect()
+        };
+        let cpus: CpuSet = "2-3".parse().unwrap();
+        let problem = RanksProblem::CpusShared { cpus, threads: 3, ranks: vec![5] };
+        let found = kinds(vec![rank(5, of([900, 800, 700, 1]), 0.0)]);
+        assert_eq!(found, [Problem::Ranks(problem)], "the fourth is a library's");
+        assert_eq!(kinds(vec![rank(5, of([900, 800, 7, 1]), 0.0)]), []);
     }
 
     #[test]

@@ -278,6 +278,9 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
         Unseen::Pageblocks => "the share of memory that compaction can move: only root can read \
              it (/proc/pagetypeinfo)"
             .to_owned(),
+        Unseen::NodeMemory { nodes } => format!(
+            "the size or free memory of node {nodes}: its file meminfo has no MemTotal or no MemFree"
+        ),
         Unseen::PageSample { reason } => format!("no pages were sampled: {reason}"),
         Unseen::SumsByMapping { pages } => {
             format!(
