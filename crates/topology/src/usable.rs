@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::cpu::Cpu;
-use crate::id_set::CpuSet;
+use crate::id_set::{CpuSet, NodeSet};
 use crate::machine::Machine;
 use crate::node::Node;
 
@@ -39,6 +39,17 @@ impl Machine {
             nodes,
             ..self.clone()
         }
+    }
+
+    /// Returns the nodes with memory and usable cpus from which the calling process may not take
+    /// memory.
+    #[must_use]
+    pub fn forbidden_local_nodes(&self) -> NodeSet {
+        let cpus = self.usable_cpus();
+        let has_usable = |node: &&Node| !node.cpus.intersection(&cpus).is_empty();
+        let nodes: NodeSet = self.nodes.iter().filter(has_usable).map(|node| node.id).collect();
+        let local = nodes.intersection(&self.memory_nodes());
+        local.difference(&self.usable_memory_nodes())
     }
 }
 
@@ -76,6 +87,18 @@ mod tests {
         let far = allowed("0", "2");
         let shape: Vec<_> = far.nodes.iter().map(|n| (n.cpus.len(), n.memory_bytes > 0)).collect();
         assert_eq!(shape, vec![(1, false), (0, true)]);
+    }
+
+    #[test]
+    fn local_memory_that_is_not_allowed_is_that_of_nodes_with_usable_cpus() {
+        let forbidden = |cpus: &str, nodes: &str| {
+            let (cpus, memory_nodes) = (cpus.parse().unwrap(), nodes.parse().unwrap());
+            let allowed = Allowed { cpus, memory_nodes, ..Allowed::default() };
+            Machine { allowed: Some(allowed), ..machine() }.forbidden_local_nodes()
+        };
+        assert_eq!(forbidden("0-3", "1-2"), NodeSet::from_iter([NodeId(0)]));
+        assert_eq!(forbidden("4-5", "2"), NodeSet::new());
+        assert_eq!(machine().forbidden_local_nodes(), NodeSet::new());
     }
 
     #[test]

@@ -80,11 +80,7 @@ fn no_pools(machine: &Machine) -> Option<String> {
 /// Names the nodes of the allowed cpus from which the process may not take memory; empty if there
 /// are none.
 pub(super) fn forbidden_local(machine: &Machine) -> String {
-    let usable = machine.usable_cpus();
-    let has_usable = |node: &&Node| !node.cpus.intersection(&usable).is_empty();
-    let nodes = machine.nodes.iter().filter(has_usable).map(|node| node.id).collect::<NodeSet>();
-    let local = nodes.intersection(&machine.memory_nodes());
-    match local.difference(&machine.usable_memory_nodes()) {
+    match machine.forbidden_local_nodes() {
         forbidden if forbidden.is_empty() => String::new(),
         forbidden => {
             format!("; memory of node {}, local to these cpus, is not allowed", list(&forbidden))

@@ -3,6 +3,7 @@
 use numalab_record::{AccessPattern, Document, Experiment, Team};
 use numalab_results::Report;
 use numalab_results::run::{LevelName, Oddity, Remote, Summary};
+use numalab_topology::Allowed;
 
 use crate::runs;
 
@@ -95,6 +96,19 @@ fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
     let summary = Summary::of(&empty);
     assert_eq!(summary.remote, Remote::NotMeasured);
     assert!(summary.page().lead[2].sentence.starts_with("Nothing was planned"));
+}
+
+#[test]
+fn a_run_that_may_not_use_its_local_memory_says_so() {
+    let mut document = runs::empty();
+    document.run.machine = runs::eight_nodes().run.machine;
+    let sentence = |document: &Document| Summary::of(document).page().lead[0].sentence.clone();
+    assert!(sentence(&document).ends_with("this run does not compare nodes' memory."));
+    let cpus = document.run.machine.nodes[0].cpus.clone();
+    let memory_nodes = "1".parse().expect("a list");
+    document.run.machine.allowed = Some(Allowed { cpus, memory_nodes, ..Allowed::default() });
+    let said = sentence(&document);
+    assert!(said.contains("memory of node 0, local to its cpus, is not allowed"), "{said}");
 }
 
 #[test]

@@ -50,9 +50,16 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
                 ),
             }
         }
-        _ => "The cost of a remote access was not measured: this run does not compare nodes' \
-             memory."
-            .to_owned(),
+        _ => {
+            let forbidden = summary.run.machine.forbidden_local_nodes();
+            let why = match forbidden.is_empty() {
+                true => "this run does not compare nodes' memory".to_owned(),
+                false => format!(
+                    "memory of node {forbidden}, local to its cpus, is not allowed for this process"
+                ),
+            };
+            format!("The cost of a remote access was not measured: {why}.")
+        }
     }
 }
 
