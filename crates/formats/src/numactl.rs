@@ -38,11 +38,13 @@ pub const CARRIED: Carried = Carried {
 /// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
 /// [`ReadError::Cut`] if fewer nodes, cpus, sizes or rows of distances are described than announced;
 /// [`ReadError::Narrow`] if lines were cut at a column; [`ReadError::Row`] if a row has more or fewer distances than there are columns;
-/// [`ReadError::Denied`] if the text states that there is no NUMA; [`ReadError::Absent`] if there
-/// is no node in the text.
+/// [`ReadError::Denied`] if the text states that there is no NUMA; [`ReadError::Several`] for the
+/// lines of several machines; [`ReadError::Absent`] if there is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
-    for (number, line) in lines(text, &mut reader.findings) {
+    let lines = lines(text, &mut reader.findings);
+    pasted::check_one_machine(FORMAT, &lines)?;
+    for (number, line) in lines {
         reader.line(number, &line)?;
     }
     reader.finish()
@@ -89,7 +91,7 @@ impl Reader {
             [] => self.open = open,
             ["node", "distances:"] => {}
             ["No", "distance", ..] => self.has_no_distances = true,
-            ["No", "NUMA", ..] | ["numactl:", ..] => {
+            ["No", "NUMA", ..] | ["numactl:", ..] | ["available:", "0", ..] => {
                 return Err(ReadError::Denied { format: FORMAT, line: line.trim().to_owned() });
             }
             // These are on another stream, so they can come between any two lines.
@@ -360,6 +362,8 @@ impl Reader {
             }
         }
         machine.note_odd_distances(&mut self.findings);
+        let cause = "the kernel option numa=fake creates such nodes";
+        machine.note_equally_near(&mut self.findings, "node distances", cause);
         machine.note_free_memory(&mut self.findings);
         claims.settle(&mut machine, &mut self.findings);
         let findings = self.findings.into_list();

@@ -26,6 +26,11 @@ pub use devices::has_interface_or_disk;
 pub(crate) use memory::figures_disagree;
 use reader::Reader;
 
+/// The findings of [`Machine::validate`] that are reported: contradictions between files are reported by
+/// their readers, and other oddities are usual.
+const ODD: [&str; 4] =
+    ["l3-group-spans-nodes", "core-spans-nodes", "free-exceeds-memory", "access-local-slower"];
+
 /// A machine, with the peculiarities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -112,6 +117,7 @@ fn read(
     let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
     let mut cpus = cpus::read(&mut reader, usable);
+    cpus::note_unknown_cores(&mut reader, &cpus);
     if cpus.is_empty() {
         cpus = cpuinfo::read(&mut reader, usable);
     }
@@ -158,16 +164,20 @@ fn read(
     if let Some(allowed) = machine.allowed.take_if(|_| !root.is_live()) {
         machine.allowed = restriction(&mut reader, &machine, allowed);
     }
-    note_hidden_nodes(&mut reader, &machine);
-    note_offline_memory(&mut reader, &machine);
-    note_page_sizes(&mut reader);
-    machine.note_odd_distances(&mut reader.findings);
+    note_oddities(&mut reader, &machine);
     let mut findings = reader.findings.into_list();
-    // Contradictions between files have been reported above; spanning groups are normal in virtual
-    // machines.
-    let odd = |code: &str| ["l3-group-spans-nodes", "free-exceeds-memory"].contains(&code);
+    let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
+}
+
+fn note_oddities(reader: &mut Reader<'_>, machine: &Machine) {
+    note_hidden_nodes(reader, machine);
+    note_offline_memory(reader, machine);
+    note_page_sizes(reader);
+    machine.note_odd_distances(&mut reader.findings);
+    let cause = nodes::by_fake(reader);
+    machine.note_equally_near(&mut reader.findings, reader::NODE_DIRECTORY, cause);
 }
 
 /// Checks that the running system shows its nodes, or has one.

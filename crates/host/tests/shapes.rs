@@ -249,3 +249,41 @@ fn unreachable_nodes_are_noted_and_do_not_count_as_a_cost() {
     assert_eq!(reading.machine.cost_distance(zero, one), None);
     assert_eq!(reading.machine.cost_distance(zero, two), Some(21));
 }
+
+#[test]
+fn a_tree_without_the_topology_of_its_cpus_says_that_cores_are_unknown() {
+    let top = machine(&[("0-1", "10")], 2);
+    for cpu in 0..2 {
+        std::fs::remove_dir_all(top.path().join(format!("{CPU}/cpu{cpu}/topology"))).unwrap();
+    }
+    let expected = "note: sys/devices/system/cpu: no cpu lists the others of its core: cores \
+                    and packages are unknown [cores-unknown]";
+    assert_eq!(said(&read(top.path())), [expected]);
+}
+
+#[test]
+fn a_node_whose_meminfo_was_copied_empty_has_unknown_memory_and_says_so() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    write(top.path(), &format!("{NODE}/node1/meminfo"), "");
+    let reading = read(top.path());
+    assert!(reading.machine.nodes[1].memory_unknown);
+    let expected = "note: sys/devices/system/node/node1/meminfo: no MemTotal: memory size unknown \
+                    [no-meminfo]";
+    assert_eq!(said(&reading), [expected]);
+}
+
+#[test]
+fn latencies_in_another_unit_and_cores_on_two_nodes_are_reported() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    let access = format!("{NODE}/node0/access0/initiators");
+    // Picoseconds, in a table that declares nanoseconds.
+    write(top.path(), &format!("{access}/read_latency"), "107000\n");
+    std::fs::create_dir_all(top.path().join(format!("{access}/node0"))).unwrap();
+    for cpu in [1, 2] {
+        write(top.path(), &format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), "1-2\n");
+    }
+    let said = said(&read(top.path())).join("\n");
+    let expected = "access0/initiators/read_latency: 107000 ns is not a latency of memory";
+    assert!(said.contains(expected), "{said}");
+    assert!(said.contains("its cpus 1,2 are on nodes 0,1, expected one node"), "{said}");
+}

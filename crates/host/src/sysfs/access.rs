@@ -9,6 +9,9 @@ use numalab_topology::{
 use super::nodes;
 use super::reader::{NODE_DIRECTORY, Reader};
 
+/// The longest latency that memory can have, in nanoseconds.
+const LONGEST_NS: u64 = 20_000;
+
 /// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator (Linux
 /// `Documentation/admin-guide/mm/numaperf.rst`). Figures without a link are attributed to the
 /// nearest nodes with cpus, which is reported as a finding.
@@ -47,8 +50,15 @@ fn figures(
     class: AccessClass,
 ) -> Option<AccessAttributes> {
     let mut figure = |name: &str| {
-        let value = reader.number(&format!("{directory}/{name}"));
-        value.filter(|&value| value > 0)
+        let value = reader.number(&format!("{directory}/{name}")).filter(|&value| value > 0)?;
+        if name.ends_with("latency") && value > LONGEST_NS {
+            let message = format!(
+                "{value} ns is not a latency of memory, expected at most {LONGEST_NS}: the firmware may \
+                 give it in another unit"
+            );
+            reader.warn("access-implausible", &format!("{directory}/{name}"), message);
+        }
+        Some(value)
     };
     // The files give nanoseconds, and MB/s as in HMAT.
     let picoseconds = |ns: Option<u64>| ns.and_then(|ns| ns.checked_mul(1000));

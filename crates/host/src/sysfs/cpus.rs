@@ -39,6 +39,14 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus
 }
 
+/// Notes that cpus have directories, but without any core or package.
+pub(super) fn note_unknown_cores(reader: &mut Reader<'_>, cpus: &[Cpu]) {
+    if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.core.is_none() && cpu.package.is_none()) {
+        let message = "no cpu lists the others of its core: cores and packages are unknown";
+        reader.note("cores-unknown", CPU_DIRECTORY, message.to_owned());
+    }
+}
+
 /// Adds the online cpus of nodes that have no directory, if this process may use none of them: lxcfs hides
 /// those outside of its container. Others are a mistake of the tree.
 pub(super) fn add_hidden(reader: &mut Reader<'_>, cpus: &mut Vec<Cpu>, nodes: &[Node]) {

@@ -27,7 +27,12 @@ pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
 pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
     let path = format!("{directory}/meminfo");
     match reader.document(&path) {
-        Some(text) => sizes(reader, &path, &text),
+        Some(text) => {
+            if bytes(&text, "MemTotal").is_none() {
+                reader.note("no-meminfo", &path, "no MemTotal: memory size unknown".to_owned());
+            }
+            sizes(reader, &path, &text)
+        }
         None if alone => of_machine(reader),
         None => {
             reader.note("no-meminfo", &path, "absent: memory size unknown".to_owned());

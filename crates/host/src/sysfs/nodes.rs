@@ -145,7 +145,6 @@ pub(super) fn assign_cpus(
         node.cpus = listed[index].difference(&elsewhere);
     }
     parts.into_values().for_each(|parts| note_parts(reader, &parts));
-    note_local_to_each_other(reader, &listed, nodes, distances);
     if let [node] = nodes {
         adopt(reader, node, cpus);
     }
@@ -182,29 +181,6 @@ fn share_with_fakes(
     }
 }
 
-/// Reports nodes with cpus of their own that are as near to each other as to themselves.
-fn note_local_to_each_other(
-    reader: &mut Reader<'_>,
-    listed: &[CpuSet],
-    nodes: &[Node],
-    distances: &Distances,
-) {
-    let are_others = |a: usize, b: usize| {
-        a != b && ![a, b].iter().any(|of| listed[*of].is_empty()) && listed[a] != listed[b]
-    };
-    let is_local = |index: &usize| {
-        (0..nodes.len()).any(|other| are_others(*index, other) && distances.is_local(*index, other))
-    };
-    let local: NodeSet = (0..nodes.len()).filter(is_local).map(|index| nodes[index].id).collect();
-    if !local.is_empty() {
-        let message = format!(
-            "nodes {local} are at distance {LOCAL_DISTANCE} from each other, like parts of one node: {}",
-            by_fake(reader)
-        );
-        reader.note("nodes-equally-near", NODE_DIRECTORY, message);
-    }
-}
-
 /// Reports whether the kernel was started with fake nodes.
 fn is_fake(reader: &mut Reader<'_>) -> bool {
     let command_line = reader.document("proc/cmdline").unwrap_or_default();
@@ -212,7 +188,7 @@ fn is_fake(reader: &mut Reader<'_>) -> bool {
 }
 
 /// Describes the origin of nodes that are parts of one.
-fn by_fake(reader: &mut Reader<'_>) -> &'static str {
+pub(super) fn by_fake(reader: &mut Reader<'_>) -> &'static str {
     match is_fake(reader) {
         true => "the kernel option numa=fake created them",
         false => "the kernel option numa=fake creates such nodes",

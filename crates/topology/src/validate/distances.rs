@@ -6,6 +6,7 @@ use alloc::string::String;
 
 use crate::distance::{LOCAL_DISTANCE, UNREACHABLE_DISTANCE};
 use crate::finding::Findings;
+use crate::id_set::NodeSet;
 use crate::machine::Machine;
 
 pub(super) fn check(machine: &Machine, findings: &mut Findings) {
@@ -40,6 +41,27 @@ impl Machine {
             && let Some((there, back)) = get(from, to).zip(get(to, from))
         {
             asymmetric(self, (from, to), (there, back), &others, findings);
+        }
+    }
+
+    /// Adds a finding if nodes with different cpus are as near to each other as to themselves.
+    pub fn note_equally_near(&self, findings: &mut Findings, place: &str, cause: &str) {
+        let is_near = |index: &usize| {
+            let cpus = &self.nodes[*index].cpus;
+            let mut others = (0..self.nodes.len()).filter(|other| {
+                let of_other = &self.nodes[*other].cpus;
+                !cpus.is_empty() && !of_other.is_empty() && cpus != of_other
+            });
+            others.any(|other| self.distances.is_local(*index, other))
+        };
+        let near: NodeSet =
+            (0..self.nodes.len()).filter(is_near).map(|index| self.nodes[index].id).collect();
+        if !near.is_empty() {
+            let message = format!(
+                "nodes {near} are at distance {LOCAL_DISTANCE} from each other, like parts of one \
+                 node: {cause}"
+            );
+            findings.note("nodes-equally-near", place.to_owned(), message);
         }
     }
 
