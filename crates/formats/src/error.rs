@@ -35,7 +35,8 @@ pub enum ReadError {
     },
     /// The text describes fewer items than it announces, because it was truncated.
     #[error(
-        "{format}: {what}: {announced} announced, only {described} described; expected the whole text"
+        "{format}: {what}: {announced} announced, {} described; expected the whole text",
+        only(described)
     )]
     Cut {
         /// Name of the format.
@@ -60,6 +61,21 @@ pub enum ReadError {
         missing: String,
         /// The column.
         column: usize,
+    },
+    /// The lines have the prefixes of several machines.
+    #[error(
+        "{format}, line {line}: `{found}` after `{first}` at the beginning of a line; expected the \
+         output of one machine, as `grep '^{first}' FILE` selects it"
+    )]
+    Several {
+        /// Name of the format.
+        format: &'static str,
+        /// The prefix of the first machine's lines.
+        first: String,
+        /// Number of the second machine's first line, from 1.
+        line: usize,
+        /// The prefix of the second machine's lines.
+        found: String,
     },
     /// A row of the distance table does not fit its columns.
     #[error(
@@ -97,6 +113,10 @@ pub enum ReadError {
         /// The parser's message, with the position.
         message: String,
     },
+}
+
+fn only(described: &str) -> String {
+    if described.is_empty() { "none".to_owned() } else { format!("only {described}") }
 }
 
 /// Reasons why a machine cannot be written in a format.

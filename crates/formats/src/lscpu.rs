@@ -33,6 +33,7 @@ use lines::{FORMAT, Lines};
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut findings = Findings::default();
     let lines = pasted::lines(text, &mut findings);
+    pasted::check_one_machine(FORMAT, &lines)?;
     let (rows, plain) = match json::content(&lines, &mut findings).transpose()? {
         Some(json::Content::Lines(lines)) => return read_with_l3_groups(&lines, None),
         Some(json::Content::Rows(rows)) => (rows, String::new()),
@@ -43,6 +44,9 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
     if plain.contains("CPU(s)") {
         complete(&mut machine, &read_with_l3_groups(&plain, None)?.value)?;
     }
+    let spans = |code: &str| ["core-spans-nodes", "l3-group-spans-nodes"].contains(&code);
+    let spanning = machine.validate().into_iter().filter(|finding| spans(&finding.code));
+    spanning.for_each(|finding| findings.push(finding));
     Ok(Reading { value: machine, findings: findings.into_list() })
 }
 

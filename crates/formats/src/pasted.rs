@@ -6,6 +6,8 @@ mod terminal;
 use numalab_topology::{Findings, count};
 use serde_json::Value;
 
+use crate::error::ReadError;
+
 /// Returns the numbered lines of a text without the additions of mail programs, logs and terminals:
 /// quote marks, time stamps, escape sequences, carriage returns, non-breaking spaces, the prompts of
 /// a pager. A line that quoted-printable text or a shell continues is joined with the next one.
@@ -22,6 +24,23 @@ pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)>
     lines
 }
 
+/// Checks that the lines are not those of several machines, as `pdsh` and `clush` print them.
+///
+/// # Errors
+/// [`ReadError::Several`] with the prefixes of two machines.
+pub(crate) fn check_one_machine(
+    format: &'static str,
+    lines: &[(usize, String)],
+) -> Result<(), ReadError> {
+    match prefix::labels_of_machines(lines).as_slice() {
+        [(_, first), (line, found), ..] => {
+            let (first, line, found) = (first.clone(), *line, found.clone());
+            Err(ReadError::Several { format, first, line, found })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns the plain lines, with their numbers from 1, joined at `=` (RFC 2045, section 6.7) and at
 /// `\`.
 fn whole(text: &str) -> Vec<(usize, String)> {
@@ -31,6 +50,9 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     let unescaped = || is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
     let inner = of_json(text).or_else(unescaped).or_else(|| of_html(text));
     let text = inner.as_deref().unwrap_or(text);
+    // Mac OS 9 ended lines so, and some editors still write it.
+    let returns = (!text.contains('\n')).then(|| text.replace('\r', "\n"));
+    let text = returns.as_deref().unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         let mut line = terminal::plain(line);
         terminal::strip_frame(&mut line);
@@ -147,6 +169,12 @@ mod tests {
         let mut findings = Findings::default();
         let lines = lines(text, &mut findings).into_iter().map(|(_, line)| line).collect();
         (lines, findings.into_list().len())
+    }
+
+    #[test]
+    fn lines_that_end_in_carriage_returns_are_separate() {
+        assert_eq!(read("a\rb\r").0, ["a", "b"]);
+        assert_eq!(read("a\r\nb\r\n").0, ["a", "b"]);
     }
 
     #[test]

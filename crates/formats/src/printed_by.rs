@@ -12,7 +12,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 23] = [
     Tool {
         marks: &["<capabilities>", "<domain type=", "<domstatus"],
         source: None,
@@ -100,6 +100,40 @@ const TOOLS: [Tool; 17] = [
         advice: "numalab does not read this tool's summary: give `numactl -H` as numactl:FILE",
     },
     Tool {
+        marks: &["NodeName="],
+        source: None,
+        advice: "SLURM has only counts of a node: give its `numactl -H` as numactl:FILE",
+    },
+    Tool {
+        marks: &["cpu-bind=", "bound to ", "current affinity"],
+        source: None,
+        advice: "this is the binding of processes: give `numactl -H` as numactl:FILE; `numalab explore \
+                 --ranks` shows where ranks run",
+    },
+    Tool {
+        marks: &["\"policyName\"", "Allocatable:"],
+        source: None,
+        advice: "Kubernetes shows only what it allocates: give the node's own `numactl -H` as \
+                 numactl:FILE",
+    },
+    Tool {
+        marks: &[", zone ", " kernelpagesize_kB="],
+        source: None,
+        advice: "this file of /proc has no cpus: give a copy of the machine's /sys and /proc as \
+                 sysfs:DIR, which `numalab explore --root DIR` reads too",
+    },
+    Tool {
+        marks: &["Windows", "Logical to Physical Processor Map", "hw.ncpu", "REF1 SRAD"],
+        source: None,
+        advice: "this system is not Linux: describe its nodes in a file for --topology, such as \
+                 `numalab topology --emulate 2 --cpus 8 --format toml` prints",
+    },
+    Tool {
+        marks: &["\u{1f}\u{fffd}", "\u{1f}\u{8b}"],
+        source: None,
+        advice: "this file is compressed: give the output of `gunzip -c FILE`",
+    },
+    Tool {
         marks: &["[[node]]", "[[cpu]]"],
         source: None,
         advice: "this is a machine file: give it as --topology FILE",
@@ -154,6 +188,19 @@ mod tests {
             ("# dmidecode 3.4\nGetting SMBIOS data from sysfs.\n", "acpi:DIR"),
             ("SYSTEM_NAME=\"LUMI\"\nCPU(s): 2\n", "arch:FILE"),
             ("[[node]]\nid = 0\n", "--topology"),
+            ("NodeName=n01 Arch=x86_64 CoresPerSocket=64\n", "SLURM has only counts"),
+            ("NodeName=n01 CPUs=256 Boards=1 SocketsPerBoard=2\n", "SLURM has only counts"),
+            ("cpu-bind=MASK - n01, task  0  0 [42]: mask 0x1 set\n", "numalab explore --ranks"),
+            ("[n01:42] MCW rank 0 bound to socket 0[core 0[hwt 0-1]]: [BB]\n", "binding of"),
+            ("pid 42's current affinity list: 0-7\n", "binding of processes"),
+            (r#"{"policyName":"static","defaultCpuSet":"0,4-7","entries":{}}"#, "Kubernetes"),
+            ("Capacity:\n  cpu: 16\nAllocatable:\n  cpu: 15\n", "Kubernetes"),
+            ("Node 0, zone      DMA      1      1\n", "numalab explore --root DIR"),
+            ("7f00 default anon=16 N0=16 kernelpagesize_kB=4\n", "numalab explore --root DIR"),
+            ("OS Name:                   Microsoft Windows 11 Pro\n", "not Linux"),
+            ("hw.ncpu: 10\nhw.memsize: 34359738368\n", "not Linux"),
+            ("REF1   SRAD        MEM      CPU\n0\n", "not Linux"),
+            ("\u{1f}\u{fffd}\u{8}\0", "gunzip"),
         ];
         for (text, expected) in texts {
             let said = advice("xyz", text).unwrap_or_default();

@@ -27,7 +27,9 @@ const NODE: &str = "a node with memory, free memory and distances, such as `1: 8
 /// names; [`ReadError::Row`] if a node has more or fewer distances than there are nodes.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
-    for (number, line) in pasted::lines(text, &mut reader.findings) {
+    let lines = pasted::lines(text, &mut reader.findings);
+    pasted::check_one_machine(FORMAT, &lines)?;
+    for (number, line) in lines {
         reader.line(number, &line)?;
     }
     reader.finish()
@@ -56,6 +58,8 @@ struct Reader {
     rows: BTreeMap<NodeId, Vec<Option<u8>>>,
     /// The numbers of cpus and of nodes that the text counts.
     counted: [Option<usize>; 2],
+    /// The memory of the host, in MiB.
+    total_mib: Option<u64>,
 }
 
 impl Reader {
@@ -68,10 +72,14 @@ impl Reader {
             expected: expected.to_owned(),
         };
         match (self.table, words.as_slice()) {
+            (_, ["cpu:", "core", "socket", "node"]) if !self.of_cpus.is_empty() => {
+                return Err(malformed("one table of cpus: the output of one machine"));
+            }
             (_, ["cpu:", "core", "socket", "node"]) => self.table = Table::Cpus,
             (_, ["node:", "memsize", "memfree", "distances"]) => self.table = Table::Nodes,
             (_, ["nr_cpus", ":", count]) => self.counted[0] = count.parse().ok(),
             (_, ["nr_nodes", ":", count]) => self.counted[1] = count.parse().ok(),
+            (_, ["total_memory", ":", mib]) => self.total_mib = mib.parse().ok(),
             (Table::Cpus, [id, place @ ..]) if id.ends_with(':') => {
                 let cpu = id.trim_end_matches(':').parse().ok();
                 let place: Option<Vec<u32>> = place.iter().map(|word| word.parse().ok()).collect();
@@ -159,7 +167,19 @@ impl Reader {
         }
         machine.note_odd_distances(&mut self.findings);
         machine.note_free_memory(&mut self.findings);
+        note_holes(self.total_mib, machine.memory_bytes() / MIB, &mut self.findings);
         Ok(Reading { value: machine, findings: self.findings.into_list() })
+    }
+}
+
+/// Notes that Xen's sizes of nodes contain the holes below their last address, such as that of
+/// devices below 4 GiB.
+fn note_holes(total_mib: Option<u64>, spanned_mib: u64, findings: &mut Findings) {
+    if let Some(total) = total_mib.filter(|total| *total < spanned_mib) {
+        let message = format!(
+            "nodes span {spanned_mib} MiB with their holes, but the host has {total} MiB of memory"
+        );
+        findings.note("memory-holes", "memsize".to_owned(), message);
     }
 }
 
@@ -245,7 +265,23 @@ xen_major              : 4
         let said = error(&INFO.replace("  3: ", "  2: "));
         assert!(said.contains("line 10"), "{said}");
         let twice = format!("{INFO}{INFO}");
-        assert!(error(&twice).contains("expected a cpu"), "{}", error(&twice));
+        let said = error(&twice);
+        assert!(said.contains("line 24: ") && said.contains("the output of one machine"), "{said}");
+    }
+
+    #[test]
+    fn sizes_of_nodes_with_holes_are_noted() {
+        let of = |total: u32| {
+            let total = format!("nr_nodes               : 2\ntotal_memory : {total}");
+            let text = INFO.replace("nr_nodes               : 2", &total);
+            read(&text).unwrap().findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of(17_920), [""; 0]);
+        let said = of(16_382).join("\n");
+        assert!(
+            said.contains("span 17920 MiB with their holes") && said.contains("16382"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -102,6 +102,52 @@ fn a_part_of_the_text_of_numactl_is_not_taken_for_a_machine() {
 }
 
 #[test]
+fn the_texts_of_two_machines_are_refused_with_the_line() {
+    // As `pdsh`, `clush` and `srun --label` print them, in any order.
+    let label = |name: &str, text: &str| each_line(text, |_, line| format!("{name}: {line}"));
+    let alternating: String = TWO_NODES.lines().map(|l| format!("n1: {l}\nn2: {l}\n")).collect();
+    for (text, line) in [(label("n1", TWO_NODES) + &label("n2", TWO_NODES), 12), (alternating, 2)] {
+        let said = refused(&text);
+        let expected = format!("line {line}: `n2:` after `n1:` at the beginning of a line");
+        assert!(said.contains(&expected) && said.contains("`grep '^n1:' FILE`"), "{said}");
+    }
+    assert_eq!(numactl_of(&label("n1", TWO_NODES)).value, numactl_of(TWO_NODES).value);
+    let of_two = label("n1", LSCPU) + &label("n2", LSCPU);
+    let said = lscpu::read(&of_two).unwrap_err().to_string();
+    assert!(said.contains("line 11: `n2:` after `n1:`"), "{said}");
+    // Below headings, as `ansible` and shell loops print them.
+    let other = LSCPU.replace("1024K", "2048K");
+    let said = lscpu::read(&format!("n1:\n{LSCPU}n2:\n{other}")).unwrap_err().to_string();
+    let expected = "line 13: found `Architecture: x86_64`, expected one line of it";
+    assert!(said.contains(expected) && said.contains("the output of one machine"), "{said}");
+}
+
+#[test]
+fn a_container_without_numa_denies_its_nodes() {
+    let said = refused("available: 0 nodes ()\nlibnuma: Warning: no sysfs\n");
+    assert!(said.contains("the text says `available: 0 nodes ()`"), "{said}");
+}
+
+#[test]
+fn sizes_of_caches_have_decimal_commas_in_some_languages_and_none_is_lost_silently() {
+    let of = |l1: &str, l2: &str| {
+        let caches = format!("L1d cache: {l1}\nL2 cache: {l2}\n");
+        let reading = lscpu::read(&LSCPU.replace("L2 cache:            1024K\n", &caches)).unwrap();
+        let sizes = reading.value.caches.iter().map(|cache| cache.size_bytes.unwrap() >> 10);
+        let said: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
+        let mut sizes: Vec<u64> = sizes.collect();
+        sizes.dedup();
+        (sizes, said.join("\n"))
+    };
+    let (sizes, said) = of("192,0 KiB (4 instances)", "5,0 MiB (4 instances)");
+    assert_eq!((sizes, said.as_str()), (vec![48, 1280], ""));
+    let (sizes, said) = of("0K", "1.234,5 KiB (4 instances)");
+    assert_eq!(sizes, [0; 0]);
+    assert!(said.contains("L1d cache: `0K` is not the size of a cache"), "{said}");
+    assert!(said.contains("L2 cache: `1.234,5 KiB (4 instances)` is not"), "{said}");
+}
+
+#[test]
 fn what_a_cut_text_may_have_lost_is_reported() {
     let (nodes, _) = TWO_NODES.split_once("node distances").unwrap();
     let reading = numactl_of(nodes);

@@ -31,11 +31,19 @@ pub(super) struct CacheLine {
 }
 
 impl CacheLine {
+    /// Returns true for the key of a cache's line.
+    pub(super) fn is_key(key: &str) -> bool {
+        Self::level_of(name_of(key)).is_some()
+    }
+
+    /// Reads a line; `None` if it gives no size above 0.
     pub(super) fn read(key: &str, value: &str) -> Option<Self> {
-        let name = key.strip_suffix(" cache").unwrap_or(key);
+        let name = name_of(key);
+        // Some languages have a decimal comma.
+        let value = &value.replace(',', ".");
         let (size, rest) = match value.split_once('(') {
             Some((size, rest)) => (size.trim(), Some(rest)),
-            None => (value, None),
+            None => (value.as_str(), None),
         };
         let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
         let unit = size.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
@@ -45,7 +53,7 @@ impl CacheLine {
             name: name.to_owned(),
             level: Self::level_of(name)?,
             kind: Self::kind_of(name),
-            bytes: parse_reported(size)?,
+            bytes: parse_reported(size).filter(|&bytes| bytes > 0)?,
             sum_error: is_sum.then_some(unit / 20 + 1),
             instances,
         })
@@ -86,4 +94,9 @@ impl CacheLine {
         };
         is_usual.then_some(kibibytes * KIB)
     }
+}
+
+/// Returns the name in a key: `L1d` in `L1d cache`.
+fn name_of(key: &str) -> &str {
+    key.strip_suffix(" cache").unwrap_or(key)
 }

@@ -14,6 +14,10 @@ pub(super) fn add(
     machine: &mut Machine,
     findings: &mut Findings,
 ) {
+    for (name, value) in &lines.odd_caches {
+        let message = format!("`{value}` is not the size of a cache: it is left out");
+        findings.warning("caches-unknown", name.clone(), message);
+    }
     for line in &lines.caches {
         let known = line.instances.or(l3_groups.filter(|_| line.level == 3));
         let assumed = || usual_instances(lines, line.level, cores.len(), machine);

@@ -26,6 +26,8 @@ pub(super) struct Lines {
     cpu_count: Option<usize>,
     pub(super) nodes: BTreeMap<NodeId, CpuSet>,
     pub(super) caches: Vec<CacheLine>,
+    /// The lines of caches without a size that makes sense, as keys and values.
+    pub(super) odd_caches: Vec<(String, String)>,
     pub(super) architecture: String,
     pub(super) vendor: String,
     /// The models of the cores: more than one on hybrid ARM processors.
@@ -90,6 +92,11 @@ impl Lines {
             "CPU(s)" => self.cpu_count = self.cpu_count.or(count()?),
             "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()?),
             "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()?),
+            "Architecture" if !self.architecture.is_empty() => {
+                let found = format!("{key}: {value}");
+                let expected = "one line of it: the output of one machine".to_owned();
+                return Err(ReadError::Syntax { format: FORMAT, line: number, found, expected });
+            }
             "Architecture" => {
                 self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
                 value.clone_into(&mut self.architecture);
@@ -109,10 +116,8 @@ impl Lines {
                     self.has_translations |= translated.is_some() && node_of(key).is_none();
                     let known = self.nodes.entry(node).or_default();
                     *known = once(number, value, known)?;
-                } else if let Some(cache) = CacheLine::read(key, value)
-                    && self.caches.iter().all(|known| known.name != cache.name)
-                {
-                    self.caches.push(cache);
+                } else if CacheLine::is_key(key) {
+                    self.cache(key, value);
                 } else if key.contains("CPU(s)")
                     && let Ok(cpus) = list(number, value)
                 {
@@ -121,6 +126,16 @@ impl Lines {
             }
         }
         Ok(())
+    }
+
+    fn cache(&mut self, key: &str, value: &str) {
+        match CacheLine::read(key, value) {
+            Some(cache) if self.caches.iter().all(|known| known.name != cache.name) => {
+                self.caches.push(cache);
+            }
+            Some(_) => {}
+            None => self.odd_caches.push((key.to_owned(), value.to_owned())),
+        }
     }
 
     /// Returns true if cores differ: by their models, or by their first caches.

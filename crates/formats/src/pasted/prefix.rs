@@ -75,6 +75,24 @@ fn label(line: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_name)).then(|| &line[..=name.len()])
 }
 
+/// Returns the labels of all lines, each with the number of its first line, if there are several and
+/// each is that of several lines.
+pub(super) fn labels_of_machines(lines: &[(usize, String)]) -> Vec<(usize, String)> {
+    let mut labels: Vec<(usize, &str, usize)> = Vec::new();
+    for (number, line) in lines.iter().filter(|(_, line)| !line.trim().is_empty()) {
+        let Some(label) = label(line).filter(|label| is_labelled(line, label)) else {
+            return Vec::new();
+        };
+        match labels.iter_mut().find(|(_, known, _)| *known == label) {
+            Some((_, _, lines)) => *lines += 1,
+            None => labels.push((*number, label, 1)),
+        }
+    }
+    let are_several = labels.len() > 1 && labels.iter().all(|(_, _, lines)| *lines >= FEWEST_LINES);
+    labels.retain(|_| are_several);
+    labels.into_iter().map(|(number, label, _)| (number, label.to_owned())).collect()
+}
+
 fn is_labelled(line: &str, label: &str) -> bool {
     line.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -143,6 +161,19 @@ mod tests {
             let (found, lines) = stripped(&text);
             assert_eq!(found.as_deref(), Some(prefix.trim()), "{text}");
             assert_eq!(lines, ["node 0 a", "node 1 a", "", "node 2 b"], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_labels_of_several_machines_are_found_and_the_fields_of_one_are_not() {
+        let labels = |text: &str| {
+            let lines: Vec<(usize, String)> = (1..).zip(text.lines().map(str::to_owned)).collect();
+            labels_of_machines(&lines)
+        };
+        let of_two = "n1: a\nn2: a\nn1: b\nn2: b\n\nn2:\nn1: c\n";
+        assert_eq!(labels(of_two), [(1, "n1:".to_owned()), (2, "n2:".to_owned())]);
+        for text in ["n1: a\nn1: b\nn1: c\n", "a: 1\nb: 2\nc: 3\n", "n1: a\nn2: a\nnode 0 a\n"] {
+            assert_eq!(labels(text), [], "{text}");
         }
     }
 
