@@ -43,8 +43,8 @@ pub(super) fn findings(view: &RanksView) -> Vec<ExploreFinding> {
 }
 
 /// Finds threads that are bound to the same cpus as others, but to fewer cpus than they are: such as
-/// those of OpenMP in ranks that `mpirun` binds to one core each. Threads that have run much less than
-/// another of them, such as those of a library, count for nothing.
+/// those of OpenMP in ranks that `mpirun` binds to one core each. On several cpus, a thread that ran
+/// much less than another of them, such as one of a library, does not count.
 fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     let mut all = CpuSet::new();
     view.cpus_by_node.values().for_each(|of_node| all.extend_from(of_node));
@@ -55,7 +55,7 @@ fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
             bound.entry(thread.allowed.clone()).or_default().push((rank.rank, thread));
         }
     }
-    for threads in bound.values_mut() {
+    for (_, threads) in bound.iter_mut().filter(|(cpus, _)| cpus.len() > 1) {
         let most = threads.iter().map(|(_, thread)| thread.cpu_ticks).max().unwrap_or(0);
         threads.retain(|(_, thread)| thread.cpu_ticks.saturating_mul(BUSY_SHARE) >= most);
     }
