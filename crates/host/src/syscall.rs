@@ -45,11 +45,20 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
 
 /// Returns the resource usage of the children that were waited for (`getrusage(2)`).
 pub(crate) fn children_usage() -> libc::rusage {
+    usage(libc::RUSAGE_CHILDREN)
+}
+
+/// Returns the resource usage of the calling thread (`getrusage(2)` with `RUSAGE_THREAD`).
+pub(crate) fn thread_usage() -> libc::rusage {
+    usage(libc::RUSAGE_THREAD)
+}
+
+fn usage(whose: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: 1. `usage` is valid for a write of one `rusage`. 2. All bytes zero is a value
     // of it, so it is one even if the call failed, which with these arguments it cannot.
     unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
     }
 }
@@ -261,17 +270,6 @@ pub(crate) fn cpu() -> CpuId {
     // SAFETY: takes nothing and has no preconditions.
     let cpu = unsafe { libc::sched_getcpu() };
     CpuId(u32::try_from(cpu).unwrap_or_else(|_| cpu_and_node().0.0))
-}
-
-/// Returns the resource usage of the calling thread (`getrusage(2)` with `RUSAGE_THREAD`).
-pub(crate) fn thread_usage() -> libc::rusage {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: 1. the kernel writes one `rusage` to the pointer. 2. All bit patterns are
-    // valid for its integers, and it was zeroed, so it is initialised even on failure.
-    unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init()
-    }
 }
 
 /// Returns the positions of the bits that are set.

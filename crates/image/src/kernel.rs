@@ -17,6 +17,7 @@ use crate::cache::{Cache, EntryKind, altered};
 use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
 use numalab_host::bounded::read_file;
+use numalab_host::from_json;
 
 /// Packages of kernels for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
@@ -235,7 +236,7 @@ impl Kernel {
         let io = |source| KernelError::Io { path: path.clone(), source };
         let text = fs::read(&path).map_err(io)?;
         let (release, index): (String, ModuleIndex) =
-            serde_json::from_slice(&text).map_err(|error| io(error.into()))?;
+            from_json(&text).map_err(|error| io(error.into()))?;
         Ok(Self { file: entry.join("vmlinuz"), release, package: Some(entry.join(PACKAGE)), index })
     }
 

@@ -4,8 +4,9 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::{Classed, ErrorClass, Interrupt, die_with_parent, note, users_program};
-use rustix::process::{Pid, Signal, kill_process};
+use numalab_host::{
+    Classed, ErrorClass, Interrupt, die_with_parent, end_gently, note, users_program,
+};
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, RANK, SIZE};
 
@@ -79,7 +80,7 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
                 // The others notice it at their next barrier, and report why.
                 deadline = Some(Instant::now() + GRACE);
                 if interrupt.requested() {
-                    children.iter_mut().for_each(|(_, child)| terminate(child));
+                    children.iter().for_each(|(_, child)| end_gently(child));
                 }
             }
             Some(at) if Instant::now() > at => end(&mut children),
@@ -114,15 +115,6 @@ fn end(children: &mut [(usize, Child)]) {
     for (_, child) in children {
         let _ = child.kill();
         let _ = child.wait();
-    }
-}
-
-/// Sends SIGTERM to a child that has not been waited for.
-pub(crate) fn terminate(child: &mut Child) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        // Fails if it has ended; until it is waited for, its number cannot be reused.
-        let _ = kill_process(pid, Signal::TERM);
     }
 }
 

@@ -12,6 +12,7 @@ mod work;
 
 use std::path::PathBuf;
 
+use numalab_host::from_json;
 use numalab_measure::{MeasureError, RunRecorder, StreamRules};
 use numalab_record::{
     AccessPattern, CellId, Document, Launch, Pages, Placement, RankTable, Sample,
@@ -217,21 +218,14 @@ fn agree<T>(team: &mut Team, own: Result<T, SessionError>) -> Result<T, SessionE
     }
 }
 
-fn to_json(value: &impl Serialize) -> Result<Vec<u8>, SessionError> {
-    serde_json::to_vec(value).map_err(|error| SessionError::Message(error.to_string()))
-}
-
-fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, SessionError> {
-    serde_json::from_slice(json).map_err(|error| SessionError::Message(error.to_string()))
-}
-
 /// Gathers a value of every rank, by rank.
 fn gather<T: Serialize + DeserializeOwned>(
     team: &mut Team,
     own: &T,
 ) -> Result<Vec<T>, SessionError> {
-    let all = team.all_gather(&to_json(own)?)?;
-    all.iter().map(|json| from_json(json)).collect()
+    let message = |error: serde_json::Error| SessionError::Message(error.to_string());
+    let all = team.all_gather(&serde_json::to_vec(own).map_err(message)?)?;
+    all.iter().map(|json| from_json(json).map_err(message)).collect()
 }
 
 /// Completes rank 0's files.

@@ -52,8 +52,8 @@ macro_rules! formats {
 
 formats! {
     Text = "text", "Text for a terminal";
-    Json = "json", "All results, with every raw sample";
-    Csv = "csv", "A row per measurement";
+    Json = "json", "Everything, with the raw samples if there are any";
+    Csv = "csv", "A row per measurement, node or host";
     Md = "md", "Markdown";
     Html = "html", "One self-contained page";
     OpenMetrics = "openmetrics", "Gauges for Prometheus, in the OpenMetrics text format";

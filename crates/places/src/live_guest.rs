@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
 use numalab_guest_agent::{Job, Stream};
-use numalab_host::{Classed, Interrupt};
+use numalab_host::{Classed, Interrupt, from_json};
 use numalab_record::Environment;
 use numalab_record::study::Notice;
 use numalab_study::BackendError;
@@ -98,7 +98,7 @@ impl LiveGuest {
         loop {
             match self.answers.recv_timeout(LOOK) {
                 Ok(line) => {
-                    return serde_json::from_slice(&line).map_err(|error| {
+                    return from_json(&line).map_err(|error| {
                         BackendError::failed(
                             "reading the guest's answer",
                             format!("{error}: {}", String::from_utf8_lossy(&line)),

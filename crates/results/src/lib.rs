@@ -5,6 +5,8 @@
 //! [`numalab_page::Page`]; `document` adds what JSON needs beyond them. `find` uses neither of the
 //! other two.
 //!
+//! [`with_report`] makes the page of a kept document of any kind.
+//!
 //! The crate is pure: it has no I/O and reads no clock, so the same record always gives the same
 //! text.
 #![forbid(unsafe_code)]
@@ -15,7 +17,6 @@ pub mod bisect;
 pub mod capture;
 pub mod compare;
 mod document;
-pub mod documents;
 pub mod explore;
 mod finding;
 pub mod fleet;
@@ -39,9 +40,136 @@ pub mod tiering;
 mod topology;
 mod verdict;
 
+use numalab_record::bisect::BisectDocument;
+use numalab_record::explore::View;
+use numalab_record::profile::Profile;
+use numalab_record::scaling::Scaling;
+use numalab_record::self_test::SelfTest;
+use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyDocument, StudyList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::tiering::TieringProbed;
+use numalab_record::{Document, Kind, KindError, MemoryReport, MemoryReportError};
+use serde::Deserialize;
+
+use crate::advice::Advice;
+use crate::compare::document::RunComparison;
+use crate::explore::Explored;
+use crate::fleet::Analysis;
+use crate::fleet::page::FleetReport;
+use crate::health::Health;
+use crate::machine::document::ComparedMachine;
+use crate::run::Summary;
+use crate::samples::document::SamplesPart;
+use crate::scaling::ScalingSummary;
+use crate::study::StudySummary;
+use crate::study::document::StudyComparison;
+
 pub use document::document;
 pub use finding::Finding;
 pub use judgement::Judgement;
 pub use label::change_words;
 pub use report::Report;
 pub use verdict::VerdictWord;
+
+/// Reads a document of any kind, called `name` in errors, and passes its report to `show`.
+///
+/// # Errors
+///
+/// [`DocumentError`] if it is not a document, does not match its schema, or does not suffice to
+/// make its page.
+pub fn with_report<T>(
+    name: &str,
+    json: &str,
+    show: impl FnOnce(&dyn Report) -> T,
+) -> Result<T, DocumentError> {
+    let kind = match Kind::of(json) {
+        Ok(kind) => kind,
+        Err(KindError::Unknown { schema }) if schema.starts_with("numalab-emulator/") => {
+            return Ok(show(&MemoryReport::read(json)?));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let needs = |command| Err(DocumentError::NotAlone { kind, command });
+    Ok(match kind {
+        Kind::Run => show(&Summary::of(&kind.read::<Document>(json)?)),
+        Kind::Study => show(&StudySummary::of(&kind.read::<StudyDocument>(json)?)),
+        Kind::StudyPlan => show(&kind.read::<PlannedStudy>(json)?),
+        Kind::StudyDefinition => show(&kind.read::<ShownStudy>(json)?),
+        Kind::StudyList => show(&kind.read::<StudyList>(json)?),
+        Kind::StudySettings => show(&kind.read::<SettingList>(json)?),
+        Kind::Comparison => show(&kind.read::<RunComparison>(json)?),
+        Kind::StudyComparison => show(&kind.read::<StudyComparison>(json)?),
+        Kind::SampleComparison => match kind.read::<SamplesPart>(json)?.compared() {
+            Some(compared) => show(&compared),
+            None => return needs("numalab compare A B"),
+        },
+        Kind::MachineComparison => show(&kind.read::<ComparedMachine>(json)?),
+        Kind::Ranks | Kind::Scale => return needs("numalab report DIR"),
+        Kind::Scaling => show(&ScalingSummary::of(&kind.read::<ScalingPart>(json)?.scaling)),
+        Kind::Explore => show(&Explored::of(view(json)?)),
+        Kind::Fleet => {
+            let analysis = kind.read::<Analysis>(json)?;
+            show(&FleetReport { name: name.to_owned(), analysis })
+        }
+        Kind::Health => show(&kind.read::<Health>(json)?),
+        Kind::Knobs => show(&kind.read::<KnobList>(json)?),
+        Kind::Probe => show(&kind.read::<BalancingProbed>(json)?),
+        Kind::Tiering => show(&kind.read::<TieringProbed>(json)?),
+        Kind::Bisect => show(&kind.read::<BisectDocument>(json)?),
+        Kind::Topology => show(&kind.read::<Described>(json)?),
+        Kind::Acpi => show(&kind.read::<AcpiShown>(json)?),
+        Kind::Advice => show(&kind.read::<Advice>(json)?),
+        Kind::Profile => show(&kind.read::<Profile>(json)?),
+        Kind::SelfTest => show(&kind.read::<SelfTest>(json)?),
+    })
+}
+
+/// Reads a view by its `explore` member. Reading it as a tagged enum would buffer it, and serde
+/// does not read numeric keys of maps from a buffer.
+fn view(json: &str) -> Result<View, KindError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Subject {
+        Nodes,
+        Process,
+        Guests,
+        Ranks,
+        Heap,
+    }
+    #[derive(Deserialize)]
+    struct Of {
+        explore: Subject,
+    }
+    let kind = Kind::Explore;
+    Ok(match kind.read::<Of>(json)?.explore {
+        Subject::Nodes => View::Nodes(kind.read(json)?),
+        Subject::Process => View::Process(kind.read(json)?),
+        Subject::Guests => View::Guests(kind.read(json)?),
+        Subject::Ranks => View::Ranks(kind.read(json)?),
+        Subject::Heap => View::Heap(kind.read(json)?),
+    })
+}
+
+/// The members of a scaling report from which the others follow.
+#[derive(Deserialize)]
+struct ScalingPart {
+    scaling: Scaling,
+}
+
+/// A reason why JSON does not make a page.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The text is not JSON, or does not match its schema.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+    /// The document is a report of the memory emulator, but of another version or form.
+    #[error(transparent)]
+    Memory(#[from] MemoryReportError),
+    /// The page needs more than the document.
+    #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
+    NotAlone {
+        kind: Kind,
+        /// The command that makes the page.
+        command: &'static str,
+    },
+}

@@ -213,7 +213,7 @@ impl Lines<'_> {
         self.rest.extend_from_slice(bytes);
         while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.rest.drain(..=end).collect();
-            match serde_json::from_slice::<XenEvent>(&line) {
+            match numalab_host::from_json::<XenEvent>(&line) {
                 Ok(event) => {
                     (self.watch)(&event);
                     self.report.add(event);

@@ -104,20 +104,11 @@ pub(crate) enum TopologyFormat {
     Tool(ToolFormat),
 }
 
-/// Formats of results in which a topology is shown.
-const RESULT_FORMATS: [(Format, &str, &str); 6] = [
-    (Format::Text, "text", "Text for a terminal"),
-    (Format::Json, "json", "For machines"),
-    (Format::Csv, "csv", "A row per node"),
-    (Format::Md, "md", "Markdown"),
-    (Format::Html, "html", "One self-contained page"),
-    (Format::OpenMetrics, "openmetrics", "Metrics for Prometheus"),
-];
-
 fn topology_format() -> impl TypedValueParser<Value = TopologyFormat> {
-    let results = RESULT_FORMATS.map(|(of, name, about)| (TopologyFormat::Result(of), name, about));
+    let results = value::formats_of_figures();
+    let results = results.map(|(of, name, about)| (TopologyFormat::Result(of), name, about));
     let tools = TOOL_FORMATS.map(|of| (TopologyFormat::Tool(of), of.name, of.about));
-    value::one_of(results.into_iter().chain(tools))
+    value::one_of(results.chain(tools))
 }
 
 #[derive(Debug, Args)]
@@ -184,17 +175,4 @@ pub(crate) struct TableArgs {
     /// Read the tables of this machine, from /sys/firmware/acpi/tables
     #[arg(long, conflicts_with = "files")]
     pub system: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_topology_has_every_format_of_results_with_figures() {
-        let has = |name: &str| RESULT_FORMATS.iter().any(|(_, known, _)| *known == name);
-        for (format, name, _) in Format::ALL {
-            assert_eq!(has(name), format != Format::Callgrind, "{name}");
-        }
-    }
 }

@@ -145,9 +145,14 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
+/// Returns the formats of figures, with names and contents.
+pub(crate) fn formats_of_figures() -> impl Iterator<Item = (Format, &'static str, &'static str)> {
+    Format::ALL.into_iter().filter(|(format, ..)| *format != Format::Callgrind)
+}
+
 /// Reads the name of a format of figures.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
-    one_of(Format::ALL.into_iter().filter(|(format, ..)| *format != Format::Callgrind))
+    one_of(formats_of_figures())
 }
 
 /// Reads the name of a format of figures, or of a program's memory.

@@ -6,9 +6,9 @@ use std::path::Path;
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_launch::scale::{is_scaling, read_scaling};
 use numalab_record::{Kind, file};
-use numalab_results::documents::with_report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::ScalingSummary;
+use numalab_results::with_report;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use numalab_host::bounded::read_file;
 use numalab_host::files::{remove_drafts_of, write_atomically};
-use numalab_host::open_locked;
+use numalab_host::{from_json, open_locked};
 use serde::{Deserialize, Serialize};
 
 use super::copies::CopyOfRun;
@@ -53,7 +53,7 @@ impl Store {
         let mut store =
             Self { keys: keys(path, lines.next().unwrap_or_default())?, ..Self::default() };
         for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
-            let run = serde_json::from_slice(line);
+            let run = from_json(line);
             store.keep(run.map_err(|source| FleetError::Line {
                 path: path.to_owned(),
                 line: number,
@@ -75,7 +75,7 @@ impl Store {
 }
 
 fn keys(path: &Path, line: &[u8]) -> Result<Vec<Key>, FleetError> {
-    match serde_json::from_slice::<Header<Vec<Key>>>(line) {
+    match from_json::<Header<Vec<Key>>>(line) {
         Ok(header) if header.schema == SCHEMA => Ok(header.keys),
         _ => Err(FleetError::NoStore {
             path: path.to_owned(),

@@ -114,7 +114,7 @@ fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 fn parsed<T: DeserializeOwned>(what: &str, payload: &[u8]) -> io::Result<T> {
-    serde_json::from_slice(payload).map_err(|error| invalid(format!("{what} message: {error}")))
+    numalab_host::from_json(payload).map_err(|error| invalid(format!("{what} message: {error}")))
 }
 
 fn checksum(payload: &[u8]) -> io::Result<[u8; 32]> {

@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use numalab_host::{CommandError, output_of, tool};
+use numalab_host::{CommandError, from_json, output_of, tool};
 
 use super::event::{LostPhase, XenEvent};
 use super::plan::XenPlan;
@@ -126,7 +126,7 @@ pub(crate) fn main() -> ! {
 fn read_plan(path: &str) -> Result<XenPlan, AgentError> {
     let failed = |source| AgentError::Plan { path: path.to_owned(), source };
     let text = std::fs::read(path).map_err(failed)?;
-    serde_json::from_slice(&text).map_err(|error| failed(error.into()))
+    from_json(&text).map_err(|error| failed(error.into()))
 }
 
 /// Executes the plan, and destroys every domain that it created.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, run_command, unix_ns};
+use numalab_host::{CommandError, Interrupt, from_json, run_command, unix_ns};
 use numalab_membench::mark;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ fn serve_over(store: &mut Xenstore<impl Read + Write>) -> Result<(), XenstoreErr
         }
         let posted = store.read(JOB)?.unwrap_or_default();
         // A missing or partially written value is not a job.
-        let Ok(job) = serde_json::from_slice::<PostedJob>(&posted) else {
+        let Ok(job) = from_json::<PostedJob>(&posted) else {
             // A restored domain is a new one, which has not reported itself yet: its kernel sets
             // all watches again, so each of them fires.
             if last == 0 {

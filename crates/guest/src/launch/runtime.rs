@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use numalab_formats::size::format_rounded;
 use numalab_host::files::create_unique_directory;
 use numalab_host::proc::processes;
-use numalab_host::{Classed, Root};
+use numalab_host::{Classed, Root, from_json};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ impl Runtime {
         for directory in self.directories()? {
             let text = fs::read(directory.join(RECORD)).unwrap_or_default();
             // A guest that is just being created has no record yet.
-            if let Ok(record) = serde_json::from_slice(&text)
+            if let Ok(record) = from_json(&text)
                 // The lock decides whether the guest lives; its record may be a leftover.
                 && is_held(&directory)
             {

@@ -11,7 +11,7 @@ use numalab_record::study::{AcceleratorReason, KvmFault};
 
 use super::choose::{LOCKS_CODE, Qemu};
 use super::version::Version;
-use numalab_host::{Classed, CommandError, Interrupt, Ran, Root, run_command};
+use numalab_host::{Classed, CommandError, Interrupt, Ran, Root, from_json, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
 /// Limit of the probe: under KVM, a kernel without a root file system panics within a second or
@@ -192,7 +192,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
 /// Returns the cached result for this boot of the host.
 fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
     let kept = fs::read(cache.path(EntryKind::Probe, &entry(qemu)).join(ANSWER)).ok()?;
-    serde_json::from_slice(&kept).ok()
+    from_json(&kept).ok()
 }
 
 /// Returns the name of the probe's result in the cache.

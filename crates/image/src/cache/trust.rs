@@ -91,7 +91,7 @@ pub(crate) fn altered(entry: &Path, wanted: &dyn Fn(&Path) -> bool) -> Option<Pa
             file.read_to_end(&mut text).ok().map(|_| text)
         }
     };
-    let Some(files) = text.and_then(|text| serde_json::from_slice::<Vec<Sealed>>(&text).ok())
+    let Some(files) = text.and_then(|text| numalab_host::from_json::<Vec<Sealed>>(&text).ok())
     else {
         return Some(seal);
     };

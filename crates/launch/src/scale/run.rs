@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use numalab_formats::ReadError;
-use numalab_host::{Classed, ErrorClass, Interrupt, terminate_with_parent, users_program};
+use numalab_host::{
+    Classed, ErrorClass, Interrupt, end_gently, terminate_with_parent, users_program,
+};
 use numalab_record::shell::command_line;
 
 use super::banner::{RULE, closing, opening, step_heading};
@@ -207,7 +209,7 @@ impl Runner<'_> {
             }
             if self.interrupt.requested() && !passed_on {
                 passed_on = true;
-                crate::local::terminate(child);
+                end_gently(child);
             }
             std::thread::sleep(Duration::from_millis(20));
         }

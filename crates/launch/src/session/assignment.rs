@@ -33,12 +33,7 @@ pub(super) fn assign_cpu(
     let choice = plan.cpus.as_ref().map_or(affinity.clone(), |cpus| affinity.intersection(cpus));
     let host = host_name(around);
     let own = Candidates { host: host.clone(), affinity, choice };
-    let json =
-        serde_json::to_vec(&own).map_err(|error| SessionError::Message(error.to_string()))?;
-    let candidates = team.all_gather(&json)?;
-    let candidates: Result<Vec<Candidates>, _> =
-        candidates.iter().map(|candidate| serde_json::from_slice(candidate)).collect();
-    let candidates = candidates.map_err(|error| SessionError::Message(error.to_string()))?;
+    let candidates = super::gather(team, &own)?;
     let here: Vec<(usize, &Candidates)> =
         candidates.iter().enumerate().filter(|(_, candidate)| candidate.host == host).collect();
     let cpus = check_map(around, team.rank(), &own, here.len(), plan.overcommit)

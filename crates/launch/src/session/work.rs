@@ -138,18 +138,13 @@ impl Worker<'_> {
 
     /// Returns the interval in which all ranks of this host streamed.
     fn common(&self, team: &mut Team, own: Option<Span>) -> Result<Option<Span>, SessionError> {
-        let own = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host));
-        let spans = team.all_gather(&super::to_json(&own)?)?;
-        let mut here = Vec::new();
-        for json in &spans {
-            let span: Option<(u64, u64, &str)> = super::from_json(json)?;
-            let span = span.filter(|(_, _, host)| *host == self.host);
-            here.extend(span.map(|(from, to, _)| Span {
-                from: Stamp::from_ticks(from),
-                to: Stamp::from_ticks(to),
-            }));
-        }
-        Ok(Span::common(here))
+        let own = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host.to_owned()));
+        let spans: Vec<Option<(u64, u64, String)>> = super::gather(team, &own)?;
+        let here = spans.into_iter().flatten().filter(|(_, _, host)| *host == self.host);
+        Ok(Span::common(here.map(|(from, to, _)| Span {
+            from: Stamp::from_ticks(from),
+            to: Stamp::from_ticks(to),
+        })))
     }
 }
 

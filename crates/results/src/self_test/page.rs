@@ -91,33 +91,30 @@ const fn mood(outcome: CheckOutcome) -> Mood {
 
 /// Returns the name of a check, as in `--help`.
 const fn name(check: Check) -> &'static str {
-    match check {
-        Check::Pins => "pins",
-        Check::Bound => "bound memory",
-        Check::FirstTouch => "first touch",
-        Check::Proof => "proof",
-        Check::TransparentHugePages => "transparent huge pages",
-        Check::ReservedHugePages => "reserved huge pages",
-        Check::Balancing => "NUMA balancing",
-        Check::Matrix => "latency by distance",
-        Check::Guest => "guest",
-        Check::Settings => "settings",
-    }
+    words_of(check).0
 }
 
 /// Describes what a check does.
 pub const fn described(check: Check) -> &'static str {
+    words_of(check).1
+}
+
+const fn words_of(check: Check) -> (&'static str, &'static str) {
     match check {
-        Check::Pins => "a thread pinned to each CPU",
-        Check::Bound => "memory bound to each node",
-        Check::FirstTouch => "memory touched from each node",
-        Check::Proof => "memory of one node claimed to be on another",
-        Check::TransparentHugePages => "transparent huge pages on each node (thp_enabled)",
-        Check::ReservedHugePages => "reserved huge pages on each node (huge_2m_pages_nodeN)",
-        Check::Balancing => "memory that follows its thread (numa_balancing)",
-        Check::Matrix => "latency between nodes, against distance",
-        Check::Guest => "a guest with a node on each host node",
-        Check::Settings => "all settings restored",
+        Check::Pins => ("pins", "a thread pinned to each CPU"),
+        Check::Bound => ("bound memory", "memory bound to each node"),
+        Check::FirstTouch => ("first touch", "memory touched from each node"),
+        Check::Proof => ("proof", "memory of one node claimed to be on another"),
+        Check::TransparentHugePages => {
+            ("transparent huge pages", "transparent huge pages on each node (thp_enabled)")
+        }
+        Check::ReservedHugePages => {
+            ("reserved huge pages", "reserved huge pages on each node (huge_2m_pages_nodeN)")
+        }
+        Check::Balancing => ("NUMA balancing", "memory that follows its thread (numa_balancing)"),
+        Check::Matrix => ("latency by distance", "latency between nodes, against distance"),
+        Check::Guest => ("guest", "a guest with a node on each host node"),
+        Check::Settings => ("settings", "all settings restored"),
     }
 }
 

@@ -72,7 +72,7 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
         return serde_json::from_value(readings).map_err(unreadable);
     }
     let document: Document = Kind::Run
-        .read_value(value)
+        .read(&value.to_string())
         .map_err(|error| OutputError::NoJson { reason: error.to_string() })?;
     let readings: Vec<Reading> =
         Measured::ALL.into_iter().flat_map(|measured| readings_of(&document, measured)).collect();

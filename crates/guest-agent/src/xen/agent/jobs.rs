@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use numalab_host::unix_ns;
+use numalab_host::{from_json, unix_ns};
 
 use super::{Agent, AgentError, Made};
 use crate::digest::sha256;
@@ -95,7 +95,7 @@ impl Agent<'_> {
     ) -> Result<Result<DomainAnswer, String>, XenstoreError> {
         let path = |name: &str| format!("/local/domain/{}/{name}", domain.id);
         let posted = self.store.read(&path(RESULT))?.unwrap_or_default();
-        let Ok(result) = serde_json::from_slice::<PostedResult>(&posted) else {
+        let Ok(result) = from_json::<PostedResult>(&posted) else {
             return Ok(Err("its result cannot be read".to_owned()));
         };
         let mut output = Vec::new();
