@@ -112,7 +112,7 @@ fn causes_without_effect_are_phrases_with_or_without_a_finding() {
         NoEffect::Fixed("always".to_owned()),
         NoEffect::DamonTooOld("6.1".to_owned()),
         NoEffect::DamonInUse("kdamond.0".to_owned()),
-        NoEffect::TiersUntold,
+        NoEffect::TiersUnreported,
         NoEffect::Sentence("swap is off".to_owned()),
     ] {
         assert_eq!(serde_json::from_value::<NoEffect>(of(&reason)).unwrap(), reason);

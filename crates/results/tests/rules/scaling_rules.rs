@@ -231,7 +231,7 @@ fn a_slowdown_is_attributed_to_the_only_busier_resource() {
     let between = of(&[150.0, 151.0], &[(0, 0), (8, 1)]);
     assert_eq!(between, [(1, 2, true, Some(Cause::BetweenNodes))]);
     let both = of(&[150.0, 151.0], &[(0, 0), (1, 0)]);
-    assert_eq!(both, [(1, 2, true, Some(Cause::NotToldApart))]);
+    assert_eq!(both, [(1, 2, true, Some(Cause::CcdOrMemory))]);
     let none = of(&[100.0, 101.0], &[(0, 0), (1, 0)]);
     assert_eq!(none, [(1, 2, false, None)], "there is nothing to lay to anything");
     let unplaced = contention(&found(vec![one, step("many", &[150.0, 151.0])]));

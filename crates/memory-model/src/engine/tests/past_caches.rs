@@ -139,8 +139,8 @@ fn writes_take_fill_buffers_and_a_store_fence_waits_for_them() {
 
 #[test]
 fn the_same_stores_wait_less_with_memory_that_is_nearer() {
-    let beside = "beside=interleave.0+interleave.1";
-    let engine = engine(&format!("{CORE},{CACHES},{beside}")).for_threads();
+    let alternatives = "alternatives=interleave.0+interleave.1";
+    let engine = engine(&format!("{CORE},{CACHES},{alternatives}")).for_threads();
     let mut shadow = engine.shadow(0);
     let flow = block_of(&[STREAM, STEP, COUNT, AGAIN]);
     let there = [0, 1].map(|node| There::on(node, false));

@@ -175,7 +175,7 @@ pub enum Cause {
     /// Other resources that nodes share: neither a CCD nor a node's memory has more load.
     BetweenNodes,
     /// CCDs or memory controllers; the evidence does not separate them.
-    NotToldApart,
+    CcdOrMemory,
     /// Unknown, because the record lacks the nodes or the CCDs of ranks.
     Unknown,
 }

@@ -151,7 +151,7 @@ fn cause_words(cause: Cause) -> &'static str {
             "; neither a CCD nor a node's memory has more ranks, which leaves the other resources \
              that nodes share (links between them, power)"
         }
-        Cause::NotToldApart => {
+        Cause::CcdOrMemory => {
             "; CCDs and memory controllers are both loaded more, so this step cannot separate them"
         }
         Cause::Unknown => {
