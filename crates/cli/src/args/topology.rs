@@ -52,7 +52,7 @@ pub(crate) struct MachineArgs {
     /// microsecond of real time
     #[arg(long, requires = "emulate_tiers")]
     pub cxl: bool,
-    /// With --cpus: total memory (default: the sum of the nodes, else 1G each)
+    /// With --cpus: total memory [default: the sum of the nodes, else 1G each]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
 }
@@ -107,7 +107,7 @@ pub(crate) enum TopologyFormat {
 /// Formats of results in which a topology is shown.
 const RESULT_FORMATS: [(Format, &str, &str); 6] = [
     (Format::Text, "text", "Text for a terminal"),
-    (Format::Json, "json", "For machines"),
+    (Format::Json, "json", "For programs"),
     (Format::Csv, "csv", "A row per node"),
     (Format::Md, "md", "Markdown"),
     (Format::Html, "html", "One self-contained page"),
@@ -132,7 +132,7 @@ pub(crate) enum AcpiCommand {
     #[command(after_help = "\
 Examples:
   numalab machine acpi show SRAT.bin SLIT.bin
-  numalab machine acpi show --system                 this machine's (reading them takes root)
+  numalab machine acpi show --system                 this machine's (reading them requires root)
   acpidump > all.txt; numalab machine acpi show all.txt --format json")]
     Show {
         #[command(flatten)]

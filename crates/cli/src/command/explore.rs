@@ -33,7 +33,7 @@ Examples:
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
 
-Read-only. The report gives for each problem the command that fixes it.")]
+Read-only. For each problem, the report gives the command that fixes it.")]
 pub(crate) struct ExploreArgs {
     #[command(flatten)]
     pub subject: SubjectArgs,
@@ -69,7 +69,7 @@ pub(crate) struct SubjectArgs {
     /// A process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// The nodes (the default)
+    /// The nodes [default]
     #[arg(long)]
     pub nodes: bool,
     /// The guests on this host

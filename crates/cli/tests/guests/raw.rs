@@ -173,7 +173,7 @@ fn a_linux_of_the_users_own_has_its_nodes_and_its_places_on_the_host() {
     let console = text(&output, 0);
     assert!(console.contains("nodes 0-1 of Linux\r\nword my.word=42\r\n"), "{console}");
     let said = errors(&output);
-    for words in ["boots as a Linux image", "vcpu 1 of node 1: thread ", "memory ram1 of 128 MiB: "]
+    for words in ["boots as a Linux image", "vCPU 1 of node 1: thread ", "memory ram1 of 128 MiB: "]
     {
         assert!(said.contains(words), "{words}: {said}");
     }
