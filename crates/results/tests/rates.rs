@@ -150,8 +150,8 @@ fn the_table_of_detectable_faults_holds_for_planted_ones() {
     }
 }
 
-/// Makes the hosts of `fleet` keep their character: their earlier run has the same figures but for a
-/// tenth of the noise.
+/// Makes deviations of hosts persistent: their earlier run has the same figures, except for a tenth
+/// of the noise.
 fn persistent(mut hosts: Vec<HostRun>, rng: &mut Rng) -> Vec<HostRun> {
     for host in &mut hosts {
         let again = |&(key, value): &(usize, f64)| (key, value * (0.001 * normal(rng)).exp());

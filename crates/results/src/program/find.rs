@@ -18,7 +18,7 @@ const WHOLE_SHARE: f64 = 0.95;
 /// interleaving ensures.
 const EVEN: f64 = 1.5;
 
-/// The location of a region of which one node's pages are remote to their users.
+/// The location of a region with pages on one node that are remote to their users.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Location {
     /// It is on that node.

@@ -212,8 +212,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     let mut sentences = order_sentences(of);
     if let Some(parts) = of.order.parts {
         sentences.push(format!(
-            "A verdict also needs four consecutive parts of each file to show it, in case values \
-             depend on many before them: p = {} for a difference between the parts.",
+            "A verdict must also hold for four consecutive parts of each file, in case values depend \
+             on many before them: p = {} for a difference between the parts.",
             figure(parts.p_beyond(0.0))
         ));
     }

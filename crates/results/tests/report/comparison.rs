@@ -144,7 +144,7 @@ fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
         "Not judged",
         "latency, 55 cells +5",
         "Runs begun within half an hour share the state of the machine and its neighbours",
-        "these are 2 measurements on 2 sides; at least four show how much the machine varies",
+        "these count as 2 measurements on 2 sides; it takes four to show how much the machine varies",
     ] {
         assert!(flat.contains(words), "no `{words}` in:\n{text}");
     }

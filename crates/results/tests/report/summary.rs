@@ -282,7 +282,7 @@ fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
     }
     let page = Summary::of(&document).page().markdown();
     assert!(kinds(&document).contains(&"bursty".to_owned()), "{page}");
-    assert!(page.contains("bursty: in ") && page.contains("too short by"), "{page}");
+    assert!(page.contains("come in bursts in ") && page.contains("too narrow, by"), "{page}");
 }
 
 /// Returns the run with only those cells that have `part` in their id.

@@ -20,7 +20,7 @@ fn bytes(of: &[(u32, u64)]) -> BytesByNode {
     of.iter().map(|&(node, bytes)| (NodeId(node), bytes)).collect()
 }
 
-/// Returns a virtual cpu on node 1.
+/// Returns a vCPU on node 1.
 fn vcpu(index: u32, remote_share: f64) -> VcpuView {
     VcpuView {
         index,

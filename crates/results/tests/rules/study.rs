@@ -126,7 +126,7 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
-/// When it was that of the look itself, each resumption with the blocks said to be needed needed more.
+/// With the level of the present look, a study resumed for the blocks it needed would need more again.
 #[test]
 fn the_blocks_that_are_needed_are_those_of_the_next_look() {
     let of_blocks = |blocks: usize| {

@@ -73,7 +73,7 @@ pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
     findings
 }
 
-/// Reports a node with more free memory than memory, about which nothing else can be said.
+/// Reports a node with more free memory than it has in all; no other rule applies to it.
 fn contradiction(of: &HeapNode) -> Option<ExploreFinding> {
     let HeapNode { node, free_bytes, managed_bytes, .. } = *of;
     let problem = HeapProblem::HeapFreeExceeds { node, free_bytes, managed_bytes };

@@ -40,7 +40,7 @@ fn obstacle(found: &Obstacle) -> String {
             format!("most of it is shared memory {segment}, which other processes may use too")
         }
         Obstacle::FewCpus { node, cpus, vcpus } => {
-            format!("node {node} has {cpus} cpus for {vcpus} vcpus")
+            format!("node {node} has {cpus} cpus for {vcpus} vCPUs")
         }
         Obstacle::LittleCache { node, cache_bytes } => {
             format!("node {node} has only {} of page cache to reclaim", size_words(*cache_bytes))
@@ -208,8 +208,8 @@ fn few_huge_pages(anonymous_bytes: u64, share: f64, mode: HugePageMode) -> Strin
 fn of_guest(problem: &GuestProblem, evidence: &[Place]) -> String {
     let GuestProblem::VcpusRemote { guest, vcpus, nodes, home, share, cpus_as_string } = problem;
     let who = match evidence {
-        [Place::Vcpu(only)] => format!("vcpu {only} runs"),
-        many => format!("{} of its {vcpus} vcpus run", many.len()),
+        [Place::Vcpu(only)] => format!("vCPU {only} runs"),
+        many => format!("{} of its {vcpus} vCPUs run", many.len()),
     };
     let where_ = if nodes.len() == 1 { "node" } else { "nodes" };
     let share = share_words(*share);
@@ -300,7 +300,7 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
             "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
         ),
         Unseen::VcpuThreads { guest } => format!(
-            "which threads of guest {guest} are virtual cpus: QEMU names them with -name \
+            "which threads of guest {guest} are its vCPUs: QEMU names them with -name \
              {guest},debug-threads=on"
         ),
         Unseen::NodesOfDomains => {

@@ -5,6 +5,7 @@ use numalab_page::{Panel, Part, Table, Weight};
 use numalab_record::Civil;
 
 use super::oddity::sentence;
+use crate::label::whole_sentence;
 use crate::run::{CellSummary, State, Summary};
 
 /// Maximum number of cells listed by name; the rest are counted.
@@ -24,7 +25,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
     if summary.findings.is_empty() {
         return None;
     }
-    let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
+    let notes = summary.findings.iter().map(|found| whole_sentence(&sentence(found)));
     let mut odd = part("All anomalies", notes.collect(), None);
     // The lead names the first two, so a terminal needs the list only for more.
     if summary.findings.len() > 2 {

@@ -77,7 +77,7 @@ pub(super) fn crowding(view: &ProcessView) -> impl Iterator<Item = ExploreFindin
     })
 }
 
-/// Notes large files of which most pages are on nodes where no thread runs. The first process to
+/// Notes large files with most pages on nodes where no thread runs. The first process to
 /// read a file placed its pages.
 pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
     let nodes = runs_on(view);

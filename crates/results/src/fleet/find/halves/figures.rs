@@ -24,7 +24,7 @@ struct Axis {
     boundaries: Vec<f64>,
 }
 
-/// Hosts with alike figures.
+/// Hosts with similar figures.
 pub(super) struct Kind {
     pub(super) members: Vec<usize>,
     /// The median level in each family that divides the hosts; higher is worse.
