@@ -158,7 +158,7 @@ pub struct NodeLatency {
 pub struct GuestNode {
     /// The host node it is bound to.
     pub host: NodeId,
-    /// The cpu on which its virtual cpu runs.
+    /// The cpu on which its vCPU runs.
     pub runs_on: Option<CpuId>,
     /// Bytes of its memory on that host node.
     pub there_bytes: u64,

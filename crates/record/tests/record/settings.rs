@@ -36,7 +36,7 @@ fn settings_are_of_the_kind_that_they_are_written_as() {
 #[test]
 fn unknown_settings_are_refused_with_the_expected_ones() {
     let error = |json: &str| serde_json::from_str::<Setting>(json).unwrap_err().to_string();
-    let expected = "expected a number, a text, true, false or a list of texts";
+    let expected = "expected a number, a string, true, false or a list of strings";
     for json in ["null", "{}"] {
         assert!(error(json).contains(expected), "{}", error(json));
     }
