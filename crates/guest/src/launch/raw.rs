@@ -45,7 +45,7 @@ pub struct RawOutcome {
     pub end: RawEnd,
     /// Time from the start of QEMU to that end.
     pub time: Duration,
-    /// The host cpus of the virtual cpus at the end, if they were pinned.
+    /// The host cpus of the vCPUs at the end, if they were pinned.
     pub pins: Option<PinReport>,
     /// The placement of guest memory at the end; `None` if QEMU had ended by then.
     pub memory: Option<Vec<MemoryProof>>,

@@ -29,7 +29,7 @@ pub struct Outcome {
     pub files: Vec<std::path::PathBuf>,
     /// The release of the guest's kernel.
     pub kernel: String,
-    /// The host cpus of the virtual cpus at the end, if they were pinned.
+    /// The host cpus of the vCPUs at the end, if they were pinned.
     pub pins: Option<PinReport>,
     /// The placement of guest memory at the end, if memory was bound or cpus were pinned.
     pub memory: Option<Vec<MemoryProof>>,
