@@ -68,13 +68,13 @@ pub struct Place {
     /// Frames on each node according to the hypervisor (debug key `u`); with `numa=off` it treats
     /// the machine as one node.
     pub hypervisor: BTreeMap<u32, u64>,
-    /// The virtual cpus.
+    /// The vCPUs.
     pub vcpus: Vec<VcpuPlace>,
     /// Reasons why some values are unknown.
     pub unknown: Vec<String>,
 }
 
-/// The placement of a virtual cpu (`xl vcpu-list`).
+/// The placement of a vCPU (`xl vcpu-list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VcpuPlace {
     pub vcpu: u32,

@@ -69,7 +69,7 @@ impl Agent<'_> {
     }
 }
 
-/// Returns the place of a virtual cpu, with its affinity as `xl` prints it.
+/// Returns the place of a vCPU, with its affinity as `xl` prints it.
 fn vcpu_place(vcpu: &ListedVcpu) -> VcpuPlace {
     let hard = vcpu.hard.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
     VcpuPlace { vcpu: vcpu.index, cpu: vcpu.cpu.map(|cpu| cpu.0), hard }
