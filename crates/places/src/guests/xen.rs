@@ -240,7 +240,7 @@ fn needed_mib(image_bytes: u64) -> u64 {
     KERNEL_MIB + 3 * (image_bytes >> 20)
 }
 
-/// Returns the CPUs that a domain's vcpus may run on: `4-7`, or a list if they differ.
+/// Returns the CPUs that a domain's vCPUs may run on: `4-7`, or a list if they differ.
 fn allowed_cpus(place: &Place) -> String {
     let mut cpus: Vec<String> = place.vcpus.iter().map(|vcpu| vcpu.hard.to_string()).collect();
     cpus.dedup();
@@ -275,7 +275,7 @@ fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     }
 }
 
-/// Returns the node of the cpu that a domain's first virtual cpu ran on.
+/// Returns the node of the cpu that a domain's first vCPU ran on.
 fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
     let cpu = place.vcpus.first()?.cpu?;
     machine.cpu(CpuId(cpu))?.node.map(|node| node.0)
