@@ -75,7 +75,7 @@ pub fn table(table: &Table, style: Style) -> String {
     out
 }
 
-/// Returns the room for a last column of words that is too long to fit.
+/// Returns the width that is left for wrapping the last column, if it holds words that do not fit.
 fn room_to_wrap(table: &Table, widths: &[usize]) -> Option<usize> {
     let (_, others) = widths.split_last()?;
     let last = table.columns.last().filter(|last| last.align == Align::Left && widths.len() > 1)?;
