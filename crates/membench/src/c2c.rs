@@ -58,7 +58,7 @@ impl<'a> Pong<'a> {
     /// Answers `rounds` rounds.
     ///
     /// # Errors
-    /// [`C2cError::Aborted`] once `abort` is set while the other half does not play.
+    /// [`C2cError::Aborted`] if `abort` is set before the other half responds.
     pub fn rounds(&mut self, rounds: u64) -> Result<(), C2cError> {
         for _ in 0..rounds {
             let received = 2 * self.side.rounds_done + 1;
