@@ -130,7 +130,7 @@ fn a_change_four_times_the_noise_is_found_in_the_number_of_states_that_halving_n
 }
 
 #[test]
-fn a_wrong_state_is_named_no_more_often_than_the_level_says() {
+fn a_wrong_state_is_named_no_more_often_than_the_level_allows() {
     for noise in Noise::ALL {
         let (_, wrong, _) = searched(0.02, 0.02, noise, Confidence::P95);
         assert!(wrong <= most_wrong(Confidence::P95), "{noise:?}: {wrong} of {SEARCHES} are wrong");

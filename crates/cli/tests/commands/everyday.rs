@@ -246,7 +246,7 @@ fn repeated_runs_are_one_measurement_of_a_baseline_and_shown_without_verdict() {
 }
 
 #[test]
-fn an_interrupted_run_keeps_its_samples_and_goes_on() {
+fn an_interrupted_run_keeps_its_samples_and_resumes() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");
     let parent = directory.path().to_str().expect("UTF-8");
@@ -404,7 +404,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 }
 
 #[test]
-fn manual_pages_keep_the_lines_of_examples_and_mandoc_finds_nothing_to_complain_of() {
+fn manual_pages_keep_the_lines_of_examples_and_pass_mandocs_lint() {
     let directory = tempfile::tempdir().expect("a directory");
     prints(&["man", directory.path().to_str().expect("UTF-8")]);
     let page = fs::read_to_string(directory.path().join("numalab-study-run.1")).expect("a page");

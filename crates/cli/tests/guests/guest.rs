@@ -186,7 +186,7 @@ fn signatures(tables: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
+fn a_guest_is_the_requested_machine_and_its_tables_agree() {
     let lab = Lab::open();
     let results = lab.text("results");
     let machine = ["--emulate", "512M,512M,1G,1G", "--cpus", "8", "--distances", DISTANCES];

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_did_not_fit_is_the_end_though_the_kernel_goes_on() {
+    fn an_image_that_did_not_fit_ends_the_guest_though_the_kernel_continues() {
         let (console, _directory) = console_of(
             "[ 2.942024] Initramfs unpacking failed: write error\n\
              [ 4.724801] Failed to execute /init (error -2)\n",

@@ -180,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_table_wider_than_the_terminal_goes_on_below() {
+    fn a_table_wider_than_the_terminal_continues_below() {
         let wide = (0..30).fold(Table::new("").words("node"), |table, column| {
             table.figures(format!("{column:>4}"))
         });

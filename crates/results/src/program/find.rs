@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_as_near_as_ones_own_costs_nothing_more() {
+    fn memory_as_near_as_local_memory_costs_nothing_more() {
         let program = ProgramMemory {
             regions: vec![region("flat", &[(0, 1, 900), (2, 0, 5)])],
             ..ProgramMemory::default()

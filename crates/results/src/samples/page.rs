@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn two_modes_are_said_after_the_answer() {
+    fn two_modes_are_reported_after_the_answer() {
         let mixed: Vec<f64> = sample(400, 500, 0.0)
             .into_iter()
             .enumerate()

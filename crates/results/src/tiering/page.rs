@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_contradict_each_other_are_said_behind_the_answer() {
+    fn figures_that_contradict_each_other_are_reported_after_the_answer() {
         let figures = [("latency-end", 7033.0), ("latency", 7033.0), ("predicted", 140.0)];
         let text = probed([&[], &[]], &figures).page().terminal(Style::Plain);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

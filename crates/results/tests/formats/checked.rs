@@ -182,7 +182,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
 }
 
 #[test]
-fn a_value_that_cannot_be_shown_says_why() {
+fn a_value_that_cannot_be_shown_has_a_reason() {
     assert_eq!(knob_value(KnobState::Value, Some("1")), "1");
     assert_eq!(knob_value(KnobState::Value, Some("")), "(empty)");
     assert_eq!(knob_value(KnobState::WriteOnly, None), "(write-only)");

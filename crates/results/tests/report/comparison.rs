@@ -182,7 +182,7 @@ fn cells_of_only_one_run_are_listed_and_not_judged() {
 }
 
 #[test]
-fn other_pages_and_another_environment_are_said() {
+fn other_page_sizes_and_a_different_environment_are_reported() {
     let mut candidate = runs::two_nodes();
     let bytes = candidate.cells[30].placements[0].buffer_bytes;
     candidate.cells[30].placements[0].bytes_per_page_size = [(4096, bytes)].into();

@@ -523,7 +523,7 @@ fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
 }
 
 #[test]
-fn a_study_without_a_primary_metric_says_that_nothing_answers_it() {
+fn a_study_without_a_primary_metric_reports_the_lack_of_one() {
     let text = StudySummary::of(&studies::two_by_two()).page().markdown();
     assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");
 }
@@ -655,7 +655,7 @@ fn too_few_baseline_blocks_give_no_assurance() {
 
 /// Without variance no change is too small to be seen, so there is nothing to state.
 #[test]
-fn no_effect_is_said_to_be_smaller_than_nothing() {
+fn no_effect_is_reported_to_be_smaller_than_zero() {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
     let factors = vec![studies::choice("pages", &["4k", "2m"])];
     let made = studies::Made { aa: true, ..studies::Made::of(factors, metrics, 8) };

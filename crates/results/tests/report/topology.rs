@@ -234,7 +234,7 @@ fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
 }
 
 #[test]
-fn memory_without_cpus_is_not_said_to_be_left_out_if_there_is_no_other() {
+fn memory_without_cpus_is_not_reported_as_left_out_if_there_is_no_other() {
     let mut machine = machine(2, 4, |_, _| 20);
     machine.nodes[1].cpus = CpuSet::new();
     machine.cpus.retain(|cpu| cpu.node == Some(NodeId(0)));

@@ -177,7 +177,7 @@ fn the_first_domain_of_xen_serves_all_others_from_everywhere() {
 }
 
 #[test]
-fn a_guest_without_memory_or_virtual_cpus_is_left_alone() {
+fn a_guest_without_memory_or_vcpus_has_no_finding() {
     let nothing = GuestView {
         bytes_by_node: BytesByNode::new(),
         ..guest(Hypervisor::Qemu, 1, vec![vcpu(0, 1.0)])

@@ -109,14 +109,14 @@ fn huge_pages_are_not_reserved_where_they_do_not_fit() {
 }
 
 #[test]
-fn a_node_without_memory_is_neither_full_nor_roomy() {
+fn a_node_without_memory_is_neither_full_nor_empty() {
     let empty = NodeView { total_bytes: Some(0), ..node(0, 0) };
     assert_eq!(problems(vec![empty.clone(), node(1, 900)]), []);
     assert_eq!(problems(vec![empty, node(1, 10)]), []);
 }
 
 #[test]
-fn nothing_is_said_about_the_room_of_a_node_with_unknown_memory() {
+fn nothing_is_claimed_about_the_room_of_a_node_with_unknown_memory() {
     let [total, free, cache] = [
         NodeView { total_bytes: None, ..node(0, 0) },
         NodeView { free_bytes: None, ..node(0, 0) },

@@ -274,7 +274,7 @@ fn concurrent_ranks_are_compared_with_the_same_ranks_in_turn() {
 }
 
 #[test]
-fn steps_of_which_more_than_a_twentieth_was_disturbed_come_last() {
+fn steps_disturbed_for_more_than_a_twentieth_come_last() {
     let with = |file, disturbed| ScalingStep { disturbed, ..placed(file, &[100.0], &[(0, 0)]) };
     let steps = vec![with("calm", Some(0.05)), with("busy", Some(0.06)), with("unknown", None)];
     let findings = found(steps);

@@ -195,7 +195,7 @@ fn a_study_names_the_obstacle_to_an_answer() {
 }
 
 #[test]
-fn a_study_that_is_not_done_says_how_far_it_came_and_why() {
+fn an_unfinished_study_reports_its_progress_and_the_reason() {
     let of_reason = |reason: Option<EndReason>| {
         let mut of = simple(1.2);
         of.run.rules.blocks = 20;

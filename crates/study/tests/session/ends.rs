@@ -115,7 +115,7 @@ fn warm_ups_do_not_make_a_study_precise() {
 }
 
 #[test]
-fn a_cell_that_stays_disturbed_has_as_many_attempts_as_the_rules_allow_numbered_from_0() {
+fn a_cell_that_stays_disturbed_is_tried_up_to_the_limit_of_the_rules() {
     let study = STUDY.replace("repeats = 0", "repeats = 2");
     let lab = Lab::of(&study);
     let guest = Disturbance::Guest { guest: "g01".to_owned(), reason: None };

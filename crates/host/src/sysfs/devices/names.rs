@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_of_nvidia_is_called_by_its_minor_number() {
+    fn an_nvidia_gpu_is_named_by_its_minor_number() {
         let (top, root) = tree(&["proc/driver/nvidia/gpus/0000:41:00.0", "d"]);
         let file = top.path().join("proc/driver/nvidia/gpus/0000:41:00.0/information");
         fs::write(file, "Model: \t\t NVIDIA A100\nDevice Minor: \t 3\n").unwrap();

@@ -158,7 +158,7 @@ fn the_same_stores_wait_less_with_memory_that_is_nearer() {
 }
 
 #[test]
-fn a_core_writes_as_many_lines_past_its_caches_at_a_time_as_it_is_said_to() {
+fn a_core_writes_at_most_its_limit_of_lines_past_its_caches_at_a_time() {
     let ns_a_line = |writes| {
         let mut arguments = Arguments::parse(
             format!("cpus=0,memory=64M,latency=100,{CORE},{CACHES}").split(','),
