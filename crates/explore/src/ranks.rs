@@ -11,11 +11,11 @@ use crate::error::ExploreError;
 use crate::process::{cpus_by_node, read_process_on};
 
 /// Access to one variable of a process's environment.
-pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the rank given by variables, and the number of ranks; `None` if the process is not a
 /// rank.
-pub type WhichRank<'a> = &'a dyn Fn(Look<'_>) -> Option<(usize, usize)>;
+pub type WhichRank<'a> = &'a dyn Fn(VariableLookup<'_>) -> Option<(usize, usize)>;
 
 /// Returns the ranks of one job, or of all jobs, on this host, as far as this user may read their
 /// processes. The calling process is left out.
@@ -86,7 +86,7 @@ fn variable(environment: &str, name: &str) -> Option<String> {
 }
 
 /// Returns `4242.0` for a step of SLURM, otherwise the name given by PMIx.
-fn job_of(look: Look<'_>) -> String {
+fn job_of(look: VariableLookup<'_>) -> String {
     match (look("SLURM_JOB_ID"), look("SLURM_STEP_ID")) {
         (Some(job), Some(step)) => format!("{job}.{step}"),
         (Some(job), None) => job,

@@ -120,7 +120,10 @@ fn answer(found: &BisectDocument) -> Lead {
         }
         Some(BisectAnswer::OneOf { commits }) => {
             let names: Vec<String> = commits.iter().map(named).collect();
-            (format!("{metric} has been worse since one of {}{worse}.", names.join(", ")), Mood::Odd)
+            (
+                format!("{metric} has been worse since one of {}{worse}.", names.join(", ")),
+                Mood::Odd,
+            )
         }
         Some(BisectAnswer::NotWorse) => (
             format!("No commit: {metric} does not get worse by more than {margin} %{worse}."),

@@ -135,7 +135,9 @@ impl Report for BalancingProbed {
 fn answer(probed: &BalancingProbed) -> Lead {
     let node = probed.to.node;
     let sentence = match probed.value("local") {
-        _ if probed.from.node == node => "Both cpus are on the same node: nothing can move.".to_owned(),
+        _ if probed.from.node == node => {
+            "Both cpus are on the same node: nothing can move.".to_owned()
+        }
         Some(local) => format!("At the end {local:.1} % of its pages are on node {node}."),
         None => format!("The number of its pages on node {node} at the end is unknown."),
     };

@@ -5,7 +5,7 @@ use numalab_record::explore::{
     PageSizes, ProcessView, Unseen, View, XenDomain, XenHeap, ZoneView,
 };
 use numalab_results::Report;
-use numalab_results::explore::{Explored, Place};
+use numalab_results::explore::{Explored, ProblemPlace};
 use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not
     assert!(found[0].starts_with("node 0 has 1.0 % of its 10 GiB left"), "{found:?}");
     assert!(found[0].contains("node 1 has 60 %"), "{found:?}");
     assert_eq!(explored.findings[0].threshold, Some(0.04));
-    assert_eq!(explored.findings[0].evidence, [Place::Node(NodeId(0))]);
+    assert_eq!(explored.findings[0].evidence, [ProblemPlace::Node(NodeId(0))]);
     let half = of_nodes(vec![node(0, 4 * GIB), node(1, 5 * GIB)]);
     assert_eq!(lead(&half), ["None found. | "]);
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, Workload,
-    dry_run,
+    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanRemarks, ResultDirectory, Runner,
+    Workload, dry_run,
 };
 use numalab_places::machine::architecture_text;
 use numalab_record::Kind;
@@ -173,7 +173,7 @@ fn show(
     let own = own_word()?;
     // Users often look at a script on a machine that cannot run it.
     let launcher = launcher.resolve().unwrap_or(launcher);
-    let line = Line { manifest, launcher, numalab: &own, in_job: true };
+    let line = LaunchLine { manifest, launcher, numalab: &own, in_job: true };
     let text = dry_run(&line, directory).map_err(Failure::bad_input)?;
     output::print(&(text + &batch(args, manifest, &own).foreseen()))
 }
@@ -192,7 +192,7 @@ fn execute(
 ) -> Result<(), Failure> {
     let own = own_word()?;
     let interrupt = Interrupt::install()?;
-    let line = Line {
+    let line = LaunchLine {
         manifest,
         launcher: launcher.resolve()?,
         numalab: &own,

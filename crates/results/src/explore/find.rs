@@ -45,7 +45,7 @@ impl Explored {
 }
 
 /// A finding about memory placement, with the places that show it.
-pub type ExploreFinding = Finding<Advice, Place>;
+pub type ExploreFinding = Finding<Advice, ProblemPlace>;
 
 /// A problem with its severity and remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -146,7 +146,7 @@ pub enum Weight {
 /// A place that shows a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum ProblemPlace {
     /// A node.
     Node(NodeId),
     /// A thread.

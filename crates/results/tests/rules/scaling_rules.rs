@@ -2,8 +2,8 @@
 
 use numalab_record::scaling::{Mode, ScalingMetric, ScalingStep};
 use numalab_results::scaling::{
-    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding, ScalingObservation,
-    ScalingSummary, Side,
+    CacheFit, Cause, Difference, Plateau, RankSide, ScalingEvidence, ScalingFinding,
+    ScalingObservation, ScalingSummary,
 };
 use numalab_topology::NodeId;
 
@@ -135,7 +135,7 @@ fn ranks_with_remote_memory_are_compared_with_local_ones_of_the_same_step() {
     let values = [100.0, 101.0, 99.0, 100.0, 180.0, 181.0, 179.0, 180.0];
     let findings = found(vec![placed("mixed", &values, &[local, remote].concat())]);
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    let side = |mean| Side { ranks: 4, mean };
+    let side = |mean| RankSide { ranks: 4, mean };
     let difference = Difference { metric: ScalingMetric::Latency, ratio: 1.8, real: true };
     let expected = ScalingObservation::LocalAndRemote {
         size_bytes: 512 * MIB,

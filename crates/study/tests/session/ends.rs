@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use numalab_host::Interrupt;
-use numalab_record::study::{Counted, Disturbance, EndReason, Entry, StudyDocument};
+use numalab_record::study::{Counted, Disturbance, EndReason, JournalEntry, StudyDocument};
 use numalab_study::{Journal, Observer, Session, Started};
 
 use super::lab::{Lab, STUDY, Scripted};
@@ -82,7 +82,7 @@ fn an_interrupt_ends_a_study_after_the_current_sample_and_it_can_be_resumed() {
     let entries = lab.entries();
     let ended = Some(&EndReason::Interrupted);
     let last = entries.last().and_then(|entry| match entry {
-        Entry::Ended { reason, .. } => Some(reason),
+        JournalEntry::Ended { reason, .. } => Some(reason),
         _ => None,
     });
     assert_eq!(last, ended);

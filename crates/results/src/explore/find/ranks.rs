@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::process::apart::GAIN;
 use super::process::{LEAST_BYTES, MOSTLY};
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// A problem of rank placement. Shares are 0 to 1.
@@ -58,7 +58,7 @@ fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     ranks.dedup();
     let cpus = bound.keys().copied().collect();
     let problem = RanksProblem::CpusShared { cpus, threads: threads.len(), ranks };
-    let places = threads.iter().map(|(_, thread)| Place::Thread(*thread)).collect();
+    let places = threads.iter().map(|(_, thread)| ProblemPlace::Thread(*thread)).collect();
     let advice = Advice::wrong(Problem::Ranks(problem), Remedy::SpreadThreads);
     Some(Finding::new(advice).shown_by(places))
 }
@@ -72,7 +72,7 @@ fn remote(rank: &RankView) -> Option<ExploreFinding> {
     }
     let problem = RanksProblem::RankRemote { rank: rank.rank, home, share };
     let remedy = Remedy::LookAtProcess { process: rank.process };
-    let threads = rank.threads.iter().map(|thread| Place::Thread(thread.thread)).collect();
+    let threads = rank.threads.iter().map(|thread| ProblemPlace::Thread(thread.thread)).collect();
     Some(
         Finding::new(Advice::wrong(Problem::Ranks(problem), remedy)).over(MOSTLY).shown_by(threads),
     )

@@ -6,7 +6,7 @@ use numalab_record::Civil;
 
 use super::oddity::sentence;
 use crate::label::whole_sentence;
-use crate::run::{CellSummary, State, Summary};
+use crate::run::{CellState, CellSummary, Summary};
 
 /// Maximum number of cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
@@ -66,10 +66,10 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
         .iter()
         .filter_map(|cell| {
             let why = match cell.state {
-                State::Precise => return None,
-                State::BudgetSpent => "out of time",
-                State::Failed(reason) => reason,
-                State::Unmeasured => "not started",
+                CellState::Precise => return None,
+                CellState::BudgetSpent => "out of time",
+                CellState::Failed(reason) => reason,
+                CellState::Unmeasured => "not started",
             };
             Some(vec![cell.cell.id.0.clone(), reached(cell), why.to_owned()])
         })

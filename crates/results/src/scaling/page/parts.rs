@@ -74,7 +74,8 @@ fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
         found.evidence.iter().map(cited)
     });
     let table = Table::new("evidence for the sentences").words("rule").words("evidence").rows(rows);
-    let notes = report.findings.iter().skip(LEADS).map(|found| whole_sentence(&words::sentence(found)));
+    let notes =
+        report.findings.iter().skip(LEADS).map(|found| whole_sentence(&words::sentence(found)));
     Part::of("Findings and evidence", vec![Panel::table(table).folded()])
         .map(|part| part.noted(notes.collect()))
 }

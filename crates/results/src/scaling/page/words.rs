@@ -4,8 +4,8 @@ use numalab_page::number::{count, figure, size};
 use numalab_record::scaling::ScalingMetric;
 
 use crate::scaling::{
-    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding,
-    ScalingObservation as Seen, Side,
+    CacheFit, Cause, Difference, Plateau, RankSide, ScalingEvidence, ScalingFinding,
+    ScalingObservation as Seen,
 };
 
 /// Returns the name of the rule behind a finding.
@@ -94,8 +94,8 @@ fn disturbance(disturbed: usize, steps: usize) -> String {
 
 fn local_and_remote(
     size_bytes: u64,
-    local: &Side,
-    remote: &Side,
+    local: &RankSide,
+    remote: &RankSide,
     difference: &Difference,
 ) -> String {
     let (at, unit) = (size(size_bytes), difference.metric.unit());
