@@ -1,4 +1,4 @@
-//! The description of a guest, and the plan of starting it.
+//! The description of a guest, and the plan for its start.
 
 use std::io;
 use std::path::{Path, PathBuf};

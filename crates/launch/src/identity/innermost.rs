@@ -22,8 +22,8 @@ pub(super) fn innermost(look: VariableLookup<'_>, nearest: Option<Launcher>) -> 
     Some(BEFORE_SLURM.into_iter().find(is_nearest).unwrap_or(usual))
 }
 
-/// Returns the variables of the launcher that is innermost as far as variables show. A world of one rank
-/// runs a launcher of several more often than each of several ranks a world of one.
+/// Returns the variables of the launcher that is innermost as far as variables show: a launcher of
+/// several ranks usually runs within a world of one rank, seldom the other way round.
 fn usual(look: VariableLookup<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
