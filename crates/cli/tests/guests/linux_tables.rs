@@ -18,7 +18,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use numalab_acpi::hmat::{DataType, Locality};
-use numalab_acpi::srat::{JournalEntry, LocalApicAffinity, MemoryAffinity, MemoryFlags};
+use numalab_acpi::srat::{Entry, LocalApicAffinity, MemoryAffinity, MemoryFlags};
 use numalab_acpi::{
     AnyTable, Builder, Format, Header, List, RawEntry, Signature, Slot, Tables, check, hmat, slit,
     srat,
@@ -40,20 +40,20 @@ fn table<F: Format>(header: Header, fixed: F::Fixed, entries: &[F::Entry<'_>]) -
 }
 
 /// Returns a SRAT of two cpus, one in each of two domains, with these entries.
-fn srat(entries: &[JournalEntry<'_>]) -> Vec<u8> {
-    let cpu = |id| JournalEntry::LocalApic(LocalApicAffinity::new(id, id.into()));
+fn srat(entries: &[Entry<'_>]) -> Vec<u8> {
+    let cpu = |id| Entry::LocalApic(LocalApicAffinity::new(id, id.into()));
     let entries = [&[cpu(0), cpu(1)], entries].concat();
     table::<srat::Layout>(Header::new(Signature::SRAT, 3), srat::Fixed::new(), &entries)
 }
 
-fn memory(domain: u32, base: u64, length_bytes: u64, flags: MemoryFlags) -> JournalEntry<'static> {
+fn memory(domain: u32, base: u64, length_bytes: u64, flags: MemoryFlags) -> Entry<'static> {
     let flags = MemoryFlags::ENABLED.with(flags);
-    JournalEntry::Memory(MemoryAffinity { domain, base, length_bytes, flags, ..Default::default() })
+    Entry::Memory(MemoryAffinity { domain, base, length_bytes, flags, ..Default::default() })
 }
 
 const RAM: MemoryFlags = MemoryFlags(0);
 
-fn two_nodes() -> [JournalEntry<'static>; 2] {
+fn two_nodes() -> [Entry<'static>; 2] {
     [memory(0, 0, HALF, RAM), memory(1, HALF, HALF, RAM)]
 }
 
@@ -63,7 +63,7 @@ fn slit(cells: [u8; 4]) -> Vec<u8> {
 }
 
 fn hmat(revision: u8, base_unit: u64) -> Vec<u8> {
-    let matrix = hmat::JournalEntry::Locality(Locality {
+    let matrix = hmat::Entry::Locality(Locality {
         data_type: DataType::AccessLatency.into(),
         base_unit,
         initiators: List::Values(&[0, 1]),
@@ -149,9 +149,9 @@ fn linux_uses_a_srat_with_an_nvdimm_in_a_hot_plug_range() {
 fn linux_drops_a_srat_for_an_entry_that_is_too_short_or_blank() {
     let [low, high] = two_nodes();
     let short = [vec![1, 38], vec![0; 36]].concat();
-    let short = JournalEntry::Raw(RawEntry { kind: 1, bytes: &short });
+    let short = Entry::Raw(RawEntry { kind: 1, bytes: &short });
     srat_is(false, "entry-too-short", &srat(&[low, high, short]));
-    let blank = JournalEntry::Raw(RawEntry { kind: 0, bytes: &[0; 16] });
+    let blank = Entry::Raw(RawEntry { kind: 0, bytes: &[0; 16] });
     srat_is(false, "zero-fill", &srat(&[low, high, blank]));
 }
 
