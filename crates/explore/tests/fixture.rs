@@ -143,7 +143,7 @@ fn a_thread_pinned_away_from_its_memory_is_reported_with_a_command() {
     assert_eq!(
         found(View::Process(view)),
         [
-            "thread 12 runs on node 3; 96 % of the memory it touched is on node 0 | migratepages 12 0 3"
+            "Thread 12 runs on node 3; 96 % of the memory it touched is on node 0. | migratepages 12 0 3"
         ]
     );
 }
@@ -173,7 +173,7 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
     assert_eq!(found.len(), 1);
     assert!(
         found[0].starts_with(
-            "thread 21 runs on node 1; 100 % of the memory touched from there is on node 2"
+            "Thread 21 runs on node 1; 100 % of the memory touched from there is on node 2"
         ),
         "{found:?}"
     );
@@ -203,7 +203,7 @@ fn a_shared_segment_that_fills_its_node_is_to_be_spread_and_its_processes_are_no
         "{found:?}"
     );
     let call = "numa_interleave_memory(p, bytes, numa_parse_nodestring(\"0-3\"))";
-    assert!(found[1].starts_with("shared memory /SYSV00000000 (deleted) of 3 GiB is on node 0"));
+    assert!(found[1].starts_with("Shared memory /SYSV00000000 (deleted) of 3 GiB is on node 0"));
     assert!(found[1].contains(&format!("| {call}")) && found[1].ends_with("768 MiB on each node"));
 }
 
@@ -289,9 +289,9 @@ fn full_and_fragmented_nodes_are_reported() {
     let explored = Explored::of(View::Nodes(view));
     let text = explored.terminal(Style::Plain);
     let found = found(explored.view);
-    assert!(found[0].starts_with("node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
+    assert!(found[0].starts_with("Node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
     assert!(
-        found[1].contains("node 3 has 3 GiB free, but over 99 % of it is in pieces"),
+        found[1].contains("Node 3 has 3 GiB free, but over 99 % of it is in pieces"),
         "{found:?}"
     );
     assert!(text.contains("since boot"), "{text}");
@@ -347,7 +347,7 @@ fn a_guest_of_qemu_with_a_vcpu_apart_from_its_memory_is_reported() {
     assert_eq!(
         found(View::Guests(view)),
         [
-            "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory is on node 1 | taskset -cp 2,3 52"
+            "Guest web: vCPU 1 runs on node 3; 100 % of the guest's memory is on node 1. | taskset -cp 2,3 52"
         ]
     );
 }
