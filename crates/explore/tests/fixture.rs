@@ -198,7 +198,7 @@ fn a_shared_segment_that_fills_its_node_is_to_be_spread_and_its_processes_are_no
     assert!(
         found[0].ends_with(
             "; no remedy: most of it is shared memory /SYSV00000000 (deleted), which other \
-             processes may use too | -"
+             processes may use too. | -"
         ),
         "{found:?}"
     );
