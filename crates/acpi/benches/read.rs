@@ -110,7 +110,7 @@ fn main() {
             let entry = at.entry;
             at.entry.cells().map(move |cell| table.reading(&entry, cell.2))
         });
-        cells.filter_map(hmat::Reading::value).sum()
+        cells.filter_map(hmat::CellValue::value).sum()
     });
     let tables = Tables::from(AnyTable::read(&srat).expect("a SRAT"));
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];

@@ -9,7 +9,7 @@ mod reading;
 pub use cache::{Associativity, Cache, CacheAttributes, WritePolicy};
 pub use entries::{Entry, ProximityAttributes, ProximityFlags};
 pub use locality::{Locality, LocalityFlags};
-pub use reading::{Access, DataType, Reading};
+pub use reading::{Access, CellValue, DataType};
 
 pub(crate) use entries::expected_size;
 
@@ -68,7 +68,7 @@ impl<'a> Table<'a, Layout> {
     /// Returns the latency in picoseconds from an initiator's domain to the memory of a target's,
     /// without caches; `None` if no matrix has it.
     #[must_use]
-    pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<Reading> {
+    pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<CellValue> {
         self.memory_reading(initiator, target, [access.latency(), DataType::AccessLatency])
     }
 
@@ -80,14 +80,14 @@ impl<'a> Table<'a, Layout> {
         initiator: u32,
         target: u32,
         access: Access,
-    ) -> Option<Reading> {
+    ) -> Option<CellValue> {
         self.memory_reading(initiator, target, [access.bandwidth(), DataType::AccessBandwidth])
     }
 
     /// Converts a matrix cell to picoseconds or MB/s according to the table's revision.
     #[must_use]
-    pub fn reading(&self, locality: &Locality<'_>, value: u16) -> Reading {
-        Reading::new(self.header().revision, locality.data_type, locality.base_unit, value)
+    pub fn reading(&self, locality: &Locality<'_>, value: u16) -> CellValue {
+        CellValue::new(self.header().revision, locality.data_type, locality.base_unit, value)
     }
 
     /// Returns the first reading that is a value or "unreachable", from matrices of plain memory in
@@ -97,7 +97,7 @@ impl<'a> Table<'a, Layout> {
         initiator: u32,
         target: u32,
         data_types: [DataType; 2],
-    ) -> Option<Reading> {
+    ) -> Option<CellValue> {
         let mut silent = None;
         for data_type in data_types {
             for Located { entry, .. } in self.localities() {
@@ -106,7 +106,7 @@ impl<'a> Table<'a, Layout> {
                 }
                 let Some(value) = entry.value(initiator, target) else { continue };
                 match self.reading(&entry, value) {
-                    reading @ (Reading::Unknown | Reading::Meaningless) => {
+                    reading @ (CellValue::Unknown | CellValue::Meaningless) => {
                         silent.get_or_insert(reading);
                     }
                     reading => return Some(reading),

@@ -6,7 +6,7 @@ use numalab_results::advice::{Advice, Candidate, TrialPlace, commands};
 
 use crate::attempt::attempt;
 use crate::error::AdviseError;
-use crate::look::{Known, as_is_if_followed, first_run, look, profiled};
+use crate::look::{KnownFacts, as_is_if_followed, first_run, look, profiled};
 use crate::metric::Judged;
 use crate::model::Target;
 use crate::ranks;
@@ -62,8 +62,8 @@ impl Advisor {
         let Self { request, target, judged, .. } = self;
         let (command, stdin) = (request.command.clone(), request.stdin.clone());
         let subject = Subject { command, stdin, interrupt };
-        let Known { mut advice, took, followed, runs } = match self.are_ranks {
-            true => Known {
+        let KnownFacts { mut advice, took, followed, runs } = match self.are_ranks {
+            true => KnownFacts {
                 advice: ranks::advice(&request.command, target.costs.clone(), target.place)?,
                 took: Some(first_run(&subject, judged, watch)?.0.took),
                 followed: None,

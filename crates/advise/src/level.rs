@@ -44,7 +44,7 @@ mod tests {
 
     /// Later versions compare with earlier journals by these names.
     #[test]
-    fn the_names_of_levels_stay_as_they_are() {
+    fn the_names_of_levels_stay_unchanged() {
         let cpus = |spread| Candidate::Cpus { spread, cpus: vec![0, 2] };
         let named = [
             (Candidate::Bind { node: 1 }, "bind:1"),

@@ -27,7 +27,7 @@ const SHORT: Duration = Duration::from_millis(2);
 const FOLLOWED_FACTORS: [u32; 2] = [20, 350];
 
 /// The facts known before the trials.
-pub(super) struct Known {
+pub(super) struct KnownFacts {
     pub advice: Advice,
     /// Time of one run where the trials run, if known.
     pub took: Option<Duration>,
@@ -83,7 +83,7 @@ pub(super) fn look(
     judged: &Judged,
     asis: Option<&EmulatedProgram>,
     watch: &mut dyn Watch,
-) -> Result<Known, AdviseError> {
+) -> Result<KnownFacts, AdviseError> {
     let is_here = is_tried_here(request, target);
     let ran = if is_here { Some(first_run(subject, judged, watch)?) } else { None };
     let took = ran.as_ref().map(|(ran, _)| ran.took);
@@ -105,17 +105,17 @@ pub(super) fn look(
         Advice::unprofiled(&request.command, found, target.costs.clone(), target.place)
     };
     let Some(asis) = asis else {
-        return Ok(Known { advice: unknown(), took, followed: None, runs: Vec::new() });
+        return Ok(KnownFacts { advice: unknown(), took, followed: None, runs: Vec::new() });
     };
     // Trials compare candidates with two runs of the unchanged program.
     let is_tried = target.place == TrialPlace::Emulation && !request.predict_only;
     let again = (is_tried && runs_at_once() > 1).then_some(asis);
     match follow(subject, judged, (asis, again), target, watch) {
-        Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
+        Ok(known) => Ok(KnownFacts { took: took.or(known.took), ..known }),
         // A program that runs here need not run under emulation.
         Err(error) if is_here && !subject.interrupt.requested() => {
             watch.remark(&Remark::NotFollowed(error.to_string()));
-            Ok(Known { advice: unknown(), took, followed: None, runs: Vec::new() })
+            Ok(KnownFacts { advice: unknown(), took, followed: None, runs: Vec::new() })
         }
         Err(error) => Err(error),
     }
@@ -153,7 +153,7 @@ fn follow(
     (asis, again): (&EmulatedProgram, Option<&EmulatedProgram>),
     target: &Target,
     watch: &mut dyn Watch,
-) -> Result<Known, AdviseError> {
+) -> Result<KnownFacts, AdviseError> {
     let (first, second) = thread::scope(|scope| {
         let second = again.map(|program| scope.spawn(|| subject.follow(program)));
         let first = subject.follow(&profiled(asis, &target.costs));
@@ -173,7 +173,7 @@ fn follow(
     let seen = Some(program.clone());
     let again = second.and_then(Result::ok);
     let runs = std::iter::once((ran, followed)).chain(again).map(timed).collect();
-    Ok(Known { advice, took, followed: seen, runs })
+    Ok(KnownFacts { advice, took, followed: seen, runs })
 }
 
 /// Returns a run with its time on the emulated machine.

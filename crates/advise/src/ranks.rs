@@ -140,7 +140,7 @@ fn options(command: &[String]) -> impl Iterator<Item = &String> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> usize {
+    fn number_of_candidates(line: &str) -> usize {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert!(are_started_by(&words));
         candidates(&words).len()
@@ -148,14 +148,18 @@ mod tests {
 
     #[test]
     fn placements_that_the_command_says_itself_are_left_to_it() {
-        assert_eq!(of("srun -n4 ./ranks"), 3);
-        assert_eq!(of("/usr/bin/srun -m cyclic -n4 ./ranks"), 1);
-        assert_eq!(of("srun --distribution=block -n4 ./ranks"), 1);
-        assert_eq!(of("srun --cpu-bind=none ./ranks"), 0);
-        assert_eq!(of("srun --cpu-bind none ./ranks"), 0);
-        assert_eq!(of("srun -l -n 4 ./ranks -m 3 --cpu-bind=none"), 3, "they are the program's");
-        assert_eq!(of("srun --label -- ./ranks -m 3"), 3);
-        assert_eq!(of("srun --ntasks 4 -m cyclic ./ranks"), 1);
+        assert_eq!(number_of_candidates("srun -n4 ./ranks"), 3);
+        assert_eq!(number_of_candidates("/usr/bin/srun -m cyclic -n4 ./ranks"), 1);
+        assert_eq!(number_of_candidates("srun --distribution=block -n4 ./ranks"), 1);
+        assert_eq!(number_of_candidates("srun --cpu-bind=none ./ranks"), 0);
+        assert_eq!(number_of_candidates("srun --cpu-bind none ./ranks"), 0);
+        assert_eq!(
+            number_of_candidates("srun -l -n 4 ./ranks -m 3 --cpu-bind=none"),
+            3,
+            "they are the program's"
+        );
+        assert_eq!(number_of_candidates("srun --label -- ./ranks -m 3"), 3);
+        assert_eq!(number_of_candidates("srun --ntasks 4 -m cyclic ./ranks"), 1);
         assert!(!are_started_by(&["./srun-like".to_owned()]) && !are_started_by(&[]));
     }
 

@@ -63,11 +63,11 @@ pub(crate) struct MeasureArgs {
     /// Continue the interrupted run in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
     pub resume: Option<PathBuf>,
-    /// Take N runs, and keep them in one directory
+    /// Take N runs and keep them in one directory
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100), conflicts_with = "resume")]
     pub repeat: u8,
     /// Compare with earlier result directories, or with those of `--repeat` in one directory; judged
-    /// only with runs begun at four times or more, half an hour apart
+    /// only with runs from four or more occasions at least half an hour apart
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
     /// With --baseline: exit 4 if anything is worse by more than the margin, 7 if nothing is decided
@@ -103,11 +103,11 @@ impl FailIf {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab latency                          curve over sizes, then the cpu x node matrix
-  numalab latency --size 256M --per node   node x node, one cpu for each node
+  numalab latency                          curve over sizes, then the CPU x node matrix
+  numalab latency --size 256M --per node   node x node, one CPU for each node
   numalab latency --size=1-16384           the sizes in MB, powers of two
   numalab latency --size 1G --pages 4k     page walks included
-  numalab latency --size 512M --concurrent   all cpus at once: interference
+  numalab latency --size 512M --concurrent   all CPUs at once: interference
   srun -n8 --cpu-bind=map_cpu:1,9,17,25,33,41,49,57 numalab latency --size=1-16384
                                            one rank per CPU, with a table of all ranks
   numalab latency --ranks 4 --size=1-512 --csv=four.csv")]
@@ -129,7 +129,7 @@ pub(crate) struct LatencyArgs {
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
-    /// Chase on one CPU at a time (the default)
+    /// Chase on one CPU at a time [default]
     #[arg(long)]
     pub serial: bool,
     /// Print a row per worker and a column per size
@@ -146,7 +146,7 @@ pub(crate) struct LatencyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab bandwidth                        every kernel on one cpu and on all, node x node
+  numalab bandwidth                        every kernel on one CPU and on all, node x node
   numalab bandwidth --kernel read,triad --cpus 0-7
   numalab bandwidth --kernel read --pattern random
   numalab bandwidth --kernel copy-nt --isa avx2 --size 1G
@@ -164,10 +164,10 @@ pub(crate) struct BandwidthArgs {
     /// Access order: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential")]
     pub pattern: AccessPattern,
-    /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest this CPU has)
+    /// Instruction set: sse2, avx2, avx512, neon, sve [default: the widest this CPU has]
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
-    /// Ranks take turns instead of streaming at once
+    /// Stream on one rank at a time
     #[arg(long)]
     pub serial: bool,
     #[command(flatten)]

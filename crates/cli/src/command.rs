@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Kind(KindCommand),
     /// Compare two results: what changed, and whether it exceeds the noise
     Compare(CompareArgs),
-    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
+    /// Test whether a change really helps: randomised blocks, paired analysis, a verdict
     Study(study::StudyArgs),
     /// Find the right placement for a program: predict, then try
     Advise(Box<advise::AdviseArgs>),
@@ -120,7 +120,7 @@ pub(crate) enum Command {
     Fleet(fleet::FleetArgs),
     /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
-    /// Run a command between markers that the memory emulator recognizes
+    /// Run a command between markers that the memory emulator recognises
     Mark(MarkArgs),
     /// Print a completion script for a shell
     #[command(

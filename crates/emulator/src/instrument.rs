@@ -296,7 +296,7 @@ fn keeps_counting(plugin: &Plugin) -> bool {
 /// The calling thread is running a vCPU, in its callback.
 unsafe extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
-    let Some(marker) = marker::of_number(number as usize) else { return };
+    let Some(marker) = marker::from_number(number as usize) else { return };
     let keeps = keeps_counting(plugin);
     // SAFETY: guaranteed by the caller.
     let (vcpu, change) = unsafe { plugin.mark(vcpu, marker) };

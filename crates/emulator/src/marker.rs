@@ -22,7 +22,7 @@ const _: () =
 pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
     let [opcode @ .., code, n0, n1, n2] = *instruction;
     match [n0, n1, n2] {
-        NAME if opcode == OPCODE => of_code(code),
+        NAME if opcode == OPCODE => from_code(code),
         LETTER if opcode == OPCODE => Some(Marker::Letter(code)),
         _ => None,
     }
@@ -33,7 +33,7 @@ pub fn decode_aarch64(instruction: &[u8; AARCH64_LENGTH]) -> Option<Marker> {
     let word = u32::from_le_bytes(*instruction);
     let [_, _, _, code] = (word >> 5).to_be_bytes();
     match word {
-        _ if word == aarch64(code, NAME) => of_code(code),
+        _ if word == aarch64(code, NAME) => from_code(code),
         _ if word == aarch64(code, LETTER) => Some(Marker::Letter(code)),
         _ => None,
     }
@@ -55,14 +55,14 @@ pub fn number(marker: Marker) -> usize {
 }
 
 /// Returns the marker with a [`number`].
-pub fn of_number(number: usize) -> Option<Marker> {
+pub fn from_number(number: usize) -> Option<Marker> {
     match u8::try_from(number) {
-        Ok(code) => of_code(code),
+        Ok(code) => from_code(code),
         Err(_) => u8::try_from(number - LETTERS).ok().map(Marker::Letter),
     }
 }
 
-fn of_code(code: u8) -> Option<Marker> {
+fn from_code(code: u8) -> Option<Marker> {
     match code {
         BEGIN => Some(Marker::Begin),
         END => Some(Marker::End),
@@ -88,10 +88,10 @@ mod tests {
             let letter = decode(&[0x0f, 0x1f, 0x84, 0x00, code, 0x4c, 0x55, 0x4e]);
             assert_eq!(letter, Some(Marker::Letter(code)));
             for marker in marker.into_iter().chain(letter) {
-                assert_eq!(of_number(number(marker)), Some(marker), "code {code}");
+                assert_eq!(from_number(number(marker)), Some(marker), "code {code}");
             }
         }
-        assert_eq!(of_code(u8::MAX), Some(Marker::Phase(239)));
+        assert_eq!(from_code(u8::MAX), Some(Marker::Phase(239)));
     }
 
     #[test]

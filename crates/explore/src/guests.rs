@@ -1,4 +1,4 @@
-//! Guests on this host: the cpus of their virtual cpus, and the nodes of their memory.
+//! Guests on this host: the cpus of their vCPUs, and the nodes of their memory.
 
 mod qemu;
 pub mod xen;
@@ -29,7 +29,7 @@ pub fn read_guests(root: &Root) -> Result<GuestsView, ExploreError> {
     Ok(view)
 }
 
-/// Sets the remote share of each virtual cpu, and their mean for the guest.
+/// Sets the remote share of each vCPU, and their mean for the guest.
 fn weigh(guest: &mut GuestView) {
     let (mut sum, mut count) = (0.0, 0.0);
     for vcpu in &mut guest.vcpus {

@@ -11,11 +11,11 @@ use crate::error::ExploreError;
 use crate::process::{cpus_by_node, read_process_on};
 
 /// Access to one variable of a process's environment.
-pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the rank of a process given by its variables, and the number of ranks if it is known;
 /// `None` if the process is not a rank.
-pub type WhichRank<'a> = &'a dyn Fn(u32, Look<'_>) -> Option<(usize, Option<usize>)>;
+pub type WhichRank<'a> = &'a dyn Fn(u32, VariableLookup<'_>) -> Option<(usize, Option<usize>)>;
 
 /// Returns the ranks of one job, or of all jobs, on this host, as far as this user may read their
 /// processes. The calling process is left out.
@@ -90,7 +90,7 @@ fn variable(environment: &str, name: &str) -> Option<String> {
 }
 
 /// Returns `4242.0` for a step of SLURM, otherwise the name given by PMIx.
-fn job_of(look: Look<'_>) -> String {
+fn job_of(look: VariableLookup<'_>) -> String {
     match (look("SLURM_JOB_ID"), look("SLURM_STEP_ID")) {
         (Some(job), Some(step)) => format!("{job}.{step}"),
         (Some(job), None) => job,

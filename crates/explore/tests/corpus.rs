@@ -87,7 +87,7 @@ fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_reported() {
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(
         found[0].sentence.starts_with(
-            "guest d1: vcpu 0 runs on node 0; 100 % of the guest's memory is on node 2"
+            "Guest d1: vCPU 0 runs on node 0; 100 % of the guest's memory is on node 2"
         )
     );
     assert!(
@@ -131,5 +131,5 @@ fn heaps_of_xen_are_read_from_whole_consoles() {
     // A fake node in a hole has no memory at all.
     let fake = read_heap(&corpus("xen/samples/fake4.log").unwrap()).unwrap();
     let found = wrong(View::Heap(fake));
-    assert!(found[0].sentence.starts_with("node 2 has 0 % free"), "{found:?}");
+    assert!(found[0].sentence.starts_with("Node 2 has 0 % free"), "{found:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_explore::ranks::Look;
+use numalab_explore::ranks::VariableLookup;
 use numalab_explore::{ExploreError, read_guests, read_nodes, read_process, read_ranks};
 use numalab_host::{Classed, ErrorClass, Root};
 use numalab_page::{Lead, Style};
@@ -167,7 +167,7 @@ fn a_rank_is_known_by_its_process_and_without_the_number_of_all() {
     environment(7, "RANK=3\0");
     environment(8, "RANK=4\0");
     environment(9, "HOME=/\0");
-    let which = |process: u32, look: Look<'_>| {
+    let which = |process: u32, look: VariableLookup<'_>| {
         let rank = look("RANK")?.parse().ok()?;
         Some((rank, (process == 8).then_some(16)))
     };
@@ -188,7 +188,7 @@ fn a_thread_pinned_away_from_its_memory_is_reported_with_a_command() {
     assert_eq!(
         found(View::Process(view)),
         [
-            "thread 12 runs on node 3; 96 % of the memory it touched is on node 0 | migratepages 12 0 3"
+            "Thread 12 runs on node 3; 96 % of the memory it touched is on node 0. | migratepages 12 0 3"
         ]
     );
 }
@@ -218,7 +218,7 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
     assert_eq!(found.len(), 1);
     assert!(
         found[0].starts_with(
-            "thread 21 runs on node 1; 100 % of the memory touched from there is on node 2"
+            "Thread 21 runs on node 1; 100 % of the memory touched from there is on node 2"
         ),
         "{found:?}"
     );
@@ -243,12 +243,12 @@ fn a_shared_segment_that_fills_its_node_is_to_be_spread_and_its_processes_are_no
     assert!(
         found[0].ends_with(
             "; no remedy: most of it is shared memory /SYSV00000000 (deleted), which other \
-             processes may use too | -"
+             processes may use too. | -"
         ),
         "{found:?}"
     );
     let call = "numa_interleave_memory(p, bytes, numa_parse_nodestring(\"0-3\"))";
-    assert!(found[1].starts_with("shared memory /SYSV00000000 (deleted) of 3 GiB is on node 0"));
+    assert!(found[1].starts_with("Shared memory /SYSV00000000 (deleted) of 3 GiB is on node 0"));
     assert!(found[1].contains(&format!("| {call}")) && found[1].ends_with("768 MiB on each node"));
 }
 
@@ -334,9 +334,9 @@ fn full_and_fragmented_nodes_are_reported() {
     let explored = Explored::of(View::Nodes(view));
     let text = explored.terminal(Style::Plain);
     let found = found(explored.view);
-    assert!(found[0].starts_with("node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
+    assert!(found[0].starts_with("Node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
     assert!(
-        found[1].contains("node 3 has 3 GiB free, but over 99 % of it is in pieces"),
+        found[1].contains("Node 3 has 3 GiB free, but over 99 % of it is in pieces"),
         "{found:?}"
     );
     assert!(text.contains("since boot"), "{text}");
@@ -392,7 +392,7 @@ fn a_guest_of_qemu_with_a_vcpu_apart_from_its_memory_is_reported() {
     assert_eq!(
         found(View::Guests(view)),
         [
-            "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory is on node 1 | taskset -cp 2,3 52"
+            "Guest web: vCPU 1 runs on node 3; 100 % of the guest's memory is on node 1. | taskset -cp 2,3 52"
         ]
     );
 }

@@ -56,7 +56,7 @@ fn a_dump_shows_each_node_with_its_free_memory_and_its_problems() {
     let explored = Explored::of(View::Heap(view));
     let lead = explored.page().lead;
     let found: Vec<&str> = lead.iter().map(|lead| lead.sentence.as_str()).collect();
-    assert!(found[0].starts_with("node 0 has 0 % free while node 1 has 50 %"), "{found:?}");
+    assert!(found[0].starts_with("Node 0 has 0 % free while node 1 has 50 %"), "{found:?}");
     assert!(found[1].starts_with("100 % of the free memory of node 1 is in pieces"), "{found:?}");
     let text = explored.terminal(Style::Plain);
     assert!(text.contains("a character is 2 MiB") && text.contains("####"), "{text}");

@@ -36,7 +36,7 @@ pub struct Collected {
 
 /// A result directory: its host's name, its path, and a fingerprint that changes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct FoundResult {
     host: String,
     run: String,
     path: PathBuf,
@@ -46,7 +46,7 @@ struct Found {
 /// The runs in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runs {
-    found: Vec<Found>,
+    found: Vec<FoundResult>,
 }
 
 impl Runs {
@@ -73,8 +73,9 @@ impl Runs {
     }
 
     /// Returns the runs that are new to the store or have changed.
-    fn new_since(&self, store: &Store) -> Vec<&Found> {
-        let is_new = |found: &&Found| store.fingerprint(&found.run) != Some(&found.fingerprint);
+    fn new_since(&self, store: &Store) -> Vec<&FoundResult> {
+        let is_new =
+            |found: &&FoundResult| store.fingerprint(&found.run) != Some(&found.fingerprint);
         self.found.iter().filter(is_new).collect()
     }
 
@@ -108,7 +109,7 @@ impl Runs {
 }
 
 /// Reads the runs on all cpus, and passes each to `taken` on this thread.
-fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, String>)) {
+fn each_read(runs: &[&FoundResult], mut taken: impl FnMut(&FoundResult, Result<Digest, String>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(runs.len().max(1));
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -128,7 +129,7 @@ fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, Strin
 }
 
 /// Returns every directory with a `run.json` two levels below; the first level names the host.
-fn scan(directory: &Path) -> Result<Vec<Found>, FleetError> {
+fn scan(directory: &Path) -> Result<Vec<FoundResult>, FleetError> {
     let failed = |path: &Path, source| FleetError::Io { path: path.to_owned(), source };
     let mut found = Vec::new();
     for host in directories(directory).map_err(|error| failed(directory, error))? {
@@ -136,7 +137,7 @@ fn scan(directory: &Path) -> Result<Vec<Found>, FleetError> {
         for path in directories(&host).map_err(|error| failed(&host, error))? {
             if let Some(fingerprint) = fingerprint(&path) {
                 let run = format!("{name}/{}", file_name(&path));
-                found.push(Found { host: name.clone(), run, path, fingerprint });
+                found.push(FoundResult { host: name.clone(), run, path, fingerprint });
             }
         }
     }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fitted_x460_says_so_and_differs_from_the_sourced_one_in_that_figure_alone() {
+    fn the_fitted_x460_is_marked_and_differs_from_the_sourced_one_in_one_figure() {
         let figures = |name: &str| -> Vec<&str> {
             let text = machine(name).unwrap();
             text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()

@@ -24,7 +24,7 @@ pub(crate) struct Guest {
     pub(crate) access: BTreeMap<(usize, usize), AccessAttributes>,
 }
 
-/// A virtual cpu; its index in [`Guest::cpus`] is its number.
+/// A vCPU; its index in [`Guest::cpus`] is its number.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestCpu {
     pub(crate) package: usize,

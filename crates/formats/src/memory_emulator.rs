@@ -1,6 +1,6 @@
 //! The machine description that the memory emulator reads (`numalab-emulator-machine/1`, QEMU
 //! plugin `libnumalab_emulator.so`, argument `machine=FILE`): the node of every physical address
-//! and of every virtual cpu of a QEMU guest, and the cost of an access. It fits the guest that
+//! and of every vCPU of a QEMU guest, and the cost of an access. It fits the guest that
 //! [`crate::qemu::write`] makes of the same machine.
 
 mod costs;

@@ -48,7 +48,7 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     // A string of a log has the whole text in one line.
     let is_escaped = text.contains("\\n") && text.trim().lines().count() == 1;
     let unescaped = || is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
-    let inner = of_json(text).or_else(unescaped).or_else(|| of_html(text));
+    let inner = text_in_json(text).or_else(unescaped).or_else(|| text_in_html(text));
     let text = inner.as_deref().unwrap_or(text);
     // Mac OS 9 ended lines so, and some editors still write it.
     let returns = (!text.contains('\n')).then(|| text.replace('\r', "\n"));
@@ -68,7 +68,7 @@ fn whole(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Returns the text of a part of a web page, or of a mail that is one.
-fn of_html(text: &str) -> Option<String> {
+fn text_in_html(text: &str) -> Option<String> {
     const TAGS: [&str; 9] =
         ["<br />", "<br/>", "<br>", "<pre>", "</pre>", "<code>", "</code>", "<p>", "</p>"];
     const ENTITIES: [(&str, &str); 4] =
@@ -81,7 +81,7 @@ fn of_html(text: &str) -> Option<String> {
 /// Returns the longest string of several lines in a text that is JSON, or that has JSON after `=>`: the
 /// output of a command in the record of a tool that ran it, such as Ansible's `stdout` or
 /// `stdout_lines`.
-fn of_json(text: &str) -> Option<String> {
+fn text_in_json(text: &str) -> Option<String> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let of_task = || text.split_once("=> ").map(|(_, record)| record);
     let is_json = |text: &&str| text.starts_with(['{', '[', '"']);

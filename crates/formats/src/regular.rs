@@ -1,4 +1,4 @@
-//! Machines in which all packages, L3 groups and cores are alike.
+//! Machines in which all packages, L3 groups and cores have equal sizes.
 
 use numalab_topology::{Cpu, CpuId, Machine};
 
@@ -28,12 +28,12 @@ impl Ordered {
         self.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// Returns the shape with L3 groups, if all are alike.
+    /// Returns the shape with L3 groups, if all have equal sizes.
     pub(crate) fn shape_with_l3_groups(&self) -> Option<Shape> {
         self.shape(|cpu| cpu.l3_group)
     }
 
-    /// Returns the shape without L3 groups, if all packages and cores are alike.
+    /// Returns the shape without L3 groups, if all packages and cores have equal sizes.
     pub(crate) fn shape_without_l3_groups(&self) -> Option<Shape> {
         self.shape(|_| None)
     }

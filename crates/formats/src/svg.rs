@@ -57,7 +57,7 @@ pub fn write(machine: &Machine) -> String {
     let packages = packages(machine);
     let heat = HeatTable::of(machine);
     let title = summary(machine);
-    let layout = Layout::best(&packages, heat.size(), canvas::text_width(&title, 20));
+    let layout = PartPositions::best(&packages, heat.size(), canvas::text_width(&title, 20));
     let mut canvas = Canvas::default();
     canvas.text("title", MARGIN, MARGIN + 18, &title);
     for (package, &(x, y)) in packages.iter().zip(&layout.packages) {
@@ -69,13 +69,13 @@ pub fn write(machine: &Machine) -> String {
 }
 
 /// The positions of all parts.
-struct Layout {
+struct PartPositions {
     packages: Vec<(u32, u32)>,
     heat: (u32, u32),
     size: Size,
 }
 
-impl Layout {
+impl PartPositions {
     /// Returns the layout with proportions closest to those of a slide, among all numbers of rows
     /// with the distances at the side or below.
     fn best(packages: &[PackageBox], heat: Size, title_width: u32) -> Self {

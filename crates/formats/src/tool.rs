@@ -67,7 +67,7 @@ pub const TOOL_FORMATS: [ToolFormat; 11] = [
         write: |machine, _| {
             let node = slurm::node_line(machine, "node0")?;
             let cores = slurm::map_cpu(&machine.first_threads());
-            Ok(whole(format!("{}\n# srun, one rank a core:\n# {cores}", node.trim_end())))
+            Ok(whole(format!("{}\n# srun, one rank per core:\n# {cores}", node.trim_end())))
         },
     },
     ToolFormat {

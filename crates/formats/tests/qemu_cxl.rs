@@ -29,7 +29,7 @@ fn a_node_of_cxl_memory_is_a_device_behind_a_host_bridge_and_in_no_table() {
         assert!(!text.contains(absent), "{absent}: {text}");
     }
     let codes: Vec<_> = written.losses.iter().map(|loss| loss.code.as_str()).collect();
-    assert_eq!(codes, ["cxl-untold"]);
+    assert_eq!(codes, ["cxl-performance-unknown"]);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn lstopo_builds_the_machines_of_our_synthetic_descriptions() {
 }
 
 #[test]
-fn lstopo_and_we_understand_synthetic_descriptions_alike() {
+fn lstopo_and_numalab_read_synthetic_descriptions_the_same_way() {
     if !has("lstopo-no-graphics", "hwloc-nox") {
         return;
     }

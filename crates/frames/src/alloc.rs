@@ -5,7 +5,7 @@ use crate::fences::Fences;
 use crate::frames::Frames;
 use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame};
 use crate::policy::{Request, Walk};
-use crate::runs::Wanted;
+use crate::runs::RunRequest;
 use crate::slot::Slot;
 
 /// The part of a pool that is below a request's highest address.
@@ -19,7 +19,7 @@ enum Reach {
 pub(crate) struct Attempt<'a, 'm> {
     pub(crate) cpu: CpuIndex,
     pub(crate) slot: Slot<'m>,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: RunRequest,
     below: u64,
     refills: bool,
     pub(crate) walk: &'a Walk<'a>,
@@ -92,11 +92,11 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// the whole block of 2 MiB.
     fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
         let frame = match request.nearest()? {
-            Wanted { frames: 1, align: 1 } => {
+            RunRequest { frames: 1, align: 1 } => {
                 let _busy = self.enter(slot)?;
                 slot.pop_home(self.shared.rows)?
             }
-            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+            RunRequest { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 let _busy = self.enter(slot)?;
                 let block = self.take_cached_whole(slot, slot.home())?;
                 slot.note_hits(BLOCK_FRAMES);
@@ -129,13 +129,13 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Attempt { slot, wanted, .. } = *attempt;
         let moves = slot.moves();
         let found = match wanted {
-            Wanted { frames: 1, align: 1 } => {
+            RunRequest { frames: 1, align: 1 } => {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
                 return self.shared.take_one(pool, attempt.cpu, moves);
             }
-            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+            RunRequest { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
@@ -143,7 +143,7 @@ impl<'m, F: Fences> Frames<'m, F> {
                     .take_block(pool, attempt.cpu)
                     .or_else(|| self.shared.take_blocks(pool, wanted, moves))
             }
-            Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+            RunRequest { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }

@@ -4,7 +4,7 @@ use crate::block::{FULL, Token};
 use crate::fences::Fences;
 use crate::frames::Frames;
 use crate::ids::CpuIndex;
-use crate::runs::Wanted;
+use crate::runs::RunRequest;
 use crate::slot::{Refill, Slot};
 use crate::sync::{Ordering, index};
 
@@ -140,7 +140,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         &self,
         slot: Slot<'m>,
         pool: usize,
-        wanted: Wanted,
+        wanted: RunRequest,
     ) -> Option<u64> {
         if slot.pool() != Some(pool) {
             return None;

@@ -4,12 +4,12 @@ use crate::block::{BlockWord, FULL, List};
 use crate::error::InitError;
 use crate::fences::{CpuFences, Fences};
 use crate::ids::{BLOCK_FRAMES, CpuIndex};
-use crate::layout::{Layout, Parts};
+use crate::layout::{MetadataLayout, Parts};
 use crate::lists::{Lists, Pool};
-use crate::machine::{Machine, Piece};
+use crate::machine::{Machine, ZonePiece};
 use crate::map::{Map, Region};
 use crate::policy::Request;
-use crate::runs::Part;
+use crate::runs::BlockPart;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Ordering, Word, index};
@@ -57,7 +57,7 @@ impl<'m> Machine<'m> {
     /// The problem of an invalid machine.
     pub fn metadata_words(&self) -> Result<usize, InitError> {
         self.check()?;
-        Ok(Layout::of(self).total())
+        Ok(MetadataLayout::of(self).total())
     }
 }
 
@@ -72,7 +72,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         fences: F,
     ) -> Result<Self, InitError> {
         machine.check()?;
-        let layout = Layout::of(&machine);
+        let layout = MetadataLayout::of(&machine);
         let parts = layout.divide(metadata)?;
         for word in parts.control {
             word.store(0, Ordering::Relaxed);
@@ -133,13 +133,13 @@ impl<'m, F: Fences> Frames<'m, F> {
             let Some(region) = self.shared.map.find(piece.start) else {
                 continue;
             };
-            for part in Part::of(region, piece.start, piece.end) {
+            for part in BlockPart::of(region, piece.start, piece.end) {
                 self.fill_block(&piece, region.first_frame(part.block), part);
             }
         }
     }
 
-    fn fill_block(&self, piece: &Piece, first: u64, part: Part) {
+    fn fill_block(&self, piece: &ZonePiece, first: u64, part: BlockPart) {
         let shared = &self.shared;
         let empty = BlockWord::new(first / BLOCK_FRAMES, part.frames() != FULL);
         let rows = &shared.rows[part.block];
@@ -163,7 +163,11 @@ impl<'m, F: Fences> Frames<'m, F> {
 }
 
 /// Writes the tables that never change, and empty lists.
-fn build_shared<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Shared<'m> {
+fn build_shared<'m>(
+    machine: &Machine<'m>,
+    layout: &MetadataLayout,
+    parts: &Parts<'m>,
+) -> Shared<'m> {
     let lists = Lists { groups: parts.groups, whole: parts.whole, summaries: parts.summaries };
     let words = lists.groups.iter().flatten().chain(lists.whole).chain(lists.summaries);
     words.for_each(|word| word.store(0, Ordering::Relaxed));

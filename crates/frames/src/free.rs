@@ -7,7 +7,7 @@ use crate::frames::Frames;
 use crate::ids::Owner;
 use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame, MAX_RUN_FRAMES, Order};
 use crate::map::Region;
-use crate::runs::Part;
+use crate::runs::BlockPart;
 use crate::slot::{Push, Slot};
 use crate::sync::index;
 
@@ -130,7 +130,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     #[inline(never)]
     fn verify_frame(&self, cpu: CpuIndex, number: u64, block: usize) -> Result<(), FreeError> {
         let from = number % BLOCK_FRAMES;
-        self.verify(cpu, Part { block, from, to: from + 1 })
+        self.verify(cpu, BlockPart { block, from, to: from + 1 })
     }
 
     /// Frees a run into the cpu's cache: into the magazine's row, or as its whole block. All other
@@ -168,21 +168,21 @@ impl<'m, F: Fences> Frames<'m, F> {
         &self,
         first: u64,
         end: u64,
-        mut each: impl FnMut(Region, Part) -> Result<(), FreeError>,
+        mut each: impl FnMut(Region, BlockPart) -> Result<(), FreeError>,
     ) -> Result<(), FreeError> {
         let mut at = first;
         while at < end {
             let not_managed = FreeError::NotManaged { frame: Frame::new(at) };
             let region = self.shared.map.find(at).ok_or(not_managed)?;
             let to = end.min(region.end);
-            Part::of(region, at, to).try_for_each(|part| each(region, part))?;
+            BlockPart::of(region, at, to).try_for_each(|part| each(region, part))?;
             at = to;
         }
         Ok(())
     }
 
     /// Refuses frames that are free or offline.
-    fn verify(&self, cpu: CpuIndex, part: Part) -> Result<(), FreeError> {
+    fn verify(&self, cpu: CpuIndex, part: BlockPart) -> Result<(), FreeError> {
         let word = self.shared.block(part.block);
         let frame = |bit: u64| Frame::new(word.first_frame() + bit);
         if word.is_offline() {
@@ -223,7 +223,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.caches(holder, frame, block)
     }
 
-    fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
+    fn put(&self, slot: Slot<'m>, region: Region, part: BlockPart) -> Result<(), FreeError> {
         if part.frames() == BLOCK_FRAMES
             && self.shared.put_whole(region.pool, part.block, slot.moves())
         {

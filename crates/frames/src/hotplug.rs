@@ -6,7 +6,7 @@ use crate::fences::Fences;
 use crate::frames::Frames;
 use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame};
 use crate::map::Region;
-use crate::runs::Part;
+use crate::runs::BlockPart;
 use crate::slot::Slot;
 
 impl<'m, F: Fences> Frames<'m, F> {
@@ -64,11 +64,11 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     /// Returns the parts, block by block, of frames that are all declared.
-    fn range_parts(&self, from: u64, to: u64) -> impl Iterator<Item = (Region, Part)> {
+    fn range_parts(&self, from: u64, to: u64) -> impl Iterator<Item = (Region, BlockPart)> {
         self.shared.map.all().filter(move |region| region.start < to && from < region.end).flat_map(
             move |region| {
                 let (from, to) = (from.max(region.start), to.min(region.end));
-                Part::of(region, from, to).map(move |part| (region, part))
+                BlockPart::of(region, from, to).map(move |part| (region, part))
             },
         )
     }

@@ -15,7 +15,7 @@ const LINES: usize = 16;
 const TAGS_PER_BLOCK: usize = if cfg!(feature = "checked") { 512 } else { 0 };
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct MetadataLayout {
     pub(crate) cpus: usize,
     pub(crate) pools: usize,
     pub(crate) regions: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Parts<'m> {
     pub(crate) tags: &'m [Word],
 }
 
-impl Layout {
+impl MetadataLayout {
     pub(crate) fn of(machine: &Machine<'_>) -> Self {
         let (mut regions, mut blocks, mut end) = (0_usize, 0, 1);
         for piece in machine.pieces() {

@@ -50,14 +50,14 @@ pub struct Machine<'m> {
 
 /// A part of a range that is in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct ZonePiece {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) pool: usize,
     pub(crate) online: bool,
 }
 
-impl Piece {
+impl ZonePiece {
     /// Returns the number of 2 MiB blocks that the piece touches.
     pub(crate) const fn blocks(&self) -> u64 {
         self.end.div_ceil(BLOCK_FRAMES) - self.start / BLOCK_FRAMES
@@ -81,7 +81,7 @@ impl<'m> Machine<'m> {
 
     /// Returns the ranges in address order: contiguous ranges of a node are joined, and all are cut
     /// at the zone limits.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + use<'m> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = ZonePiece> + use<'m> {
         let machine = *self;
         let mut ranges = machine.ranges.iter().peekable();
         let mut current: Option<MemoryRange> = None;
@@ -97,7 +97,7 @@ impl<'m> Machine<'m> {
                 current = Some(MemoryRange { start: Frame::new(cut), frames: end - cut, ..range });
             }
             let pool = machine.pool(range.node, zone);
-            Some(Piece { start, end: cut, pool, online: range.state == RangeState::Online })
+            Some(ZonePiece { start, end: cut, pool, online: range.state == RangeState::Online })
         })
     }
 

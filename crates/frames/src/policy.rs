@@ -3,7 +3,7 @@
 use crate::error::AllocError;
 use crate::ids::{MAX_RUN_FRAMES, NodeIndex, NodeMask, Order, Owner, ZoneIndex};
 use crate::machine::Machine;
-use crate::runs::Wanted;
+use crate::runs::RunRequest;
 
 /// The nodes that frames may come from, and their order.
 #[derive(Clone, Copy, Debug)]
@@ -117,13 +117,13 @@ impl<'p> Request<'p> {
         matches!(self.policy, Policy::Local | Policy::Blind)
     }
 
-    pub(crate) const fn wanted(&self) -> Wanted {
-        Wanted { frames: self.frames, align: self.align.frames() }
+    pub(crate) const fn wanted(&self) -> RunRequest {
+        RunRequest { frames: self.frames, align: self.align.frames() }
     }
 
     /// Returns the wanted run, if the request is for the cpu's nearest memory and any free memory
     /// there serves it.
-    pub(crate) const fn nearest(&self) -> Option<Wanted> {
+    pub(crate) const fn nearest(&self) -> Option<RunRequest> {
         let anywhere = self.zone.is_none() && self.below == u64::MAX;
         if matches!(self.policy, Policy::Local) && anywhere { Some(self.wanted()) } else { None }
     }

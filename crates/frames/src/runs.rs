@@ -9,14 +9,14 @@ use crate::shared::Shared;
 use crate::sync::index;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct RunRequest {
     /// Length in frames.
     pub(crate) frames: u64,
     /// Alignment of the first frame; a power of two.
     pub(crate) align: u64,
 }
 
-impl Wanted {
+impl RunRequest {
     /// Returns true if such a run may be free although it is neither within a block nor within a
     /// run of wholly free blocks.
     pub(crate) const fn may_cross_blocks(&self) -> bool {
@@ -28,13 +28,13 @@ impl Wanted {
 
 /// The part of a block that a range of frames covers: bits `from` to `to`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct BlockPart {
     pub(crate) block: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
 
-impl Part {
+impl BlockPart {
     /// Returns the parts, block by block, of the frames from `from` to `to` of a region.
     pub(crate) fn of(region: Region, from: u64, to: u64) -> impl Iterator<Item = Self> {
         let mut at = from;
@@ -71,7 +71,7 @@ impl Shared<'_> {
         &self,
         pool: usize,
         cpu: CpuIndex,
-        wanted: Wanted,
+        wanted: RunRequest,
         moves: Moves<'_>,
     ) -> Option<u64> {
         let least = List::of(wanted.frames).unwrap_or(List::FULLEST);
@@ -84,7 +84,7 @@ impl Shared<'_> {
         &self,
         pool: usize,
         block: usize,
-        wanted: Wanted,
+        wanted: RunRequest,
         moves: Moves<'_>,
     ) -> Option<u64> {
         loop {
@@ -92,15 +92,15 @@ impl Shared<'_> {
                 return None;
             }
             let from = self.run_in_block(block, wanted)?;
-            let part = Part { block, from, to: from + wanted.frames };
+            let part = BlockPart { block, from, to: from + wanted.frames };
             if self.take_part(pool, part, moves) {
                 return Some(self.block(block).first_frame() + from);
             }
         }
     }
 
-    fn run_in_block(&self, block: usize, wanted: Wanted) -> Option<u64> {
-        let Wanted { frames, align } = wanted;
+    fn run_in_block(&self, block: usize, wanted: RunRequest) -> Option<u64> {
+        let RunRequest { frames, align } = wanted;
         if frames <= 64 && align.is_multiple_of(frames.next_power_of_two()) {
             // An aligned run that fits into a row stays within it.
             return (0..8).find_map(|row| {
@@ -115,7 +115,7 @@ impl Shared<'_> {
     /// Takes exactly these frames of a block, or none. A claim that is given back hides frames from
     /// others for a moment: the caller is using its cache, has announced a move, or holds the
     /// freeze.
-    pub(crate) fn take_part(&self, pool: usize, part: Part, moves: Moves<'_>) -> bool {
+    pub(crate) fn take_part(&self, pool: usize, part: BlockPart, moves: Moves<'_>) -> bool {
         let frames = part.frames();
         if frames == FULL && self.take_whole(pool, part.block) {
             return true;
@@ -143,10 +143,10 @@ impl Shared<'_> {
 
     /// Takes exactly the frames from `from` to `to` of a region, or none.
     pub(crate) fn take_range(&self, region: Region, from: u64, to: u64, moves: Moves<'_>) -> bool {
-        for part in Part::of(region, from, to) {
+        for part in BlockPart::of(region, from, to) {
             if !self.take_part(region.pool, part, moves) {
                 let first = self.block(part.block).first_frame() + part.from;
-                for taken in Part::of(region, from, first) {
+                for taken in BlockPart::of(region, from, first) {
                     self.put_part(region.pool, taken, moves);
                 }
                 return false;
@@ -157,7 +157,7 @@ impl Shared<'_> {
 
     /// Brings a claimed block online with all its frames free: to frees, and to others that want to
     /// bring it online, it is offline until then.
-    pub(crate) fn put_claimed(&self, pool: usize, part: Part, moves: Moves<'_>) {
+    pub(crate) fn put_claimed(&self, pool: usize, part: BlockPart, moves: Moves<'_>) {
         for (row, mask) in part.rows() {
             self.give_back(part.block, row, mask);
         }
@@ -167,7 +167,7 @@ impl Shared<'_> {
     }
 
     /// Frees frames that the caller took itself.
-    pub(crate) fn put_part(&self, pool: usize, part: Part, moves: Moves<'_>) {
+    pub(crate) fn put_part(&self, pool: usize, part: BlockPart, moves: Moves<'_>) {
         if part.frames() == FULL && self.put_whole(pool, part.block, moves) {
             return;
         }
@@ -178,11 +178,16 @@ impl Shared<'_> {
     }
 
     /// Takes a run of a whole block's length or more, from wholly free blocks.
-    pub(crate) fn take_blocks(&self, pool: usize, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
+    pub(crate) fn take_blocks(
+        &self,
+        pool: usize,
+        wanted: RunRequest,
+        moves: Moves<'_>,
+    ) -> Option<u64> {
         self.map.of_pool(pool).find_map(|region| self.take_blocks_of(region, wanted, moves))
     }
 
-    fn take_blocks_of(&self, region: Region, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
+    fn take_blocks_of(&self, region: Region, wanted: RunRequest, moves: Moves<'_>) -> Option<u64> {
         let pool = self.pool(region.pool);
         let blocks = wanted.frames.div_ceil(BLOCK_FRAMES);
         let align = (wanted.align / BLOCK_FRAMES).max(1);
@@ -220,7 +225,7 @@ impl Shared<'_> {
         &self,
         pool: usize,
         below: u64,
-        wanted: Wanted,
+        wanted: RunRequest,
         moves: Moves<'_>,
     ) -> Option<u64> {
         self.take_patiently(pool, below, wanted, moves, &|| 0)
@@ -233,7 +238,7 @@ impl Shared<'_> {
         &self,
         pool: usize,
         below: u64,
-        wanted: Wanted,
+        wanted: RunRequest,
         moves: Moves<'_>,
         moves_seen: &impl Fn() -> u64,
     ) -> Option<u64> {

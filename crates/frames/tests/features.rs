@@ -85,7 +85,7 @@ fn a_domain_is_populated_on_its_node_and_its_accounts_follow() {
 }
 
 #[test]
-fn a_domain_with_too_few_accounts_is_refused_whatever_it_does() {
+fn a_domain_with_too_few_accounts_is_refused() {
     let bench = Bench::new(two_nodes(2048));
     let frames = bench.frames();
     let frame = frames.alloc_frame(CPU0).unwrap();

@@ -10,7 +10,7 @@ pub mod text;
 pub mod xenstore;
 
 pub use agent::{check_dom0, tool_path};
-pub use event::{DomainAnswer, FIRST_DOMAIN, LostPhase, Place, VcpuPlace, XenEvent};
+pub use event::{DomainAnswer, DomainPlace, FIRST_DOMAIN, LostPhase, VcpuPlace, XenEvent};
 pub use plan::{DomainJob, DomainKind, DomainPlan, NodeRange, Pinning, XenLimits, XenPlan};
 
 /// The file that marks a domain, as opposed to a guest with a result channel.

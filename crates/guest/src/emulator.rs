@@ -1,5 +1,5 @@
 //! An emulated memory system for a guest: QEMU with the plugin `libnumalab_emulator.so`, which
-//! counts every access by virtual cpu and node and charges its cost in the machine's topology.
+//! counts every access by vCPU and node and charges its cost in the machine's topology.
 
 use std::fs::{self, File};
 use std::io;

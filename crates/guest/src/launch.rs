@@ -28,4 +28,4 @@ pub use raw::{Patterns, RawEnd, RawOutcome, RawTask};
 pub use run::Outcome;
 pub use runtime::{GuestDirectory, GuestRecord, RunningGuest, Runtime, RuntimeError};
 pub use session::{SessionError, Sink, Task};
-pub use watch::{Asked, Phase};
+pub use watch::{Phase, StopCheck};

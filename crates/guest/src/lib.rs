@@ -12,10 +12,9 @@ pub mod qmp;
 pub use boot::Boot;
 pub use emulator::{EmulatorMode, EmulatorStart, MemoryEmulator};
 pub use launch::{
-    Asked, BoardError, ConsoleTail, Disk, Guest, GuestDirectory, GuestError, GuestRecord,
-    HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Patterns, Phase,
-    Pins, RawEnd, RawOutcome, RawTask, RunningGuest, Runtime, RuntimeError, SessionError, Sink,
-    Task,
+    BoardError, ConsoleTail, Disk, Guest, GuestDirectory, GuestError, GuestRecord, HostMemory,
+    HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Patterns, Phase, Pins, RawEnd,
+    RawOutcome, RawTask, RunningGuest, Runtime, RuntimeError, SessionError, Sink, StopCheck, Task,
 };
 pub use qemu::{
     Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuHazard,

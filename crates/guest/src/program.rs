@@ -165,16 +165,16 @@ impl EmulatedProgram {
             true => String::new(),
             false => format!(",threads={}", joined(&self.threads, ".")),
         };
-        let beside = match self.alternatives.is_empty() {
+        let alternatives = match self.alternatives.is_empty() {
             true => String::new(),
-            false => format!(",beside={}", joined(&self.alternatives, "+")),
+            false => format!(",alternatives={}", joined(&self.alternatives, "+")),
         };
         let thp = if self.huge_always { ",thp=always" } else { "" };
         let exact = if self.exact { ",exact=on" } else { "" };
         let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
         let in_directory = |name: &str| escaped(&directory.join(name));
         let plugin = format!(
-            "{},machine={},report={}{threads}{policy}{thp}{beside}{exact}",
+            "{},machine={},report={}{threads}{policy}{thp}{alternatives}{exact}",
             escaped(&self.plugin),
             in_directory(MACHINE),
             in_directory(REPORT),

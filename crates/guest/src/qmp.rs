@@ -1,4 +1,4 @@
-//! QEMU's machine protocol (QMP) and its uses here: finding the threads of the virtual cpus,
+//! QEMU's machine protocol (QMP) and its uses here: finding the threads of the vCPUs,
 //! pinning them to host cpus, and proving the placement of these threads and of guest memory.
 
 mod client;

@@ -11,7 +11,7 @@ use numalab_guest::{PinPlan, Qemu, QemuNeeds};
 use numalab_image::Cache;
 use numalab_topology::{CpuSet, Machine, NodeId};
 
-/// A QEMU with four vcpus on two nodes, stopped, its memory touched.
+/// A QEMU with four vCPUs on two nodes, stopped, its memory touched.
 struct Foreign {
     process: Child,
     address: QmpAddress,

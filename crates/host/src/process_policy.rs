@@ -28,7 +28,7 @@ fn kernel_mode(policy: &MemoryPolicy) -> (i32, NodeSet) {
 }
 
 /// Returns the policy of the kernel's mode and nodes; `None` for a mode that is not known.
-fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
+fn policy_of_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
     match mode {
         libc::MPOL_DEFAULT | LOCAL => Some(MemoryPolicy::Local),
         // Without nodes, this mode allocates locally (set_mempolicy(2)).
@@ -95,7 +95,7 @@ impl Classed for PolicyError {
 /// [`PolicyError::Forbidden`] if `get_mempolicy(2)` fails.
 pub fn process_policy() -> Result<MemoryPolicy, PolicyError> {
     match syscall::own_policy() {
-        Ok(policy) => Ok(of_kernel_mode(policy.mode, NodeSet::from_iter(policy.nodes))
+        Ok(policy) => Ok(policy_of_mode(policy.mode, NodeSet::from_iter(policy.nodes))
             .unwrap_or(MemoryPolicy::Local)),
         // A kernel without NUMA has one node, so all memory is local.
         Err(Errno::NOSYS) => Ok(MemoryPolicy::Local),
@@ -200,8 +200,8 @@ mod tests {
         let [many, one] = ["0,2", "2"].map(|list| MemoryPolicy::Preferred(nodes(list)));
         assert_eq!(kernel_mode(&many), (PREFERRED_MANY, nodes("0,2")));
         assert_eq!(kernel_mode(&one), (libc::MPOL_PREFERRED, nodes("2")));
-        assert_eq!(of_kernel_mode(PREFERRED_MANY, nodes("0,2")), Some(many));
-        assert_eq!(of_kernel_mode(PREFERRED_MANY, nodes("2")), Some(one));
+        assert_eq!(policy_of_mode(PREFERRED_MANY, nodes("0,2")), Some(many));
+        assert_eq!(policy_of_mode(PREFERRED_MANY, nodes("2")), Some(one));
     }
 
     #[test]

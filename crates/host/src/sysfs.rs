@@ -245,7 +245,7 @@ fn note_page_sizes(reader: &mut Reader<'_>) {
     reader.note("page-sizes", "sys/kernel/mm/transparent_hugepage", message);
 }
 
-/// Notes nodes of which all memory is offline, as that of a CXL device before it is taken into use.
+/// Notes nodes with all memory offline, as that of a CXL device before it is brought online.
 fn note_offline_memory(reader: &mut Reader<'_>, machine: &Machine) {
     for node in machine.nodes.iter().filter(|node| !node.may_have_memory()) {
         let directory = nodes::directory(node.id);
@@ -259,7 +259,7 @@ fn note_offline_memory(reader: &mut Reader<'_>, machine: &Machine) {
         if offline_bytes > 0 && is_offline {
             let message = format!(
                 "{} MiB are offline: `daxctl online-memory`, or `echo online` to the file `state` of \
-                 each memory block, takes them into use",
+                 each memory block, brings them online",
                 offline_bytes >> 20
             );
             reader.note("memory-offline", &directory, message);

@@ -33,9 +33,9 @@ pub(crate) fn is_guest(root: &Root) -> bool {
 pub(crate) fn hypervisor(root: &Root) -> Option<String> {
     let of_xen = root.value("sys/hypervisor/type").ok().filter(|kind| !kind.is_empty());
     of_xen
-        .or_else(|| of_firmware(root).map(str::to_owned))
-        .or_else(|| of_device_tree(root))
-        .or_else(|| of_partition(root))
+        .or_else(|| named_by_firmware(root).map(str::to_owned))
+        .or_else(|| named_by_device_tree(root))
+        .or_else(|| named_by_partition(root))
 }
 
 /// Returns true if `/proc/cpuinfo` has the flag that x86 processors show to guests.
@@ -44,7 +44,7 @@ pub(crate) fn has_guest_flag(cpuinfo: &str) -> bool {
     flags.split(' ').any(|flag| flag == "hypervisor")
 }
 
-fn of_firmware(root: &Root) -> Option<&'static str> {
+fn named_by_firmware(root: &Root) -> Option<&'static str> {
     let value = |name| root.value(&format!("{FIRMWARE}/{name}")).unwrap_or_default();
     let product = value("product_name");
     // Whole machines of this cloud have the same vendor.
@@ -59,7 +59,7 @@ fn of_firmware(root: &Root) -> Option<&'static str> {
     PRODUCTS.iter().find(begins).map(|(_, name)| *name)
 }
 
-fn of_device_tree(root: &Root) -> Option<String> {
+fn named_by_device_tree(root: &Root) -> Option<String> {
     let value = |name| root.value(&format!("proc/device-tree/{name}")).unwrap_or_default();
     let named = value("hypervisor/compatible");
     if let Some(first) = named.split('\0').next().filter(|first| !first.is_empty()) {
@@ -71,7 +71,7 @@ fn of_device_tree(root: &Root) -> Option<String> {
 }
 
 /// Returns the hypervisor of a partition of POWER or s390.
-fn of_partition(root: &Root) -> Option<String> {
+fn named_by_partition(root: &Root) -> Option<String> {
     let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
     if field(&cpuinfo, "platform") == Some("pSeries") {
         return Some("PowerVM".to_owned());

@@ -190,7 +190,7 @@ fn siblings_that_contradict_each_other_are_findings() {
 }
 
 #[test]
-fn caches_of_which_the_sharing_is_unknown_are_one_finding_for_each_level() {
+fn caches_with_unknown_sharing_are_one_finding_per_level() {
     let top = machine_tree();
     for cpu in 0..4 {
         let cache = format!("{CPU}/cpu{cpu}/cache/index2");
@@ -301,7 +301,7 @@ fn a_distance_below_that_of_a_node_to_itself_is_unknown() {
 }
 
 #[test]
-fn a_virtual_machine_with_one_node_is_told_that_its_host_may_have_more() {
+fn a_virtual_machine_with_one_node_gets_a_note_that_its_host_may_have_more() {
     let top = machine_tree();
     let flags = |words: &str| format!("processor\t: 0\nflags\t\t: fpu{words} sse\n").into_bytes();
     write(top.path(), "proc/cpuinfo", flags(" hypervisor"));
@@ -369,7 +369,7 @@ fn a_list_and_a_mask_that_disagree_are_a_finding_and_the_list_counts() {
 }
 
 #[test]
-fn findings_that_are_alike_are_counted() {
+fn similar_findings_are_counted() {
     let top = machine_tree();
     for cpu in 4..204 {
         write(top.path(), &format!("{CPU}/cpu{cpu}/online"), b"maybe\n");

@@ -92,7 +92,7 @@ fn where_mbind_is_forbidden_only_a_single_node_can_be_used() {
 }
 
 #[test]
-fn pinning_that_is_forbidden_says_so() {
+fn forbidden_pinning_is_reported() {
     with_forbidden(&[libc::SYS_sched_setaffinity], || {
         let cpu = numalab_host::current_place().cpu;
         let error = numalab_host::pin(cpu).unwrap_err();

@@ -17,7 +17,7 @@ const STATED_STEP_BYTES: u64 = 256 * MIB;
 /// The requested arenas, and the memory available for them.
 #[derive(Clone, Copy, Debug)]
 pub struct ArenaRequest {
-    /// The size asked for; `None` leaves it to the machine.
+    /// The requested size; `None` leaves it to the machine.
     pub asked_bytes: Option<u64>,
     /// Free memory of the machine.
     pub free_bytes: u64,

@@ -10,7 +10,7 @@ use numalab_topology::{
 
 use crate::command::Numa;
 use crate::memory_map::Span;
-use crate::tables::Found;
+use crate::tables::FoundTables;
 
 /// The APIC id that addresses all cpus (Intel SDM volume 3, 11.12.9).
 const EVERY_CPU: u32 = u32::MAX;
@@ -38,7 +38,7 @@ impl Plan {
     /// # Errors
     /// [`EmulationError`] if the requested nodes cannot be made of it.
     pub fn new(
-        found: &Found<'_>,
+        found: &FoundTables<'_>,
         free: &[Span],
         boot_apic_id: u32,
         numa: &Numa,
@@ -125,7 +125,7 @@ fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
 }
 
 /// Returns the tables' machine without implausible parts.
-fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
+fn sound_machine(found: &FoundTables<'_>, findings: &mut Vec<Finding>) -> Machine {
     // `tables::find` has removed the tables with errors.
     let mut machine = Machine::from_tables(&found.tables);
     if machine.nodes.is_empty() {
@@ -214,7 +214,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
                 rest.push(span);
                 continue;
             }
-            given.push(of_node(common, range.node));
+            given.push(range_of_node(common, range.node));
             rest.extend([
                 Span { start: span.start, end: common.start },
                 Span { start: common.end, end: span.end },
@@ -233,7 +233,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
             "no table has its node: the first node is used",
         );
     }
-    given.extend(left.into_iter().map(|span| of_node(span, first)));
+    given.extend(left.into_iter().map(|span| range_of_node(span, first)));
     order::by_key(&mut given, |range| range.base);
     for node in &mut machine.nodes {
         let own = given.iter().filter(|range| range.node == node.id);
@@ -243,7 +243,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
     machine.ranges = given;
 }
 
-fn of_node(span: Span, node: NodeId) -> numalab_topology::MemoryRange {
+fn range_of_node(span: Span, node: NodeId) -> numalab_topology::MemoryRange {
     numalab_topology::MemoryRange {
         base: span.start,
         length_bytes: span.bytes(),

@@ -12,7 +12,7 @@ use std::vec::Vec;
 use numalab_topology::{Distances, Finding, Machine};
 
 use crate::event::{Boot, Event, Fill, Guest, Heap, NodeRow, Refill, Run, Storm, Stream, Window};
-use crate::wire::{Decoder, Line, WireError, unhex};
+use crate::wire::{Decoder, WireError, WireLine, unhex};
 
 /// All results of a kernel.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ pub struct Reader {
 
 /// The content of a line.
 #[derive(Debug)]
-pub enum Said {
+pub enum KernelMessage {
     Result(Box<Event>),
     Text(String),
     /// The last line.
@@ -81,16 +81,16 @@ impl Reader {
     ///
     /// # Errors
     /// [`ResultsError`].
-    pub fn line(&mut self, line: &str) -> Result<Said, ResultsError> {
+    pub fn line(&mut self, line: &str) -> Result<KernelMessage, ResultsError> {
         let json = match self.decoder.line(line)? {
-            Line::Text(text) => return Ok(Said::Text(text.to_string())),
-            Line::End => return Ok(Said::End),
-            Line::Result(json) => json,
+            WireLine::Text(text) => return Ok(KernelMessage::Text(text.to_string())),
+            WireLine::End => return Ok(KernelMessage::End),
+            WireLine::Result(json) => json,
         };
         let content = |source| ResultsError::Content { json: json.to_string(), source };
         let event: Event = serde_json::from_str(json).map_err(content)?;
         self.results.take(event.clone())?;
-        Ok(Said::Result(Box::new(event)))
+        Ok(KernelMessage::Result(Box::new(event)))
     }
 
     /// Returns the results so far.
@@ -157,7 +157,7 @@ mod tests {
     use crate::wire::Encoder;
 
     /// Returns some lines in the form that a kernel prints.
-    fn said() -> Vec<String> {
+    fn sample_lines() -> Vec<String> {
         let node = Node { cpus: [CpuId(0)].into_iter().collect(), ..Node::default() };
         let heap = |offset, hex: &str| Event::Heap(Heap { offset, hex: hex.to_string() });
         let said = [
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn printed_results_are_read() {
-        let results = read(&sent(&said()[..4])).unwrap().unwrap();
+        let results = read(&sent(&sample_lines()[..4])).unwrap().unwrap();
         assert_eq!((results.machine.nodes.len(), results.machine.cpus[0].apic_id), (1, Some(7)));
         assert_eq!(
             (results.machine.distances.get(0, 0), &results.orders[0][..]),
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_dump_with_a_piece_missing_is_refused() {
-        let [_, _, first, _, gap] = said().try_into().unwrap();
+        let [_, _, first, _, gap] = sample_lines().try_into().unwrap();
         let error = read(&sent(&[first, gap])).unwrap_err().to_string();
         assert_eq!(error, "the heap dump continues at byte 3, expected byte 2");
     }
@@ -216,7 +216,7 @@ mod tests {
         fn truncated_or_changed_output_is_never_a_complete_result(
             cut in 0_usize..2000, place in 0_usize..2000, byte in b' '..b'~',
         ) {
-            let whole = sent(&said()[..4]);
+            let whole = sent(&sample_lines()[..4]);
             let cut = cut % (whole.len() - 1);
             prop_assert!(!matches!(read(&whole[..cut]), Ok(Some(_))));
             let mut changed = whole.clone().into_bytes();

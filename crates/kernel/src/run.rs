@@ -8,7 +8,7 @@ use numalab_guest_agent::Stream;
 use numalab_host::{Classed, ErrorClass};
 
 use crate::event::Event;
-use crate::results::{Reader, Results, ResultsError, Said};
+use crate::results::{KernelMessage, Reader, Results, ResultsError};
 use crate::wire::END_MARK;
 
 /// The prefix of the kernel's message when it stops because of its command line or its machine.
@@ -66,13 +66,13 @@ impl Listener<'_> {
 
     fn line(&mut self, line: &str) {
         match self.reader.line(line) {
-            Ok(Said::Result(event)) => (self.observe)(self.reader.results(), &event),
-            Ok(Said::Text(text)) => {
+            Ok(KernelMessage::Result(event)) => (self.observe)(self.reader.results(), &event),
+            Ok(KernelMessage::Text(text)) => {
                 if let Some(reason) = text.strip_prefix(REFUSED) {
                     self.refused = Some(reason.into());
                 }
             }
-            Ok(Said::End) => {}
+            Ok(KernelMessage::End) => {}
             // The first error is the cause.
             Err(error) => {
                 self.failed.get_or_insert(error);

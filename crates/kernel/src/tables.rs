@@ -16,7 +16,7 @@ pub trait Physical {
 
 /// The tables that were found, with findings about them.
 #[derive(Debug, Default)]
-pub struct Found<'p> {
+pub struct FoundTables<'p> {
     /// The tables that the kernel can use.
     pub tables: Tables<'p>,
     /// Odd or wrong facts; a table with an error is not used.
@@ -31,8 +31,8 @@ const MOST_TABLES: usize = 512;
 const MOST_FINDINGS: usize = 24;
 
 /// Follows the RSDP at an address, or searches for one where a BIOS puts it.
-pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
-    let mut found = Found::default();
+pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> FoundTables<'p> {
+    let mut found = FoundTables::default();
     let Some(root) = rsdp.or_else(|| scan(memory)).and_then(|at| root_of(memory, at)) else {
         found.say(Severity::Warning, "no-tables", "RSDP", "no ACPI tables were found");
         return found;
@@ -99,7 +99,7 @@ fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
     memory.read(address, length.max(36))
 }
 
-impl<'p> Found<'p> {
+impl<'p> FoundTables<'p> {
     /// Adds a table, if its kind is supported.
     #[inline(never)]
     fn take(&mut self, memory: &'p impl Physical, address: u64, signature: Signature) {

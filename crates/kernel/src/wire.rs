@@ -76,7 +76,7 @@ pub enum WireError {
 
 /// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line<'l> {
+pub enum WireLine<'l> {
     Result(&'l str),
     /// The last line: every result was received.
     End,
@@ -95,13 +95,13 @@ impl Decoder {
     ///
     /// # Errors
     /// [`WireError`], with the problem.
-    pub fn line<'l>(&mut self, line: &'l str) -> Result<Line<'l>, WireError> {
+    pub fn line<'l>(&mut self, line: &'l str) -> Result<WireLine<'l>, WireError> {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(rest) = line.strip_prefix(END_MARK) {
             return self.end(line, rest);
         }
         let Some(rest) = line.strip_prefix(MARK) else {
-            return Ok(Line::Text(line));
+            return Ok(WireLine::Text(line));
         };
         let form = || WireError::Form { line: line.into() };
         let mut words = rest.splitn(3, ' ');
@@ -120,7 +120,7 @@ impl Decoder {
         }
         self.encoder.sequence += 1;
         self.encoder.all.update(json.as_bytes());
-        Ok(Line::Result(json))
+        Ok(WireLine::Result(json))
     }
 
     /// Returns true if the last line was received.
@@ -128,7 +128,7 @@ impl Decoder {
         self.ended
     }
 
-    fn end<'l>(&mut self, line: &str, rest: &str) -> Result<Line<'l>, WireError> {
+    fn end<'l>(&mut self, line: &str, rest: &str) -> Result<WireLine<'l>, WireError> {
         let form = || WireError::Form { line: line.into() };
         let (count, word) = rest.split_once(' ').ok_or_else(form)?;
         let count: u64 = count.parse().map_err(|_| form())?;
@@ -141,7 +141,7 @@ impl Decoder {
             return Err(WireError::Damaged { sequence: count, found, expected });
         }
         self.ended = true;
-        Ok(Line::End)
+        Ok(WireLine::End)
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         let mut decoder = Decoder::default();
         let mut results = Vec::new();
         for line in text.lines() {
-            if let Line::Result(json) = decoder.line(line)? {
+            if let WireLine::Result(json) = decoder.line(line)? {
                 results.push(json.to_string());
             }
         }

@@ -21,16 +21,16 @@ pub use slurm::{map_cpu_list, shell, tasks_on_node};
 /// Upper bound of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;
 
-type Named = (&'static str, usize);
+type NamedNumber = (&'static str, usize);
 
 /// A process started by a launcher as one of its ranks, as far as the launcher describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     launcher: Launcher,
-    rank: Named,
-    size: Option<Named>,
-    local_rank: Option<Named>,
-    local_size: Option<Named>,
+    rank: NamedNumber,
+    size: Option<NamedNumber>,
+    local_rank: Option<NamedNumber>,
+    local_size: Option<NamedNumber>,
     /// The launcher of several other tasks on this host; this one's launcher ran inside one of
     /// them.
     outer: Option<Launcher>,
@@ -149,7 +149,7 @@ impl Task {
         Err(IdentityError::RankAlready { asked, name, rank, launcher })
     }
 
-    fn of(variables: &Variables, look: Look<'_>) -> Result<Option<Self>, IdentityError> {
+    fn of(variables: &Variables, look: VariableLookup<'_>) -> Result<Option<Self>, IdentityError> {
         let launcher = variables.launcher;
         let get = |name| number(look, launcher, name);
         let optional = |name: Option<&'static str>| name.map_or(Ok(None), get);
@@ -241,22 +241,22 @@ impl Task {
     }
 
     /// Adds the user's variables for numbers that the launcher does not give.
-    fn completed(self, look: Look<'_>) -> Result<Self, IdentityError> {
-        let given = |known: Option<Named>, name| match known {
+    fn completed(self, look: VariableLookup<'_>) -> Result<Self, IdentityError> {
+        let given = |known: Option<NamedNumber>, name| match known {
             Some(known) => Ok(Some(known)),
             None => number(look, self.launcher, name),
         };
         let size = given(self.size, SIZE)?;
         let is_alone = size.is_some_and(|(_, size)| size == 1) && self.outer.is_none();
-        let alone = |known: Option<Named>, value| known.or(is_alone.then_some((SIZE, value)));
+        let alone = |known: Option<NamedNumber>, value| known.or(is_alone.then_some((SIZE, value)));
         let local_rank = alone(given(self.local_rank, LOCAL_RANK)?, 0);
         let local_size = alone(given(self.local_size, LOCAL_SIZE)?, 1);
         Ok(Self { size, local_rank, local_size, ..self })
     }
 
-    fn check(&self, look: Look<'_>) -> Result<(), IdentityError> {
+    fn check(&self, look: VariableLookup<'_>) -> Result<(), IdentityError> {
         let launcher = self.launcher;
-        let below = |part: Option<Named>, whole: Option<Named>| match part.zip(whole) {
+        let below = |part: Option<NamedNumber>, whole: Option<NamedNumber>| match part.zip(whole) {
             Some(((name, value), (of, limit))) if value >= limit => {
                 Err(IdentityError::Beyond { name, value, of, limit, launcher })
             }
@@ -312,7 +312,7 @@ impl Role {
 }
 
 /// Looks up one variable of the environment.
-pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the rank that an environment describes; `None` without a launcher.
 ///
@@ -322,7 +322,10 @@ pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 ///
 /// # Errors
 /// [`IdentityError`] if a launcher's variables are inconsistent.
-pub fn detect(look: Look<'_>, nearest: Option<Launcher>) -> Result<Option<Task>, IdentityError> {
+pub fn detect(
+    look: VariableLookup<'_>,
+    nearest: Option<Launcher>,
+) -> Result<Option<Task>, IdentityError> {
     let found = match innermost(look, nearest) {
         Some(variables) => Task::of(&variables, look)?,
         None => match slurm::task(look)? {
@@ -358,7 +361,7 @@ pub fn detect_of(root: &Root, process: u32, look: Look<'_>) -> Result<Option<Tas
 }
 
 fn number<'a>(
-    look: Look<'_>,
+    look: VariableLookup<'_>,
     launcher: Launcher,
     name: &'a str,
 ) -> Result<Option<(&'a str, usize)>, IdentityError> {

@@ -27,7 +27,7 @@ use ledger::Ledger;
 use settle::Settled;
 use work::Worker;
 
-use crate::identity::{Identity, Look};
+use crate::identity::{Identity, VariableLookup};
 use crate::team::Team;
 
 /// The rules of a rank's chase.
@@ -109,13 +109,13 @@ struct Seat {
 
 /// The results of a rank for one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Found {
+struct RankResults {
     samples: Vec<Sample>,
     placement: Placement,
 }
 
 /// The results of a rank for one size, or the reason why they do not count: it moved.
-type Measured = Result<Found, String>;
+type Measured = Result<RankResults, String>;
 
 /// The surroundings of one rank.
 #[derive(Clone, Copy)]
@@ -124,7 +124,7 @@ pub struct Surroundings<'a> {
     pub identity: &'a Identity,
     pub machine: &'a Machine,
     /// The lookup of its environment variables.
-    pub look: Look<'a>,
+    pub look: VariableLookup<'a>,
     /// Writes a run as JSON, for the file next to the CSV.
     pub render: fn(&Document) -> serde_json::Result<String>,
 }
@@ -200,7 +200,7 @@ fn measure_size(
     let worker = Worker { plan, context, host: &seat.host };
     let samples = worker.measure(team, buffer, size_bytes, &id)?;
     let still = buffer.claim().prove(context, pinned);
-    let found = still.map(|placement| Found { samples, placement });
+    let found = still.map(|placement| RankResults { samples, placement });
     gather(team, &found.map_err(|moved| moved.to_string()))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use numalab_host::{Classed, ErrorClass, Mpi, MpiError};
 
-use crate::identity::{Identity, IdentityError, Launcher, Look};
+use crate::identity::{Identity, IdentityError, Launcher, VariableLookup};
 use message::RankMessages;
 use rendezvous::Endpoint;
 pub use rendezvous::Rendezvous;
@@ -99,7 +99,7 @@ impl Team {
     pub fn join(
         identity: &Identity,
         rendezvous: &Rendezvous,
-        look: Look<'_>,
+        look: VariableLookup<'_>,
     ) -> Result<Self, TeamError> {
         let (rank, size) = (identity.rank, identity.size);
         let transport = match rendezvous::choose(identity, rendezvous, look)? {

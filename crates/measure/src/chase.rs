@@ -10,7 +10,7 @@ use numalab_topology::CpuId;
 use crate::buffer::pinned;
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::sampling::{Reading, WindowLength};
+use crate::sampling::{WindowLength, WindowValues};
 
 /// Loads in a window, or more if the window would be shorter than [`LEAST_WINDOW_NS`].
 const WINDOW_LOADS: u64 = 20_000;
@@ -200,7 +200,7 @@ impl<'w, 'c> Windows<'w, 'c> {
         &mut self,
         context: &MeasureContext,
         length: WindowLength,
-    ) -> Result<Reading, MeasureError> {
+    ) -> Result<WindowValues, MeasureError> {
         match length {
             WindowLength::Usual => self.take_several(context, 1),
             WindowLength::Short => self.take_loads(context, self.short_loads),
@@ -212,7 +212,7 @@ impl<'w, 'c> Windows<'w, 'c> {
         &mut self,
         context: &MeasureContext,
         count: u64,
-    ) -> Result<Reading, MeasureError> {
+    ) -> Result<WindowValues, MeasureError> {
         self.take_loads(context, self.loads * count)
     }
 
@@ -224,12 +224,12 @@ impl<'w, 'c> Windows<'w, 'c> {
         &mut self,
         context: &MeasureContext,
         loads: u64,
-    ) -> Result<Reading, MeasureError> {
+    ) -> Result<WindowValues, MeasureError> {
         let window = self.walk.window(loads)?;
         let value = window.ns_per_load(&context.clock);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
         let duration_ns = context.clock.ns(window.ticks) as u64;
-        Ok(Reading { values: vec![(Metric::Latency, value)], duration_ns, work: window.loads })
+        Ok(WindowValues { values: vec![(Metric::Latency, value)], duration_ns, work: window.loads })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::scope::Scope;
 /// with their names and sizes. Cells that need a cpu or node outside the scope are left out.
 pub fn health_cells(baseline: &Document, machine: &Machine, scope: &Scope) -> Vec<Cell> {
     let mut clock = None;
-    let mut by_node: BTreeMap<(NodeId, Kind), &Cell> = BTreeMap::new();
+    let mut by_node: BTreeMap<(NodeId, FigureKind), &Cell> = BTreeMap::new();
     for cell in baseline.cells.iter().map(|result| &result.cell) {
         if let Experiment::Core(CoreCell { cpu }) = cell.experiment {
             clock = clock.or(scope.cpus.contains(&cpu).then_some(cell));
@@ -29,20 +29,22 @@ pub fn health_cells(baseline: &Document, machine: &Machine, scope: &Scope) -> Ve
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum FigureKind {
     Latency,
     Bandwidth,
 }
 
 /// Returns the node that a cell describes, if its workers are local to it and in scope.
-fn node_and_kind(cell: &Cell, machine: &Machine, scope: &Scope) -> Option<(NodeId, Kind)> {
+fn node_and_kind(cell: &Cell, machine: &Machine, scope: &Scope) -> Option<(NodeId, FigureKind)> {
     let kind = match &cell.experiment {
-        Experiment::Latency(latency) if is_plain(latency.pattern, latency.team) => Kind::Latency,
+        Experiment::Latency(latency) if is_plain(latency.pattern, latency.team) => {
+            FigureKind::Latency
+        }
         Experiment::Bandwidth(streams)
             if streams.kernel == StreamKernel::Read
                 && streams.pattern == AccessPattern::Sequential =>
         {
-            Kind::Bandwidth
+            FigureKind::Bandwidth
         }
         _ => return None,
     };

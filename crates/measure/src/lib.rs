@@ -45,7 +45,7 @@ pub use measure_run::{MeasurePlan, beyond_caches};
 pub use plan::{check_plan, estimate_plan, usual_budget};
 pub use probe::BalancingProbe;
 pub use recorder::RunRecorder;
-pub use sampling::{Reading, Samples, WindowLength, outcome_of, sample_here};
+pub use sampling::{Samples, WindowLength, WindowValues, outcome_of, sample_here};
 pub use scope::{MatrixShape, Scope, ScopeError, all_workers, matrix_workers};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read, runs_in};

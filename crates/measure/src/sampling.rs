@@ -18,7 +18,7 @@ const LEAST_WINDOWS: usize = 6;
 
 /// The values of one window.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct WindowValues {
     /// Values by metric; the first one decides when to stop.
     pub values: Vec<(Metric, f64)>,
     pub duration_ns: u64,
@@ -88,7 +88,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Adds one window; `disturbed` must not depend on its values.
-    pub fn push(&mut self, reading: &Reading, disturbed: Option<String>) {
+    pub fn push(&mut self, reading: &WindowValues, disturbed: Option<String>) {
         match reading.values.first() {
             Some(&(_, value)) => {
                 self.values.push(value);
@@ -186,7 +186,7 @@ pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
 /// The error of a window; [`MeasureError::Interrupted`] after the user's request to stop.
 pub fn sample_here(
     samples: &mut Samples<'_>,
-    mut window: impl FnMut(WindowLength) -> Result<Reading, MeasureError>,
+    mut window: impl FnMut(WindowLength) -> Result<WindowValues, MeasureError>,
 ) -> Result<Outcome, MeasureError> {
     loop {
         let before = ThreadSnapshot::take();
@@ -216,7 +216,7 @@ mod tests {
             let noise = f64::from(window * 7919 % 101) / 100.0;
             let value = (100.0 + noise) * if clean { 1.0 } else { 10.0 };
             let values = vec![(Metric::Latency, value)];
-            let reading = Reading { values, duration_ns: 1, work: 1 };
+            let reading = WindowValues { values, duration_ns: 1, work: 1 };
             samples.push(&reading, (!clean).then(|| "off-cpu".to_owned()));
             if let Some(outcome) = samples.ended().unwrap() {
                 return (outcome, window + 1);

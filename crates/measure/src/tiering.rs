@@ -21,7 +21,7 @@ pub use access::TierAccess;
 pub use heat::Heat;
 pub use tiers::{TierPlace, Tiers};
 
-use access::{Part, Prepared};
+use access::{PartAccess, Prepared};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -132,7 +132,7 @@ impl TieringProbe {
         // Only the first touch needs the policy; the kernel must be free to move pages later.
         policy(MemoryPolicy::Local)?;
         let before = moved_pages();
-        let mut begun: Vec<Part<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
+        let mut begun: Vec<PartAccess<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
         let (all, end, looks) = self.measure(context, &mut begun, start, size)?;
         let after = moved_pages();
         let moved = [0, 1, 2].map(|at| after[at].saturating_sub(before[at]) as f64);
@@ -205,7 +205,7 @@ impl TieringProbe {
     fn measure(
         &self,
         context: &MeasureContext,
-        parts: &mut [Part<'_, '_>],
+        parts: &mut [PartAccess<'_, '_>],
         start: u64,
         size: u64,
     ) -> Result<(Stretch, Stretch, Vec<TierLook>), MeasureError> {
@@ -246,7 +246,7 @@ impl TieringProbe {
     fn round(
         &self,
         context: &MeasureContext,
-        parts: &mut [Part<'_, '_>],
+        parts: &mut [PartAccess<'_, '_>],
         loads: &[u64],
     ) -> Result<Stretch, MeasureError> {
         let mut stretch = Stretch::default();

@@ -15,13 +15,13 @@ const SPINS_PER_ABORT_CHECK: u32 = 4096;
 /// The half that starts each round and takes the time.
 #[derive(Debug)]
 pub struct Ping<'a> {
-    side: Side<'a>,
+    side: RoundTripSide<'a>,
 }
 
 impl<'a> Ping<'a> {
     /// Creates the starting half on `line`, which must be 0 before both halves start.
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Ping<'a> {
-        Ping { side: Side { line, abort, rounds_done: 0 } }
+        Ping { side: RoundTripSide { line, abort, rounds_done: 0 } }
     }
 
     /// Plays and times `rounds` rounds; the other half must play the same number.
@@ -46,19 +46,19 @@ impl<'a> Ping<'a> {
 /// The half that answers.
 #[derive(Debug)]
 pub struct Pong<'a> {
-    side: Side<'a>,
+    side: RoundTripSide<'a>,
 }
 
 impl<'a> Pong<'a> {
     /// Creates the answering half on `line`, which must be 0 before both halves start.
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Pong<'a> {
-        Pong { side: Side { line, abort, rounds_done: 0 } }
+        Pong { side: RoundTripSide { line, abort, rounds_done: 0 } }
     }
 
     /// Answers `rounds` rounds.
     ///
     /// # Errors
-    /// [`C2cError::Aborted`] once `abort` is set while the other half does not play.
+    /// [`C2cError::Aborted`] if `abort` is set before the other half responds.
     pub fn rounds(&mut self, rounds: u64) -> Result<(), C2cError> {
         for _ in 0..rounds {
             let received = 2 * self.side.rounds_done + 1;
@@ -72,13 +72,13 @@ impl<'a> Pong<'a> {
 }
 
 #[derive(Debug)]
-struct Side<'a> {
+struct RoundTripSide<'a> {
     line: &'a AtomicU64,
     abort: &'a AtomicBool,
     rounds_done: u64,
 }
 
-impl Side<'_> {
+impl RoundTripSide<'_> {
     fn wait_for(&self, value: u64) -> Result<(), C2cError> {
         let mut spins = 0_u32;
         // Acquire: pairs with the other half's Release store.

@@ -31,7 +31,7 @@ impl<'a> Chase<'a> {
     /// # Errors
     /// As [`Cycle::parts`].
     pub fn build(cycle: Cycle, lines: &'a mut [Line]) -> Result<Chase<'a>, CycleError> {
-        Chase::join(cycle.parts(lines, NonZeroUsize::MIN)?.map(crate::cycle::Part::build))
+        Chase::join(cycle.parts(lines, NonZeroUsize::MIN)?.map(crate::cycle::CyclePart::build))
     }
 
     /// Makes a chase of the parts of a cycle, built by several threads and passed in address order,

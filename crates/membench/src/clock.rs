@@ -183,7 +183,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
     }
 
     /// Waits until the caller's clock has passed `ns`, then reads both.
-    fn reading_at(&mut self, ns: u64) -> Result<Reading, ClockError> {
+    fn reading_at(&mut self, ns: u64) -> Result<ClockReading, ClockError> {
         let mut last = (self.now_ns)();
         let mut readings = 0;
         while last <= ns {
@@ -201,7 +201,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
     }
 
     /// Reads both clocks at one moment: the tightest of several attempts.
-    fn reading(&mut self) -> Result<Reading, ClockError> {
+    fn reading(&mut self) -> Result<ClockReading, ClockError> {
         let mut last = self.attempt()?;
         let mut best = last;
         for _ in 1..ATTEMPTS {
@@ -217,16 +217,16 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         Ok(best)
     }
 
-    fn attempt(&mut self) -> Result<Reading, ClockError> {
+    fn attempt(&mut self) -> Result<ClockReading, ClockError> {
         let before = (self.stamp)();
         let ns = (self.now_ns)();
         let width = (self.stamp)().since(before)?;
-        Ok(Reading { stamp: Stamp(before.0 + width.0 / 2), ns, width })
+        Ok(ClockReading { stamp: Stamp(before.0 + width.0 / 2), ns, width })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Reading {
+struct ClockReading {
     stamp: Stamp,
     ns: u64,
     /// The largest possible time between the two readings.
@@ -234,7 +234,7 @@ struct Reading {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
-fn rate(from: Reading, to: Reading) -> Result<f64, ClockError> {
+fn rate(from: ClockReading, to: ClockReading) -> Result<f64, ClockError> {
     let ticks = to.stamp.since(from.stamp)?;
     let ns = to.ns.checked_sub(from.ns).ok_or(ClockError::SteppedBack {
         unit: "ns",

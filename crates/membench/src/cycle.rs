@@ -10,7 +10,7 @@ mod order;
 mod permutation;
 mod round;
 
-pub use build::{BuiltPart, Part, Parts};
+pub use build::{BuiltPart, CyclePart, Parts};
 pub use permutation::{BATCH, Permutation};
 pub(crate) use round::mix;
 

@@ -53,7 +53,7 @@ pub use barrier::{Aborted, Barrier};
 pub use c2c::{C2cError, Ping, Pong, RoundTrips};
 pub use chase::{Chase, Walk};
 pub use clock::{Clock, ClockError, Stamp, Ticks};
-pub use cycle::{BuiltPart, Cycle, CycleError, LineSize, Part, Parts, Pattern};
+pub use cycle::{BuiltPart, Cycle, CycleError, CyclePart, LineSize, Parts, Pattern};
 pub use frequency::{Adds, dependent_adds};
 pub use isa::Isa;
 pub use line::{Line, MemoryError};

@@ -1,6 +1,6 @@
 //! Cycles are single cycles for every size, pattern, line size, seed and division into parts.
 
-use numalab_membench::{Chase, Cycle, CycleError, Line, LineSize, Part, Pattern};
+use numalab_membench::{Chase, Cycle, CycleError, CyclePart, Line, LineSize, Pattern};
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -101,7 +101,7 @@ proptest! {
         let serial = Chase::build(cycle, lines(&mut whole)).unwrap();
         serial.verify().unwrap();
 
-        let mut planned: Vec<Part<'_>> =
+        let mut planned: Vec<CyclePart<'_>> =
             cycle.parts(lines(&mut divided), NonZeroUsize::new(parts).unwrap()).unwrap().collect();
         prop_assert_eq!(planned.len(), parts);
         if backwards {
@@ -296,8 +296,8 @@ fn parts_of_two_memories_do_not_join() {
     let cycle = plan(Pattern::Random, 640, LineSize::Bytes64, 0).unwrap();
     let two = NonZeroUsize::new(2).unwrap();
     let (mut one, mut other) = (memory(10), memory(10));
-    let first = cycle.parts(lines(&mut one), two).unwrap().map(Part::build).next();
-    let second = cycle.parts(lines(&mut other), two).unwrap().map(Part::build).nth(1);
+    let first = cycle.parts(lines(&mut one), two).unwrap().map(CyclePart::build).next();
+    let second = cycle.parts(lines(&mut other), two).unwrap().map(CyclePart::build).nth(1);
     assert_eq!(
         Chase::join(first.into_iter().chain(second)).err(),
         Some(CycleError::PartsDoNotJoin { joined_nodes: 5, nodes: 10 })

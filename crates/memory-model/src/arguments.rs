@@ -133,7 +133,7 @@ pub enum ArgumentError {
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
-     policy, thp, beside, exact";
+     policy, thp, alternatives, exact";
 /// Default overlap: a chase's loop has three instructions, which a processor executes while the
 /// miss is outstanding.
 const OVERLAP: u32 = 8;
@@ -186,7 +186,7 @@ impl Arguments {
         let others = "at most eight of bind with one node, interleave with nodes, thp and pack, such as \
                       bind.0+interleave.0.1";
         let alternatives = given
-            .choice("beside", others, |word| policy::alternatives(word, nodes))?
+            .choice("alternatives", others, |word| policy::alternatives(word, nodes))?
             .unwrap_or_default();
         let exact = is_first(&mut given, "exact", "on or off")?;
         given.nothing_left()?;

@@ -216,7 +216,7 @@ mod tests {
 
     /// A machine that two cores cannot saturate with reads is captured with a curve of writes alone.
     #[test]
-    fn reads_beside_writes_are_not_limited_by_a_curve_of_writes_alone() {
+    fn reads_mixed_with_writes_are_not_limited_by_a_curve_of_writes_alone() {
         let mut writes = Curve::typical(PEAK_MB_S, 100.0).remove(0);
         writes.writes_percent = 100.0;
         let settled = |bytes| {
@@ -264,7 +264,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn nobody_gets_more_than_there_is(readers in 1_usize..9, under_way in 1_u64..24) {
+        fn no_request_gets_more_than_there_is(readers in 1_usize..9, under_way in 1_u64..24) {
             let order: Vec<usize> = (0..readers).collect();
             let (mb_s, _) = closed(&order, under_way, 0);
             prop_assert!(mb_s <= PEAK_MB_S * 1.03, "{mb_s}");

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_of_a_guest_s_tables_on_small_pages_takes_two_hits_and_its_own_time() {
+    fn a_walk_of_guest_tables_on_small_pages_costs_two_hits_and_the_walk_time() {
         let caches = [cache(1, 32 << 10, 1.0), cache(2, 2 << 20, 5.0)];
         let mut tlb = tlb();
         // Page tables of 64 KiB, half of which the nearest cache could hold without the lines.

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_pages_as_are_kept_can_be_read_in_turn() {
+    fn pages_up_to_the_number_kept_can_be_read_in_turn() {
         let entered = |pages: u64| {
             let mut recent = RecentPages::default();
             (0..1000).filter(|at| recent.enters((at % pages) << PAGE_SHIFT | 0x40)).count()

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stretch_that_is_asked_for_stands_for_itself_and_delays_the_others() {
+    fn a_requested_stretch_counts_once_and_delays_the_others() {
         let (mut asked, mut other) = (Stretches::of(3), Stretches::of(3));
         let pass = |stretches: &mut Stretches| {
             if stretches.pass(8) {

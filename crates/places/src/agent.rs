@@ -32,10 +32,10 @@ pub(super) enum Request {
     Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
 }
 
-/// An answer of the agent; the first one is [`Answer::Ready`], sent without a request.
+/// An answer of the agent; the first one is [`AgentAnswer::Ready`], sent without a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Answer {
+pub(super) enum AgentAnswer {
     Ready,
     Prepared { environment: Environment, notices: Vec<Notice> },
     Evidence(Vec<Evidence>),
@@ -54,9 +54,9 @@ pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Res
     let spec = BackendSpec { kind: host::KIND.name.to_owned(), settings };
     let host = match Host::open(&spec, &Interrupt::never()) {
         Ok(host) => host,
-        Err(error) => return say(&mut output, &Answer::Failed(error)),
+        Err(error) => return say(&mut output, &AgentAnswer::Failed(error)),
     };
-    say(&mut output, &Answer::Ready)?;
+    say(&mut output, &AgentAnswer::Ready)?;
     let mut lines = input.lines();
     let Some(first) = lines.next() else { return Ok(()) };
     let Setup { treatments, workloads } =
@@ -64,9 +64,9 @@ pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Res
     let scope = Scope { treatments: &treatments, workloads: &workloads };
     let Preparation { environment, notices, mut backend } = match Box::new(host).prepare(&scope) {
         Ok(prepared) => prepared,
-        Err(error) => return say(&mut output, &Answer::Failed(error.cause)),
+        Err(error) => return say(&mut output, &AgentAnswer::Failed(error.cause)),
     };
-    let served = say(&mut output, &Answer::Prepared { environment, notices })
+    let served = say(&mut output, &AgentAnswer::Prepared { environment, notices })
         .and_then(|()| answer_all(backend.as_mut(), lines, &mut output));
     let restored = backend.restore().map_err(io::Error::other);
     served.and(restored)
@@ -79,23 +79,23 @@ fn answer_all(
 ) -> io::Result<()> {
     for line in lines {
         let request = serde_json::from_str(&line?).map_err(io::Error::other)?;
-        let answer = answer(backend, &request).unwrap_or_else(Answer::Failed);
+        let answer = answer(backend, &request).unwrap_or_else(AgentAnswer::Failed);
         say(output, &answer)?;
     }
     Ok(())
 }
 
-fn answer(backend: &mut dyn Prepared, request: &Request) -> Result<Answer, BackendError> {
+fn answer(backend: &mut dyn Prepared, request: &Request) -> Result<AgentAnswer, BackendError> {
     Ok(match request {
-        Request::Apply { treatment } => Answer::Evidence(backend.apply(treatment)?),
+        Request::Apply { treatment } => AgentAnswer::Evidence(backend.apply(treatment)?),
         Request::Sample { treatment, workload, seed } => {
             let request = SampleRequest { treatment, workload, seed: *seed };
-            Answer::Observation(backend.sample(&request)?)
+            AgentAnswer::Observation(backend.sample(&request)?)
         }
     })
 }
 
-fn say(output: &mut impl Write, answer: &Answer) -> io::Result<()> {
+fn say(output: &mut impl Write, answer: &AgentAnswer) -> io::Result<()> {
     let mut line = serde_json::to_string(answer).map_err(io::Error::other)?;
     line.push('\n');
     output.write_all(line.as_bytes())?;

@@ -87,7 +87,7 @@ impl Guests {
             builds: BTreeMap::new(),
         };
         inputs.check_settings(&wanted)?;
-        inputs.builds = builds::of(&wanted, &inputs.settings)?;
+        inputs.builds = builds::hypervisor_builds(&wanted, &inputs.settings)?;
         if self.settings.hypervisor == HypervisorKind::Xen {
             xen::check(&self.settings)?;
         }

@@ -28,7 +28,7 @@ use numalab_workload::{Ending, Finished, Reading, Workload};
 
 use self::file::KernelFile;
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
-use self::place::{Kind, Place, lacking, real_placement};
+use self::place::{KernelPlace, PlaceKind, lacking, real_placement};
 pub(super) use self::shape::KIND;
 use self::shape::{BACKENDS, Shape};
 use super::disturbance_watch::DisturbanceWatch;
@@ -51,7 +51,7 @@ pub(super) struct Kernel {
 struct PreparedKernel {
     interrupt: Interrupt,
     machine: Machine,
-    place: Place,
+    place: KernelPlace,
     runtime: Runtime,
     /// The kernel supplied by the user, if any.
     file: Option<KernelFile>,
@@ -99,7 +99,7 @@ impl Kernel {
         own_kernel::OWN_KERNEL.find().map_err(|error| lacking(&error))
     }
 
-    fn environment(&self, place: &Place) -> Result<Environment, BackendError> {
+    fn environment(&self, place: &KernelPlace) -> Result<Environment, BackendError> {
         let mut facts = read_environment(&Root::live()).facts;
         let kernel = match &self.file {
             Some(file) => file.fact()?,
@@ -116,9 +116,9 @@ impl Kernel {
 }
 
 /// Checks that memory is only moved between nodes in a place with real ones.
-fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendError> {
+fn check_place(place: &KernelPlace, treatments: &[Treatment]) -> Result<(), BackendError> {
     let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
-    if moves && !matches!(place.kind, Kind::Real { .. }) {
+    if moves && !matches!(place.kind, PlaceKind::Real { .. }) {
         return Err(BackendError::lacking(
             format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
             "expected a machine with several nodes and KVM",
@@ -137,8 +137,8 @@ impl PreparedKernel {
         let on_first = on_first.is_some_and(|value| value.to_string() == "node-0");
         let (memory, pins) = real_placement(&self.place.kind, on_first);
         let memory_emulator = match &self.place.kind {
-            Kind::Emulated { emulator, .. } => Some((**emulator).clone()),
-            Kind::Real { .. } | Kind::Plain => None,
+            PlaceKind::Emulated { emulator, .. } => Some((**emulator).clone()),
+            PlaceKind::Real { .. } | PlaceKind::Plain => None,
         };
         let run = Some(Duration::from_secs(request.workload.timeout_s));
         Guest {

@@ -20,7 +20,7 @@ use numalab_study::{
 use numalab_topology::Machine;
 use numalab_workload::Workload;
 
-use super::agent::{Answer, Request, Setup};
+use super::agent::{AgentAnswer, Request, Setup};
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::supplies;
 use super::exec::{self, PagesSeen};
@@ -287,7 +287,7 @@ impl Prepared for PreparedLinuxGuest {
         }
         let request = Request::Apply { treatment: inside(treatment) };
         match self.guest(treatment)?.ask(&request)? {
-            Answer::Evidence(inside) => {
+            AgentAnswer::Evidence(inside) => {
                 Ok(std::mem::take(&mut self.boot_evidence).into_iter().chain(inside).collect())
             }
             other => Err(unexpected_answer(&other)),
@@ -303,7 +303,7 @@ impl Prepared for PreparedLinuxGuest {
             seed: request.seed,
         };
         let mut taken = match self.guest(request.treatment)?.ask(&asked)? {
-            Answer::Observation(taken) => taken,
+            AgentAnswer::Observation(taken) => taken,
             other => return Err(unexpected_answer(&other)),
         };
         taken.disturbances.extend(DisturbanceWatch::disturbance(before, self.watch.now()));

@@ -12,7 +12,7 @@ use numalab_record::study::Notice;
 use numalab_study::BackendError;
 use serde::Serialize;
 
-use super::agent::{Answer, Request, Setup};
+use super::agent::{AgentAnswer, Request, Setup};
 
 /// The interval at which a waiting backend checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
@@ -63,12 +63,12 @@ impl LiveGuest {
             interrupt: interrupt.clone(),
         };
         match guest.answer()? {
-            Answer::Ready => {}
-            Answer::Failed(error) => return Err(error),
+            AgentAnswer::Ready => {}
+            AgentAnswer::Failed(error) => return Err(error),
             other => return Err(unexpected_answer(&other)),
         }
         match guest.exchange(setup)? {
-            Answer::Prepared { environment, notices } => {
+            AgentAnswer::Prepared { environment, notices } => {
                 Ok((guest, Inside { environment, notices }))
             }
             other => Err(unexpected_answer(&other)),
@@ -76,11 +76,11 @@ impl LiveGuest {
     }
 
     /// Sends a request to the agent and waits for its answer.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
+    pub(super) fn ask(&mut self, request: &Request) -> Result<AgentAnswer, BackendError> {
         self.exchange(request)
     }
 
-    fn exchange(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
+    fn exchange(&mut self, message: &impl Serialize) -> Result<AgentAnswer, BackendError> {
         let mut line = serde_json::to_vec(message)
             .map_err(|error| BackendError::failed("sending a request to the guest", error))?;
         line.push(b'\n');
@@ -89,12 +89,12 @@ impl LiveGuest {
             let _ = requests.send(line);
         }
         match self.answer()? {
-            Answer::Failed(error) => Err(error),
+            AgentAnswer::Failed(error) => Err(error),
             answer => Ok(answer),
         }
     }
 
-    fn answer(&mut self) -> Result<Answer, BackendError> {
+    fn answer(&mut self) -> Result<AgentAnswer, BackendError> {
         loop {
             match self.answers.recv_timeout(LOOK) {
                 Ok(line) => {
@@ -148,7 +148,7 @@ pub(super) fn failed(error: &dyn Classed) -> BackendError {
 }
 
 /// Returns the error for an answer that does not match its request.
-pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
+pub(super) fn unexpected_answer(answer: &AgentAnswer) -> BackendError {
     BackendError::failed("reading the guest's answer", format!("unexpected: {answer:?}"))
 }
 

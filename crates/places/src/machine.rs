@@ -184,7 +184,7 @@ impl MachineRequest {
                 let (base, findings) = match (&self.topology, &run) {
                     (Some(file), _) => source::own(file)?,
                     (None, Some((place, run))) => source::measured(place, run)?,
-                    (None, None) => source::of(self.source.as_deref().unwrap_or("sysfs"))?,
+                    (None, None) => source::read_source(self.source.as_deref().unwrap_or("sysfs"))?,
                 };
                 let emulated = spec.as_ref().map(|spec| spec.emulate(&base)).transpose();
                 let emulated = emulated.map_err(|error| self.refused(error.into()))?;

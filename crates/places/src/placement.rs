@@ -25,7 +25,7 @@ settings! {
     pub(super) RANKS = "ranks", Count(4096), "",
         "concurrent copies of a command, each on its share of the CPUs";
     pub(super) THREADS = "threads", Count(4096), "",
-        "threads of each copy (OMP_NUM_THREADS, {threads}), and with ranks its CPUs";
+        "threads of each copy (OMP_NUM_THREADS and {threads}); with ranks, also the CPUs of each";
     pub(super) ENVIRONMENT = "environment",
         Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"), "",
         "environment variables of commands, separated by spaces";

@@ -8,7 +8,7 @@ use numalab_topology::Machine;
 
 /// Sources that may work, the best one first, and those that cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct SourceChoice {
     pub sources: Vec<SourceName>,
     /// Sources that cannot work, with the reasons.
     pub passed_over: Vec<PassedOver>,
@@ -21,8 +21,8 @@ pub fn choose(
     machine: &Machine,
     wanted: Option<SourceName>,
     emulation: Option<Hindrance>,
-) -> Choice {
-    let mut choice = Choice::default();
+) -> SourceChoice {
+    let mut choice = SourceChoice::default();
     let considered = wanted.map_or(SourceName::ALL.to_vec(), |source| vec![source]);
     for source in considered {
         let hindrance = match source {

@@ -23,7 +23,7 @@ mod threads;
 mod timeline;
 mod watch;
 
-pub use choose::{Choice, choose};
+pub use choose::{SourceChoice, choose};
 pub use emulated::EmulatedRun;
 pub use error::ProfileError;
 pub use nodes::profiled_nodes;

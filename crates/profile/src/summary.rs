@@ -40,7 +40,7 @@ pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -
     let none = Vec::new();
     let region = |region: &usize| {
         let pages = by_region.get(region).unwrap_or(&none);
-        of_region(&program, *region, pages, page_bytes)
+        summarised_region(&program, *region, pages, page_bytes)
     };
     ProgramMemory {
         process: program.process,
@@ -79,7 +79,12 @@ fn ranges(program: &Program, region: usize) -> impl Iterator<Item = ((u64, u64),
     of_region.map(|((_, start, end), range)| ((*start, *end), *range))
 }
 
-fn of_region(program: &Program, region: usize, pages: &[(u64, &Page)], page_bytes: u64) -> Region {
+fn summarised_region(
+    program: &Program,
+    region: usize,
+    pages: &[(u64, &Page)],
+    page_bytes: u64,
+) -> Region {
     let known = &program.space.regions()[region];
     let resident = program.resident.get(&region).into_iter().flatten();
     let start = pages.first().map_or(known.start, |(address, _)| known.start.min(*address));
@@ -234,7 +239,7 @@ fn accessed_at(program: &Program, region: usize) -> Vec<AccessedAt> {
 }
 
 fn threads(program: &Program) -> Vec<ProgramThread> {
-    let thread = |(thread, seen): (u32, &crate::threads::Seen)| ProgramThread {
+    let thread = |(thread, seen): (u32, &crate::threads::SeenThread)| ProgramThread {
         thread,
         cpu_node: seen.node().unwrap_or(0),
         busy_ns: seen.busy_ns,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SeenThread {
     pub name: Option<String>,
     /// Cpu time in nanoseconds since it was first read.
     pub busy_ns: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Seen {
     by_node: BTreeMap<u32, u64>,
 }
 
-impl Seen {
+impl SeenThread {
     /// Returns the node that it was seen on most often.
     pub(crate) fn node(&self) -> Option<u32> {
         self.by_node.iter().max_by_key(|(_, count)| **count).map(|(node, _)| *node)
@@ -22,7 +22,7 @@ impl Seen {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Threads {
-    by_number: BTreeMap<u32, Seen>,
+    by_number: BTreeMap<u32, SeenThread>,
 }
 
 impl Threads {
@@ -43,7 +43,7 @@ impl Threads {
         seen.busy_ns = all_ns.saturating_sub(first);
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Seen)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &SeenThread)> {
         self.by_number.iter().map(|(thread, seen)| (*thread, seen))
     }
 

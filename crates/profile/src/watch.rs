@@ -9,7 +9,7 @@ use numalab_record::profile::{
 };
 use numalab_topology::Machine;
 
-use crate::choose::Choice;
+use crate::choose::SourceChoice;
 use crate::damon::Damon;
 use crate::error::ProfileError;
 use crate::pages::MOST_PAGES;
@@ -26,11 +26,11 @@ use crate::summary::program_memory;
 pub fn watch(
     machine: &Machine,
     watched: Watched<'_>,
-    choice: Choice,
+    choice: SourceChoice,
     limit: Option<Duration>,
     interrupt: &Interrupt,
 ) -> Result<Profile, ProfileError> {
-    let Choice { sources, mut passed_over } = choice;
+    let SourceChoice { sources, mut passed_over } = choice;
     let target = match watched {
         Watched::Command(words) => Target::Command(words.to_vec()),
         Watched::Process(process) => Target::Process {

@@ -31,7 +31,7 @@ pub enum NoEffect {
     /// DAMON is in use with the given settings.
     DamonInUse(String),
     /// The kernel does not report which memory belongs to a slow tier.
-    TiersUntold,
+    TiersUnreported,
     /// A sentence, as in journals up to 0.1.0.
     #[serde(untagged)]
     Sentence(String),

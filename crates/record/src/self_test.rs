@@ -73,7 +73,7 @@ pub enum CheckOutcome {
 pub enum CheckFound {
     /// Threads, by the cpu that they were pinned to.
     Pins {
-        /// The cpus whose threads ran on them, and on the node that the topology names.
+        /// The cpus on which their pinned threads ran, and on the node that the topology names.
         right: CpuSet,
         /// The cpus whose threads ran on a node that the topology does not name.
         wrong: CpuSet,
@@ -158,7 +158,7 @@ pub struct NodeLatency {
 pub struct GuestNode {
     /// The host node it is bound to.
     pub host: NodeId,
-    /// The cpu on which its virtual cpu runs.
+    /// The cpu on which its vCPU runs.
     pub runs_on: Option<CpuId>,
     /// Bytes of its memory on that host node.
     pub there_bytes: u64,

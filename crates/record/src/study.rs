@@ -1,7 +1,7 @@
 //! A study: its question, the order of its treatments, and every sample.
 //!
 //! `study.toml` holds the definition as its author wrote it, `run.json` a [`StudyRun`], and
-//! `journal.jsonl` one [`Entry`] per line, append-only. [`StudyDocument`] joins them.
+//! `journal.jsonl` one [`JournalEntry`] per line, append-only. [`StudyDocument`] joins them.
 
 mod accelerator;
 pub mod counter;
@@ -21,7 +21,7 @@ pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use disturbance::{Disturbance, Load, LoadedMachine};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
 pub use journal::{
-    Applied, CachedFile, EndReason, Entry, Evidence, GuestPlace, Observation, SampleEntry,
+    Applied, CachedFile, EndReason, Evidence, GuestPlace, JournalEntry, Observation, SampleEntry,
 };
 pub use notice::{EmulatedCosts, Notice};
 pub use plan::{Arm, Treatment, Visit};

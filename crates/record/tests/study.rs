@@ -32,10 +32,15 @@ fn treatment(level: usize) -> Treatment {
     Treatment { name: format!("v={level}"), levels: vec![level], settings }
 }
 
-fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f64) -> Entry {
+fn sample(
+    block: usize,
+    (treatment, arm): (usize, Arm),
+    attempt: usize,
+    value: f64,
+) -> JournalEntry {
     let quantity = Quantity::lower("t", "s");
     let disturbed = value >= 100.0;
-    Entry::Sample(SampleEntry {
+    JournalEntry::Sample(SampleEntry {
         block,
         treatment,
         arm,
@@ -74,10 +79,10 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
 const DISTURBED: Disturbance =
     Disturbance::Load { on: LoadedMachine::Own, load: Load::Foreign { foreign_ms: 1, of_ms: 2 } };
 
-fn journal() -> Vec<Entry> {
+fn journal() -> Vec<JournalEntry> {
     let facts = BTreeMap::from([("kernel".to_owned(), "6.1 \"x\"\n".to_owned())]);
     let environment = Environment { facts };
-    let mut entries = vec![Entry::Began {
+    let mut entries = vec![JournalEntry::Began {
         plan: run().plan,
         unix_ms: 1,
         environment,
@@ -93,11 +98,11 @@ fn journal() -> Vec<Entry> {
     entries.push(sample(3, (0, Arm::Main), 0, 1.5));
     entries[5] = sample(1, (1, Arm::Main), 0, 150.0);
     entries.insert(6, sample(1, (1, Arm::Main), 1, 1.25));
-    entries.push(Entry::Ended { reason: EndReason::Failed("no".to_owned()), unix_ms: 9 });
+    entries.push(JournalEntry::Ended { reason: EndReason::Failed("no".to_owned()), unix_ms: 9 });
     entries
 }
 
-fn lines(entries: &[Entry]) -> String {
+fn lines(entries: &[JournalEntry]) -> String {
     entries.iter().map(|entry| serde_json::to_string(entry).expect("JSON") + "\n").collect()
 }
 

@@ -116,26 +116,29 @@ fn answer(found: &BisectDocument) -> Lead {
     let margin = figure(found.margin_percent);
     let (sentence, mood) = match &found.answer {
         Some(BisectAnswer::FirstBad { commit }) => {
-            (format!("{metric} has been worse since {}{worse}", named(commit)), Mood::Bad)
+            (format!("{metric} has been worse since {}{worse}.", named(commit)), Mood::Bad)
         }
         Some(BisectAnswer::OneOf { commits }) => {
             let names: Vec<String> = commits.iter().map(named).collect();
-            (format!("{metric} has been worse since one of {}{worse}", names.join(", ")), Mood::Odd)
+            (
+                format!("{metric} has been worse since one of {}{worse}.", names.join(", ")),
+                Mood::Odd,
+            )
         }
         Some(BisectAnswer::NotWorse) => (
-            format!("no commit: {metric} does not get worse by more than {margin} %{worse}"),
+            format!("No commit: {metric} does not get worse by more than {margin} %{worse}."),
             Mood::Plain,
         ),
         Some(BisectAnswer::EndsUndecided) => (
             format!(
-                "no commit: {} samples do not show whether {metric} is worse by more than \
-                 {margin} %{worse}; take more with --samples",
+                "No commit: {} samples do not show whether {metric} is worse by more than \
+                 {margin} %{worse}; take more with --samples.",
                 found.most_samples
             ),
             Mood::Odd,
         ),
         Some(BisectAnswer::Interrupted) | None => {
-            ("no commit: the search was interrupted".to_owned(), Mood::Odd)
+            ("No commit: the search was interrupted.".to_owned(), Mood::Odd)
         }
     };
     Lead::new("Answer", sentence, mood)

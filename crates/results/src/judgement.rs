@@ -39,7 +39,7 @@ impl Comparison {
     pub fn judgement(&self, margin_percent: f64) -> Judgement {
         let undecided = if !self.is_judged() {
             Some(
-                "expected runs begun at four or more times, half an hour apart, on both sides \
+                "expected runs from four or more occasions at least half an hour apart, on both sides \
                  together",
             )
         } else if self.any_worse_once() {

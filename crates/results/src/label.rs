@@ -43,7 +43,17 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
-/// Capitalizes the first letter: `Tails worse`.
+/// Makes a clause a sentence: with a full stop, and with a capital letter unless it begins with a
+/// name such as `eth0` or `numa_balancing`.
+pub(crate) fn whole_sentence(clause: &str) -> String {
+    let first = clause.split([' ', ',', ':']).next().unwrap_or_default();
+    match first.chars().all(|letter| letter.is_ascii_lowercase()) {
+        true => format!("{}.", capital(clause)),
+        false => format!("{clause}."),
+    }
+}
+
+/// Capitalises the first letter: `Tails worse`.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

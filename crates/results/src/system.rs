@@ -68,7 +68,7 @@ pub fn no_effect(why: &NoEffect) -> String {
         NoEffect::OneTier => "all memory is in one tier",
         NoEffect::NoSwap => "there is no swap, so reclaim has no choice",
         NoEffect::NoSiblings => "this machine has no SMT siblings",
-        NoEffect::TiersUntold => "this kernel does not report which memory is in a slow tier",
+        NoEffect::TiersUnreported => "this kernel does not report which memory is in a slow tier",
         NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
         NoEffect::Fixed(value) => return format!("the kernel reports {value}"),
         NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
@@ -135,11 +135,11 @@ impl Report for BalancingProbed {
 fn answer(probed: &BalancingProbed) -> Lead {
     let node = probed.to.node;
     let sentence = match probed.value("local") {
-        _ if probed.from.node == node => "both cpus are on the same node: nothing can \
-            move"
-            .to_owned(),
-        Some(local) => format!("at the end {local:.1} % of its pages are on node {node}"),
-        None => format!("the number of its pages on node {node} at the end is unknown"),
+        _ if probed.from.node == node => {
+            "Both cpus are on the same node: nothing can move.".to_owned()
+        }
+        Some(local) => format!("At the end {local:.1} % of its pages are on node {node}."),
+        None => format!("The number of its pages on node {node} at the end is unknown."),
     };
     Lead::new("Answer", sentence, Mood::Plain)
 }

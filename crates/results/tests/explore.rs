@@ -5,7 +5,7 @@ use numalab_record::explore::{
     PageSizes, ProcessView, Unseen, View, XenDomain, XenHeap, ZoneView,
 };
 use numalab_results::Report;
-use numalab_results::explore::{Explored, Place};
+use numalab_results::explore::{Explored, ProblemPlace};
 use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId};
 use serde_json::{Value, json};
 
@@ -78,9 +78,9 @@ fn a_node_full_of_shared_memory_is_found_without_figures_of_its_page_cache() {
     let said =
         |shared_bytes| lead(&of_nodes(vec![of(0, GIB / 100, shared_bytes), of(1, 9 * GIB, 0)]));
     let full = said(10 * GIB - GIB / 50);
-    assert!(full[0].contains("node 0") && full[0].contains("0.2 %"), "{full:?}");
+    assert!(full[0].starts_with("Node 0 ") && full[0].contains("0.2 %"), "{full:?}");
     assert!(
-        said(5 * GIB).iter().all(|line| !line.contains("node 0")),
+        said(5 * GIB).iter().all(|line| !line.to_lowercase().contains("node 0")),
         "most of it may be page cache"
     );
 }
@@ -89,10 +89,10 @@ fn a_node_full_of_shared_memory_is_found_without_figures_of_its_page_cache() {
 fn a_full_node_next_to_an_empty_one_is_a_finding_and_two_half_full_nodes_are_not() {
     let explored = of_nodes(vec![node(0, GIB / 10), node(1, 6 * GIB)]);
     let found = lead(&explored);
-    assert!(found[0].starts_with("node 0 has 1.0 % of its 10 GiB left"), "{found:?}");
+    assert!(found[0].starts_with("Node 0 has 1.0 % of its 10 GiB left"), "{found:?}");
     assert!(found[0].contains("node 1 has 60 %"), "{found:?}");
     assert_eq!(explored.findings[0].threshold, Some(0.04));
-    assert_eq!(explored.findings[0].evidence, [Place::Node(NodeId(0))]);
+    assert_eq!(explored.findings[0].evidence, [ProblemPlace::Node(NodeId(0))]);
     let half = of_nodes(vec![node(0, 4 * GIB), node(1, 5 * GIB)]);
     assert_eq!(lead(&half), ["None found. | "]);
 }
@@ -105,11 +105,11 @@ fn allocations_that_go_elsewhere_now_are_wrong() {
     assert!(found[0].contains("| sysctl vm.zone_reclaim_mode=1"), "{found:?}");
     busy.huge_pages = vec![HugePagePool { page_bytes: 2 << 20, total: 100, free: 60 }];
     let explored = of_nodes(vec![busy]);
-    let expected = "1000 pages per second requested from node 1 go elsewhere, 10 % of all requests; \
-                    120 MiB of its memory is in unused reserved huge pages | echo 40 > \
-                    /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
-    assert_eq!(lead(&explored), [expected]);
-    let (what, remedy) = expected.split_once(" | ").unwrap();
+    let what = "1000 pages per second requested from node 1 go elsewhere, 10 % of all requests; \
+                120 MiB of its memory is in unused reserved huge pages";
+    let remedy = "echo 40 > \
+                  /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
+    assert_eq!(lead(&explored), [format!("{what}. | {remedy}")]);
     let in_json = json!([{
         "weight": "wrong",
         "kind": "allocations-elsewhere",
@@ -142,7 +142,7 @@ fn huge_pages_on_only_some_nodes_are_reported() {
     let mut rich = node(0, 5 * GIB);
     rich.huge_pages = vec![HugePagePool { page_bytes: GIB, total: 4, free: 4 }];
     let found = lead(&of_nodes(vec![rich, node(1, 5 * GIB)]));
-    assert!(found[0].contains("all 4 reserved huge pages of 1 GiB"), "{found:?}");
+    assert!(found[0].contains("All 4 reserved huge pages of 1 GiB"), "{found:?}");
     assert!(found[0].contains("echo 2 > "), "{found:?}");
 }
 
@@ -187,7 +187,7 @@ fn a_xen_domain_on_several_nodes_is_reported_and_dom0_is_not() {
         }),
         picture: None,
     }));
-    let expected = "domain 3 spans several nodes: 75 % of its memory is on node 0 | in its \
+    let expected = "Domain 3 spans several nodes: 75 % of its memory is on node 0. | in its \
                     configuration: cpus = [\"node:0\"], then xl destroy 3 and xl create (Xen does \
                     not move memory)";
     assert_eq!(lead(&explored), [expected]);

@@ -236,7 +236,7 @@ fn levels_have_the_right_names_and_latencies_whatever_is_left_of_the_last_cache(
                 shape.name
             );
             let case = format!("{}, {noise}: {counts:?}", shape.name);
-            // Where hardly anything is left of the last cache, it is said to be missing.
+            // A last cache of which hardly anything is left is reported missing.
             let least = if shape.is_hidden() { [99.0, 99.0, 0.0] } else { [99.0; 3] };
             assert!([l1, l2, l3].iter().zip(least).all(|(named, least)| *named >= least), "{case}");
             assert!(near >= 95.0 && false_levels <= 2.0 && wrong <= 2.0, "{case}");

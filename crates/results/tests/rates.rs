@@ -150,8 +150,8 @@ fn the_table_of_detectable_faults_holds_for_planted_ones() {
     }
 }
 
-/// Makes the hosts of `fleet` keep their character: their earlier run has the same figures but for a
-/// tenth of the noise.
+/// Makes deviations of hosts persistent: their earlier run has the same figures, except for a tenth
+/// of the noise.
 fn persistent(mut hosts: Vec<HostRun>, rng: &mut Rng) -> Vec<HostRun> {
     for host in &mut hosts {
         let again = |&(key, value): &(usize, f64)| (key, value * (0.001 * normal(rng)).exp());
@@ -283,7 +283,7 @@ fn a_fleet_of_ten_thousand_hosts_ends_and_names_the_bad_ones() {
 }
 
 #[test]
-fn two_kinds_with_fewer_than_ten_hosts_each_are_said_and_nobody_is_named() {
+fn two_kinds_with_fewer_than_ten_hosts_each_are_reported_and_no_host_is_named() {
     let hosts = kinds(16, &[(0.5, 1.0), (0.5, 1.15)], (0, 1.0), false, &mut Rng::new(1));
     let analysis = analyse(&keys(), &hosts);
     assert_eq!((analysis.claims.len(), analysis.halves.len()), (0, 1), "{:?}", analysis.claims);

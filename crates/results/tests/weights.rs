@@ -50,7 +50,7 @@ fn pages_are_shared_out_as_the_measured_bandwidth_is() {
 }
 
 #[test]
-fn there_is_no_advice_where_nodes_are_alike_or_one_was_not_measured() {
+fn there_is_no_advice_where_nodes_are_equal_or_one_was_not_measured() {
     assert!(weights(&[(0, 20.1), (1, 19.9)]).is_empty());
     assert!(weights(&[(0, 20.1)]).is_empty());
 }

@@ -7,7 +7,7 @@ use crate::{Comparison, Criteria, Error, Sample, compare_paired, paired_differen
 
 /// Factors and their levels; treatments are numbered with the last factor's level varying fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct FactorLevels {
     levels: Vec<usize>,
 }
 
@@ -17,7 +17,7 @@ pub struct Contrast {
     weights: Vec<f64>,
 }
 
-impl Layout {
+impl FactorLevels {
     /// Creates a layout of factors with these numbers of levels, each two or more.
     ///
     /// # Errors
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use crate::{Direction, Ground, Verdict};
 
-    fn two_by_two() -> Layout {
-        Layout::new([2, 2]).unwrap()
+    fn two_by_two() -> FactorLevels {
+        FactorLevels::new([2, 2]).unwrap()
     }
 
     fn rates() -> Criteria {
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn treatments_count_with_the_last_factor_fastest() {
-        let layout = Layout::new([2, 3]).unwrap();
+        let layout = FactorLevels::new([2, 3]).unwrap();
         let levels: Vec<Vec<usize>> = (0..6).map(|t| layout.levels_of(t)).collect();
         assert_eq!(levels, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
-        assert!(Layout::new([2, 1]).is_err());
+        assert!(FactorLevels::new([2, 1]).is_err());
     }
 
     #[test]
@@ -229,15 +229,15 @@ mod tests {
         assert_eq!(layout.main_effect(1, 1).weights(), [-0.5, 0.5, -0.5, 0.5]);
         assert_eq!(layout.interaction((0, 1), (1, 1)).weights(), [1.0, -1.0, -1.0, 1.0]);
         assert_eq!(layout.pair(0, 3).weights(), [-1.0, 0.0, 0.0, 1.0]);
-        let three = Layout::new([3, 2]).unwrap();
+        let three = FactorLevels::new([3, 2]).unwrap();
         assert_eq!(three.main_effect(0, 2).weights(), [-0.5, -0.5, 0.0, 0.0, 0.5, 0.5]);
-        let trend = Layout::new([3]).unwrap().trend(0, &[1.0, 2.0, 4.0]).unwrap();
+        let trend = FactorLevels::new([3]).unwrap().trend(0, &[1.0, 2.0, 4.0]).unwrap();
         assert_eq!(trend.weights(), [-0.5, 0.0, 0.5]);
     }
 
     #[test]
     fn every_contrast_sums_to_zero() {
-        let layout = Layout::new([2, 3, 4]).unwrap();
+        let layout = FactorLevels::new([2, 3, 4]).unwrap();
         let numbers = [1.0, 3.0, 4.0, 9.0];
         for contrast in [
             layout.main_effect(2, 3),
@@ -284,11 +284,11 @@ mod tests {
             .iter()
             .map(|n: &f64| (0..8).map(|block| (50.0 + block as f64) * n.powf(0.5)).collect())
             .collect();
-        let trend = Layout::new([3]).unwrap().trend(0, &numbers).unwrap();
+        let trend = FactorLevels::new([3]).unwrap().trend(0, &numbers).unwrap();
         let found = trend.compare(&columns, &rates()).unwrap();
         assert!((found.percent().unwrap() - 100.0 * (2_f64.sqrt() - 1.0)).abs() < 1e-9);
-        assert!(Layout::new([3]).unwrap().trend(0, &[1.0, 2.0]).is_err());
-        assert!(Layout::new([2]).unwrap().trend(0, &[0.0, 2.0]).is_err());
+        assert!(FactorLevels::new([3]).unwrap().trend(0, &[1.0, 2.0]).is_err());
+        assert!(FactorLevels::new([2]).unwrap().trend(0, &[0.0, 2.0]).is_err());
     }
 
     #[test]
@@ -303,13 +303,13 @@ mod tests {
     #[test]
     fn a_zero_leads_to_differences_and_ragged_blocks_to_errors() {
         let columns = vec![vec![0.0, 1.0, 2.0], vec![1.0, 2.0, 3.0]];
-        let layout = Layout::new([2]).unwrap();
+        let layout = FactorLevels::new([2]).unwrap();
         let found = layout.main_effect(0, 1).compare(&columns, &rates()).unwrap();
         assert_eq!(found.effect, 1.0);
         let ragged = vec![vec![1.0], vec![1.0, 2.0]];
         assert!(layout.pair(0, 1).compare(&ragged, &rates()).is_err());
         let beside = vec![vec![1.0, 2.0], vec![1.0, 2.0], vec![0.0]];
-        let of_two = Layout::new([3]).unwrap().pair(0, 1).compare(&beside, &rates()).unwrap();
+        let of_two = FactorLevels::new([3]).unwrap().pair(0, 1).compare(&beside, &rates()).unwrap();
         assert_eq!(
             of_two.scale,
             crate::Scale::LogRatio,

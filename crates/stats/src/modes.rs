@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_with_one_mode_are_seldom_said_to_have_two() {
+    fn distributions_with_one_mode_are_seldom_reported_to_have_two() {
         let mut rng = Rng::new(11);
         let shapes: [fn(&mut Rng) -> f64; 6] = [
             |rng| rng.uniform(),

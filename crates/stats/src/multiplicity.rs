@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holm_multiplies_the_smallest_by_the_number_and_never_falls() {
+    fn holm_multiplies_the_smallest_p_by_the_number_of_tests_and_never_decreases() {
         assert_eq!(holm(&[0.04, 0.01, 0.03]), [0.06, 0.03, 0.06]);
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_are_equal_but_for_rounding_count_as_equal() {
+    fn sums_that_differ_only_by_rounding_count_as_equal() {
         // 0.1 + 0.2 - 0.3 is 5.6e-17: patterns with this sum are all zero.
         assert_eq!(test(&[0.1, 0.2, -0.3], Alternative::TwoSided).p, 1.0);
         assert_eq!(test(&[0.1, 0.2, -0.3], Alternative::Greater).p, 5.0 / 8.0);

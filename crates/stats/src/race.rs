@@ -7,7 +7,7 @@
 //! with a probability of at most that error (Bonferroni's inequality), whatever happens to the
 //! others; `tests/race.rs` counts it.
 
-use crate::{Confidence, Direction, Error, Look, Margin, Side, ThresholdTest};
+use crate::{Confidence, Direction, Error, LookResult, Margin, ThresholdSide, ThresholdTest};
 
 /// A sequential rule that eliminates candidates that cannot win.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl Race {
             Direction::HigherIsBetter => -1.0,
         };
         let ratios = column.iter().zip(other).map(|(one, other)| sign * (one / other).ln());
-        test.look(&ratios.collect::<Vec<f64>>()) == Look::Decided(Side::Above)
+        test.look(&ratios.collect::<Vec<f64>>()) == LookResult::Decided(ThresholdSide::Above)
     }
 }
 

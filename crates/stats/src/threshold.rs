@@ -13,7 +13,7 @@ const LOOKS: [usize; 8] = [3, 4, 6, 9, 14, 21, 32, 48];
 
 /// A side of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ThresholdSide {
     /// The mean is less.
     Below,
     /// The mean is more.
@@ -22,9 +22,9 @@ pub enum Side {
 
 /// The result of a look at the values so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum LookResult {
     /// The mean is on this side.
-    Decided(Side),
+    Decided(ThresholdSide),
     /// More values are needed for the next look.
     Continue {
         /// Total number of values at that look.
@@ -71,16 +71,16 @@ impl ThresholdTest {
 
     /// Decides from the values so far. Call it with the number of values it last requested: looking
     /// more often errs more often.
-    pub fn look(&self, values: &[f64]) -> Look {
+    pub fn look(&self, values: &[f64]) -> LookResult {
         let count = values.len();
         let error = self.level.alpha() / self.sizes().count() as f64;
         if count >= LOOKS[0]
             && let Some(side) = self.side(values, error)
         {
-            return Look::Decided(side);
+            return LookResult::Decided(side);
         }
         let mut later = self.sizes().filter(|&size| size > count);
-        later.next().map_or(Look::Undecided, |look_at| Look::Continue { look_at })
+        later.next().map_or(LookResult::Undecided, |look_at| LookResult::Continue { look_at })
     }
 
     /// Returns the number of values at each look.
@@ -88,16 +88,16 @@ impl ThresholdTest {
         LOOKS.into_iter().filter(|&size| size < self.most).chain([self.most])
     }
 
-    fn side(&self, values: &[f64], error: f64) -> Option<Side> {
+    fn side(&self, values: &[f64], error: f64) -> Option<ThresholdSide> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (squares / (count - 1.0) / count).sqrt();
         let reach = student_quantile(1.0 - error, count - 1.0) * deviation;
         if mean - reach > self.threshold {
-            Some(Side::Above)
+            Some(ThresholdSide::Above)
         } else if mean + reach < self.threshold {
-            Some(Side::Below)
+            Some(ThresholdSide::Below)
         } else {
             None
         }
@@ -114,30 +114,31 @@ mod tests {
 
     #[test]
     fn values_far_from_the_threshold_decide_at_the_first_look() {
-        assert_eq!(test().look(&[0.1, 0.101, 0.099]), Look::Decided(Side::Above));
-        assert_eq!(test().look(&[-0.1, -0.101, -0.099]), Look::Decided(Side::Below));
+        assert_eq!(test().look(&[0.1, 0.101, 0.099]), LookResult::Decided(ThresholdSide::Above));
+        assert_eq!(test().look(&[-0.1, -0.101, -0.099]), LookResult::Decided(ThresholdSide::Below));
     }
 
     #[test]
     fn equal_values_decide_unless_they_are_the_threshold() {
-        assert_eq!(test().look(&[0.001; 3]), Look::Decided(Side::Above));
-        assert_eq!(test().look(&[0.0; 3]), Look::Continue { look_at: 4 });
+        assert_eq!(test().look(&[0.001; 3]), LookResult::Decided(ThresholdSide::Above));
+        assert_eq!(test().look(&[0.0; 3]), LookResult::Continue { look_at: 4 });
     }
 
     #[test]
     fn values_near_the_threshold_need_more_up_to_the_limit() {
         let values: Vec<f64> = (0..32).map(|i| if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
         let mut sizes = vec![test().first_look()];
-        while let Look::Continue { look_at } = test().look(&values[..sizes[sizes.len() - 1]]) {
+        while let LookResult::Continue { look_at } = test().look(&values[..sizes[sizes.len() - 1]])
+        {
             sizes.push(look_at);
         }
         assert_eq!(sizes, [3, 4, 6, 9, 14, 21, 32]);
-        assert_eq!(test().look(&values), Look::Undecided);
+        assert_eq!(test().look(&values), LookResult::Undecided);
     }
 
     #[test]
     fn two_values_decide_nothing() {
-        assert_eq!(test().look(&[5.0, 5.0]), Look::Continue { look_at: 3 });
+        assert_eq!(test().look(&[5.0, 5.0]), LookResult::Continue { look_at: 3 });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod process;
 
-use numalab_stats::{Bisection, Confidence, Look, Rng, Side, ThresholdTest, score};
+use numalab_stats::{Bisection, Confidence, LookResult, Rng, ThresholdSide, ThresholdTest, score};
 use process::Noise;
 
 /// Number of states that could be the first bad one.
@@ -39,7 +39,7 @@ impl History {
         &mut self,
         test: ThresholdTest,
         mut value: impl FnMut(&mut Self, usize) -> f64,
-    ) -> Look {
+    ) -> LookResult {
         let mut values = Vec::new();
         let mut wanted = test.first_look();
         loop {
@@ -48,7 +48,7 @@ impl History {
                 values.push(next);
             }
             match test.look(&values) {
-                Look::Continue { look_at } => wanted = look_at,
+                LookResult::Continue { look_at } => wanted = look_at,
                 decided => return decided,
             }
         }
@@ -66,8 +66,8 @@ impl History {
             (bad[bad.len() - 1] / good[good.len() - 1]).ln()
         });
         match looked {
-            Look::Decided(Side::Above) => {}
-            Look::Decided(Side::Below) => return (Found::NoDifference, 0),
+            LookResult::Decided(ThresholdSide::Above) => {}
+            LookResult::Decided(ThresholdSide::Below) => return (Found::NoDifference, 0),
             _ => return (Found::Undecided, 0),
         }
         let (mut last_good, mut first_bad, mut judged) = (0, STATES, 0);
@@ -82,8 +82,8 @@ impl History {
                 score(good[nth], history.sample(middle), bad[nth])
             });
             match looked {
-                Look::Decided(Side::Above) => first_bad = middle,
-                Look::Decided(Side::Below) => last_good = middle,
+                LookResult::Decided(ThresholdSide::Above) => first_bad = middle,
+                LookResult::Decided(ThresholdSide::Below) => last_good = middle,
                 _ => return (Found::Undecided, judged),
             }
         }
@@ -130,7 +130,7 @@ fn a_change_four_times_the_noise_is_found_in_the_number_of_states_that_halving_n
 }
 
 #[test]
-fn a_wrong_state_is_named_no_more_often_than_the_level_says() {
+fn a_wrong_state_is_named_no_more_often_than_the_level_allows() {
     for noise in Noise::ALL {
         let (_, wrong, _) = searched(0.02, 0.02, noise, Confidence::P95);
         assert!(wrong <= most_wrong(Confidence::P95), "{noise:?}: {wrong} of {SEARCHES} are wrong");

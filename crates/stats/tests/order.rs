@@ -94,7 +94,7 @@ fn independent_numbers_keep_seven_tenths_of_their_power() {
     }
 }
 
-/// Returns the shares of pairs that are called different and that are said to drift.
+/// Returns the shares of pairs that are reported as different and as drifting.
 fn claims(n: usize, memory: Memory) -> [f64; 2] {
     let criteria = Criteria::new(Direction::LowerIsBetter);
     let repeats = repeats(250);
@@ -113,7 +113,7 @@ fn claims(n: usize, memory: Memory) -> [f64; 2] {
     [different, drifts]
 }
 
-/// No rule sees what lasts as long as a sample: for the last three only less is asked.
+/// No rule detects a state that lasts as long as a sample, so the bounds for the last three are weaker.
 #[test]
 fn memory_that_neighbours_do_not_show_is_a_difference_in_few_pairs() {
     let cases = [

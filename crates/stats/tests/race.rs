@@ -38,7 +38,7 @@ fn best_is_out(changes: &[f64], noise: Noise) -> f64 {
 }
 
 #[test]
-fn the_best_candidate_is_put_out_no_more_often_than_the_level_says() {
+fn the_best_candidate_is_dropped_no_more_often_than_the_level_allows() {
     // Equal to the next one, or to the margin: the cases in which it is eliminated most easily.
     let margin = -Margin::TWO_PERCENT.as_log();
     for changes in [&[-0.05, -0.05, -0.05, -0.05][..], &[margin, margin], &[margin]] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_record::study::{Entry, StudyDocument};
+use numalab_record::study::{JournalEntry, StudyDocument};
 
 /// Returns the time that all sessions of a study spent on treatments and samples.
 pub fn time_spent(document: &StudyDocument) -> Duration {
@@ -10,8 +10,8 @@ pub fn time_spent(document: &StudyDocument) -> Duration {
         .journal
         .iter()
         .map(|entry| match entry {
-            Entry::Applied(applied) => applied.took_s,
-            Entry::Sample(sample) => sample.took_s,
+            JournalEntry::Applied(applied) => applied.took_s,
+            JournalEntry::Sample(sample) => sample.took_s,
             _ => 0.0,
         })
         .sum();

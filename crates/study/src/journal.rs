@@ -9,7 +9,7 @@ use numalab_host::files::{
     write_atomically,
 };
 use numalab_host::{Classed, DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
-use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
+use numalab_record::study::{JournalEntry, StudyDocument, StudyError, StudyRun};
 use numalab_record::{Kind, KindError, file};
 
 /// Reason why a study's results cannot be stored or read.
@@ -130,7 +130,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be written; the existing content is kept.
-    pub fn append(&mut self, entry: Entry) -> Result<(), JournalError> {
+    pub fn append(&mut self, entry: JournalEntry) -> Result<(), JournalError> {
         let line = format!("{}\n", serde_json::to_string(&entry)?);
         append_synced(&mut self.file, &line)
             .map_err(FileError::at(&self.directory.join(file::JOURNAL), "append to it"))?;

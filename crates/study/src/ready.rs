@@ -174,7 +174,7 @@ impl ReadyStudy {
             .map_err(|error| ReadyError::Unreadable { origin: origin.clone(), error })?;
         let mut study = parse(&text, &origin, backends)?;
         let run = &document.run;
-        // The text has the rules of the first start, which options may have changed since.
+        // The file still has the original rules; options of the first start may have changed them.
         study.rules = run.rules.clone();
         changes.apply(&mut study.rules);
         let plan = Plan::new(study, run.seed)?;

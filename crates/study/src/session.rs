@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, EndReason, Entry, Notice, SampleEntry, StudyDocument, StudyRun, Treatment, Visit,
+    Applied, EndReason, JournalEntry, Notice, SampleEntry, StudyDocument, StudyRun, Treatment,
+    Visit,
 };
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest};
@@ -156,7 +157,7 @@ impl<'a> Session<'a> {
             Err(error) => EndReason::Failed(error.to_string()),
         };
         // After the restore, whose failure is the reason to record.
-        let kept = journal.append(Entry::Ended { reason, unix_ms: UtcTime::now().unix_ms });
+        let kept = journal.append(JournalEntry::Ended { reason, unix_ms: UtcTime::now().unix_ms });
         // The failure of the session is more important than that of its last line.
         let reason = outcome?;
         kept?;
@@ -173,7 +174,7 @@ impl<'a> Session<'a> {
         refuse_other_environment(journal.document(), &environment)?;
         let unix_ms = UtcTime::now().unix_ms;
         let plan = self.plan.hash();
-        journal.append(Entry::Began { plan, unix_ms, environment, notices })?;
+        journal.append(JournalEntry::Began { plan, unix_ms, environment, notices })?;
         Ok(journal)
     }
 }
@@ -183,7 +184,7 @@ fn refuse_other_environment(
     now: &Environment,
 ) -> Result<(), SessionError> {
     let began = document.journal.iter().find_map(|entry| match entry {
-        Entry::Began { environment, .. } => Some(environment),
+        JournalEntry::Began { environment, .. } => Some(environment),
         _ => None,
     });
     let shown = |value: Option<&str>| value.unwrap_or("absent").to_owned();
@@ -258,7 +259,7 @@ impl Running<'_> {
         // The baseline is never dropped, because all effects are relative to it.
         found.retain(|treatment| *treatment > 0 && !before.contains_key(treatment));
         for treatment in found {
-            self.journal.append(Entry::Out { treatment, from_block: block + 1 })?;
+            self.journal.append(JournalEntry::Out { treatment, from_block: block + 1 })?;
         }
         Ok(())
     }
@@ -307,7 +308,13 @@ impl Running<'_> {
         let evidence = self.backend.apply(&self.plan.treatments()[visit.treatment])?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
-        self.journal.append(Entry::Applied(Applied { block, treatment, arm, took_s, evidence }))?;
+        self.journal.append(JournalEntry::Applied(Applied {
+            block,
+            treatment,
+            arm,
+            took_s,
+            evidence,
+        }))?;
         for workload in todo {
             while !attempts.is_done(cell(workload)) {
                 self.check_interrupt()?;
@@ -345,7 +352,7 @@ impl Running<'_> {
         let entry =
             SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, observation };
         // On disk before the next sample begins, so that a kill costs one sample at most.
-        self.journal.append(Entry::Sample(entry.clone()))?;
+        self.journal.append(JournalEntry::Sample(entry.clone()))?;
         Ok(entry)
     }
 

@@ -87,7 +87,7 @@ pub enum EmulationError {
 
 /// An emulated node under construction.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct NodePart {
     memory: Share,
     cpus: Vec<CpuId>,
 }
@@ -149,14 +149,14 @@ fn check_count(nodes: usize) -> Result<(), EmulationError> {
     if (1..=MAX_NODES).contains(&nodes) { Ok(()) } else { Err(EmulationError::NodeCount { nodes }) }
 }
 
-fn equal(base: &Machine, nodes: usize) -> Result<Vec<Part>, EmulationError> {
+fn equal(base: &Machine, nodes: usize) -> Result<Vec<NodePart>, EmulationError> {
     check_count(nodes)?;
     let memory = memory::Pool::of_machine(base).split(nodes);
     let cpus = cpus::spread(&cpus::ordered(base), nodes);
     Ok(join(memory, cpus))
 }
 
-fn split(base: &Machine, ways: usize) -> Result<Vec<Part>, EmulationError> {
+fn split(base: &Machine, ways: usize) -> Result<Vec<NodePart>, EmulationError> {
     let online: Vec<&Node> = base.nodes.iter().filter(|node| node.online).collect();
     if online.is_empty() {
         return Err(EmulationError::NothingToSplit);
@@ -174,7 +174,7 @@ fn split(base: &Machine, ways: usize) -> Result<Vec<Part>, EmulationError> {
     Ok(parts)
 }
 
-fn listed(base: &Machine, nodes: &[EmulatedNode]) -> Result<Vec<Part>, EmulationError> {
+fn listed(base: &Machine, nodes: &[EmulatedNode]) -> Result<Vec<NodePart>, EmulationError> {
     check_count(nodes.len())?;
     let sizes: Vec<u64> = nodes.iter().map(|node| node.memory_bytes).collect();
     let memory = memory::Pool::of_machine(base).take(&sizes)?;
@@ -183,9 +183,9 @@ fn listed(base: &Machine, nodes: &[EmulatedNode]) -> Result<Vec<Part>, Emulation
     Ok(join(memory, cpus))
 }
 
-fn join(memory: Vec<Share>, cpus: Vec<Vec<CpuId>>) -> Vec<Part> {
+fn join(memory: Vec<Share>, cpus: Vec<Vec<CpuId>>) -> Vec<NodePart> {
     let pairs = memory.into_iter().zip(cpus);
-    pairs.map(|(memory, cpus)| Part { memory, cpus }).collect()
+    pairs.map(|(memory, cpus)| NodePart { memory, cpus }).collect()
 }
 
 /// Returns the id of the emulated node at an index.
@@ -193,7 +193,7 @@ fn node_id(index: usize) -> NodeId {
     NodeId::from_number(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
-fn assemble(base: &Machine, parts: Vec<Part>, distances: Option<Distances>) -> Machine {
+fn assemble(base: &Machine, parts: Vec<NodePart>, distances: Option<Distances>) -> Machine {
     let homes: Vec<Option<usize>> = parts.iter().map(|part| home(base, part)).collect();
     let mut cpus: Vec<Cpu> = Vec::new();
     let mut nodes = Vec::new();
@@ -237,7 +237,7 @@ fn caches_of(base: &Machine, cpus: &[Cpu]) -> Vec<Cache> {
 
 /// Returns the physical node that an emulated one is on: that of its first memory, or of its first
 /// cpu if it has none.
-fn home(base: &Machine, part: &Part) -> Option<usize> {
+fn home(base: &Machine, part: &NodePart) -> Option<usize> {
     let of_cpu = || base.cpu(*part.cpus.first()?).and_then(|cpu| cpu.node);
     base.node_index(part.memory.home().or_else(of_cpu)?)
 }

@@ -19,7 +19,7 @@ use crate::finished::Finished;
 use crate::need::KernelNeed;
 
 /// All tools by program, in the order of listing.
-const PROGRAMS: [&[Entry]; 6] = [
+const PROGRAMS: [&[ToolEntry]; 6] = [
     perf_bench::ENTRIES,
     sysbench::ENTRIES,
     dbench::ENTRIES,
@@ -31,7 +31,7 @@ const PROGRAMS: [&[Entry]; 6] = [
 /// A tool of the catalogue. The default arguments are those of the NUMA balancing study if it used
 /// the tool, otherwise they take a few seconds on a common machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct ToolEntry {
     /// Name in studies, such as `perf-sched-pipe`.
     pub name: &'static str,
     /// A short description of what it measures.
@@ -50,7 +50,7 @@ pub struct Entry {
     parser: Parser,
 }
 
-impl Entry {
+impl ToolEntry {
     /// Returns a tool with only a parser and a timeout of five minutes, as a base for others.
     const fn of(parser: Parser) -> Self {
         Self {
@@ -82,12 +82,12 @@ struct Parser {
 }
 
 /// Returns all tools.
-pub fn all() -> impl Iterator<Item = &'static Entry> {
+pub fn all() -> impl Iterator<Item = &'static ToolEntry> {
     PROGRAMS.into_iter().flatten()
 }
 
 /// Returns the tool with this name.
-pub fn entry(name: &str) -> Option<&'static Entry> {
+pub fn entry(name: &str) -> Option<&'static ToolEntry> {
     all().find(|entry| entry.name == name)
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-impl Entry {
+impl ToolEntry {
     /// Returns the Debian packages of its programs.
     pub fn packages(&self) -> Vec<&'static str> {
         self.programs.iter().map(|(_, package, _)| *package).collect()

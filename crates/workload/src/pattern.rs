@@ -250,7 +250,7 @@ mod tests {
 
     /// Regression: `real 0m1.004s` was 0 seconds, and `1,997 MB/s` was 1.
     #[test]
-    fn a_number_that_goes_on_after_the_match_is_refused() {
+    fn a_number_that_continues_after_the_match_is_refused() {
         for (pattern, text, word) in [
             ("real {s}", "real\t0m1.004s", "0m1.004s"),
             ("Elapsed: {s}", "Elapsed: 0:01.00", "0:01.00"),

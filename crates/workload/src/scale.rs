@@ -2,7 +2,7 @@
 
 /// The quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum QuantityKind {
     Time,
     Bytes,
     Bits,
@@ -13,7 +13,7 @@ enum Kind {
 /// A unit of which there are larger and smaller ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
-    kind: Kind,
+    kind: QuantityKind,
     /// Its size in the smallest unit of the kind.
     size: f64,
 }
@@ -36,7 +36,7 @@ pub(crate) fn are_known(from: &str, to: &str) -> bool {
 }
 
 fn scale(unit: &str) -> Option<Scale> {
-    let time = |size| Some(Scale { kind: Kind::Time, size });
+    let time = |size| Some(Scale { kind: QuantityKind::Time, size });
     match unit {
         "ns" | "nsec" | "nsecs" => return time(1.0),
         "us" | "µs" | "μs" | "usec" | "usecs" => return time(1e3),
@@ -51,10 +51,10 @@ fn scale(unit: &str) -> Option<Scale> {
     let is_bits = ["bit", "bits"].iter().find_map(|of| amount.strip_suffix(of));
     let prefix = is_bits.or_else(|| amount.strip_suffix('B'))?;
     let kind = match (is_bits.is_some(), is_rate) {
-        (false, false) => Kind::Bytes,
-        (false, true) => Kind::BytesPerSecond,
-        (true, false) => Kind::Bits,
-        (true, true) => Kind::BitsPerSecond,
+        (false, false) => QuantityKind::Bytes,
+        (false, true) => QuantityKind::BytesPerSecond,
+        (true, false) => QuantityKind::Bits,
+        (true, true) => QuantityKind::BitsPerSecond,
     };
     let (base, prefix) = prefix.strip_suffix('i').map_or((1e3_f64, prefix), |of| (1024.0, of));
     let power = match prefix {

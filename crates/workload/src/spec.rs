@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{self, Entry};
+use crate::catalogue::{self, ToolEntry};
 use crate::error::SpecError;
 use crate::need::Tool;
 use crate::own::{MetricSpec, OwnMetric};
@@ -104,7 +104,7 @@ impl WorkloadSpec {
         if self.stdin.is_some() {
             return Err(misplaced("stdin"));
         }
-        let entry: &Entry = catalogue::entry(tool).ok_or_else(|| SpecError::NoTool {
+        let entry: &ToolEntry = catalogue::entry(tool).ok_or_else(|| SpecError::NoTool {
             name: name.clone(),
             tool: tool.to_owned(),
             known: catalogue::names().collect::<Vec<_>>().join(", "),

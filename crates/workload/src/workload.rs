@@ -38,7 +38,7 @@ pub struct Workload {
 impl Workload {
     /// Creates the workload of a tool of the catalogue with these arguments, or the default ones.
     pub(crate) fn of_tool(
-        tool: &catalogue::Entry,
+        tool: &catalogue::ToolEntry,
         name: String,
         arguments: Option<&[String]>,
     ) -> Self {

@@ -11,13 +11,13 @@ use crate::files::XenFiles;
 use crate::memory_map::node_ranges;
 use numalab_guest::MemoryEmulator;
 use numalab_guest::{Accelerator, Qemu};
-use numalab_guest::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task};
+use numalab_guest::{Guest, GuestError, Hypervisor, Launch, Limits, Runtime, StopCheck, Task};
 use numalab_guest_agent::protocol::{Job, Stream};
 use numalab_guest_agent::xen::XenPlan;
 use numalab_guest_agent::xen::agent::{self, AgentError};
 use numalab_guest_agent::xen::text::{XenInfo, cpupools, xen_info};
 use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL};
-use numalab_guest_agent::xen::{DomainAnswer, LostPhase, Place, XenEvent};
+use numalab_guest_agent::xen::{DomainAnswer, DomainPlace, LostPhase, XenEvent};
 use numalab_image::BootFiles;
 
 /// The cpu model that Xen boots on under TCG; newer models make it crash.
@@ -52,7 +52,7 @@ pub struct XenReport {
     /// Duration of each domain's creation, in seconds.
     pub created_s: BTreeMap<String, f64>,
     /// Placement of each domain.
-    pub places: BTreeMap<String, Place>,
+    pub places: BTreeMap<String, DomainPlace>,
     /// Results of the jobs.
     pub answers: Vec<DomainAnswer>,
     /// The lost domains, with the phase and the reason.
@@ -168,7 +168,7 @@ pub fn run(
     runtime: &Runtime,
     plan: &XenPlan,
     watch: &mut dyn FnMut(&XenEvent),
-    asked: Asked,
+    asked: StopCheck,
 ) -> Result<XenReport, XenError> {
     let (file, task) = task(plan)?;
     let mut lines = Lines { report: XenReport::default(), watch, rest: Vec::new(), wrong: None };

@@ -10,7 +10,7 @@ Row = Dict[str, Any]
 def flat(value: Dict[str, Any], prefix: str = "") -> Row:
     """The plain values of an object by dotted names; lists of plain values stay lists.
 
-    Empty lists are left out: of what they would be cannot be told.
+    Empty lists are left out, because the type of their items is unknown.
     """
     row: Row = {}
     for name, inner in value.items():

@@ -94,7 +94,7 @@ impl Access {
 
 /// The meaning of a matrix cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum CellValue {
     /// Picoseconds or MB/s.
     Value(u64),
     /// Not given by the firmware (0).
@@ -105,7 +105,7 @@ pub enum Reading {
     Meaningless,
 }
 
-impl Reading {
+impl CellValue {
     /// The unit of a latency in revision 1 is a tenth of a nanosecond.
     const REVISION_1_LATENCY_PS: u64 = 100;
     /// The unit of a bandwidth in revision 1 is a tenth of a MB/s.

@@ -1,6 +1,6 @@
 //! The inputs of a topology: processors, memory, domains, latencies, bandwidths.
 
-use numalab_acpi::hmat::{Access, DataType, Reading};
+use numalab_acpi::hmat::{Access, CellValue, DataType};
 use numalab_acpi::srat::{Entry, LocalApicAffinity, MemoryAffinity, MemoryFlags, ProcessorId};
 use numalab_acpi::{AnyTable, Cedt, Header, Hmat, List, Madt, Signature, Srat, hmat, madt, srat};
 
@@ -33,12 +33,12 @@ fn revision_2_values_times_the_base_unit_are_picoseconds_and_megabytes() {
         ],
     );
     let table = Hmat::read(&bytes).expect("a HMAT");
-    assert_eq!(table.latency_ps(0, 9, Access::Read), Some(Reading::Value(350_000)));
-    assert_eq!(table.latency_ps(0, 9, Access::Write), Some(Reading::Value(400_000)));
-    assert_eq!(table.latency_ps(4, 9, Access::Read), Some(Reading::Unknown));
+    assert_eq!(table.latency_ps(0, 9, Access::Read), Some(CellValue::Value(350_000)));
+    assert_eq!(table.latency_ps(0, 9, Access::Write), Some(CellValue::Value(400_000)));
+    assert_eq!(table.latency_ps(4, 9, Access::Read), Some(CellValue::Unknown));
     assert_eq!(table.latency_ps(9, 0, Access::Read), None);
-    assert_eq!(table.bandwidth_mb_per_s(4, 4, Access::Read), Some(Reading::Value(102_400)));
-    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(Reading::Unreachable));
+    assert_eq!(table.bandwidth_mb_per_s(4, 4, Access::Read), Some(CellValue::Value(102_400)));
+    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(CellValue::Unreachable));
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn a_cell_of_0_is_replaced_by_that_of_a_matrix_with_a_value() {
     );
     let table = Hmat::read(&bytes).expect("a HMAT");
     let read = |from, to| table.bandwidth_mb_per_s(from, to, Access::Read);
-    assert_eq!(read(0, 0), Some(Reading::Value(100)));
-    assert_eq!(read(0, 4), Some(Reading::Value(50)));
-    assert_eq!(read(0, 9), Some(Reading::Unreachable));
-    assert_eq!(read(4, 9), Some(Reading::Unknown));
-    assert_eq!(table.bandwidth_mb_per_s(0, 0, Access::Write), Some(Reading::Value(7)));
+    assert_eq!(read(0, 0), Some(CellValue::Value(100)));
+    assert_eq!(read(0, 4), Some(CellValue::Value(50)));
+    assert_eq!(read(0, 9), Some(CellValue::Unreachable));
+    assert_eq!(read(4, 9), Some(CellValue::Unknown));
+    assert_eq!(table.bandwidth_mb_per_s(0, 0, Access::Write), Some(CellValue::Value(7)));
 }
 
 #[test]
@@ -70,17 +70,17 @@ fn revision_1_values_are_tenths_of_a_nanosecond_and_of_a_megabyte() {
     );
     let table = Hmat::read(&bytes).expect("a HMAT");
     // 80 * 10 tenths of a nanosecond.
-    assert_eq!(table.latency_ps(0, 0, Access::Read), Some(Reading::Value(80_000)));
+    assert_eq!(table.latency_ps(0, 0, Access::Read), Some(CellValue::Value(80_000)));
     // 11 tenths of a MB/s, rounded up.
-    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(Reading::Value(2)));
+    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(CellValue::Value(2)));
 }
 
 #[test]
 fn a_value_beyond_64_bits_has_no_meaning() {
-    assert_eq!(Reading::new(2, 0, u64::MAX, 2), Reading::Meaningless);
-    assert_eq!(Reading::new(1, 0, u64::MAX / 50, 1), Reading::Meaningless);
-    assert_eq!(Reading::new(2, 6, 1, 1), Reading::Meaningless);
-    assert_eq!(Reading::new(2, 0, u64::MAX, 1), Reading::Value(u64::MAX));
+    assert_eq!(CellValue::new(2, 0, u64::MAX, 2), CellValue::Meaningless);
+    assert_eq!(CellValue::new(1, 0, u64::MAX / 50, 1), CellValue::Meaningless);
+    assert_eq!(CellValue::new(2, 6, 1, 1), CellValue::Meaningless);
+    assert_eq!(CellValue::new(2, 0, u64::MAX, 1), CellValue::Value(u64::MAX));
 }
 
 #[test]

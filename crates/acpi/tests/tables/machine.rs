@@ -7,7 +7,7 @@ use numalab_acpi::{AnyTable, Problem, Severity, Tables};
 use crate::support::{Sample, findings, samples};
 
 #[test]
-fn tables_of_one_real_machine_agree_but_for_known_oddities() {
+fn tables_of_one_real_machine_agree_except_for_known_oddities() {
     let samples = samples();
     let mut machines: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
     for sample in samples.iter().filter(|sample| ["valid", "quirk"].contains(&&*sample.valid)) {

@@ -25,12 +25,12 @@ Examples:
 Runs on one machine differ by more than the windows of a single run show, and runs taken back to
 back share the state of the machine. Runs begun within half an hour count as one, and a change is
 judged with four such units or more. Two files cannot show drift between them, or a state that lasts
-as long as a file: with ten values or more each, only a difference is reported. --commands alternates
-the two, so prefer it.")]
+as long as a file: with ten values or more each, only a difference is reported. Prefer --commands,
+which alternates the two.")]
 pub(crate) struct CompareArgs {
-    /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
-    /// the name of a bundled one) and a result directory or a second machine file; with --baseline,
-    /// one or more result directories of the candidate
+    /// Baseline and candidate: two result directories, two files of numbers or logs, or a machine file
+    /// (or the name of a bundled one) with a result directory or a second machine file; with
+    /// --baseline, one or more result directories of the candidate
     #[arg(value_name = "RESULT", required_unless_present = "commands")]
     pub results: Vec<PathBuf>,
     /// Result directories of the baseline, or the directory that `measure --repeat` made
@@ -43,17 +43,17 @@ pub(crate) struct CompareArgs {
     /// the run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
-    /// Direction that is better, for files and commands [default: higher for a unit per second, such
+    /// Direction in which the number improves, for files and commands [default: higher for a unit per second, such
     /// as {GB/s}; else lower]
     #[arg(long, value_parser = value::direction())]
     pub better: Option<Direction>,
     /// With --commands: number of blocks (each block runs both once)
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = value::blocks, conflicts_with = "results")]
     pub blocks: usize,
-    /// With --commands: seed of the order (default: from the clock; always recorded)
+    /// With --commands: random seed [default: from the clock; always recorded]
     #[arg(long, value_name = "N", conflicts_with = "results")]
     pub seed: Option<u64>,
-    /// With --commands: parent of the result directory
+    /// With --commands: keep the results in a new directory under DIR
     #[arg(short, long, value_name = "DIR", default_value = "results", conflicts_with = "results")]
     pub output: PathBuf,
     /// With --commands: show what would be run; start and write nothing

@@ -23,7 +23,7 @@ pub(crate) enum GuestCommand {
     Run(Box<RunArgs>),
     /// Boot a guest and open a shell in it; the guest ends with the shell
     Shell(Box<ShellArgs>),
-    /// Show the running guests of this user
+    /// List the running guests of this user
     #[command(after_help = "Example:\n  numalab guest list")]
     List,
     /// Show, fill or empty the cache of guest images
@@ -35,7 +35,7 @@ pub(crate) enum GuestCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab guest run -- uname -r              2 cpus, 1 GiB, one node
+  numalab guest run -- uname -r              2 CPUs, 1 GiB, one node
   numalab guest run --emulate 4 --cpus 8 -- numalab topology
   numalab guest run --emulate 2 --cpus 2 --memory 32G --distances '10,20;20,10' -- numactl -H
   numalab guest run --topology machine.toml --dry-run
@@ -105,10 +105,10 @@ pub(crate) struct ShellArgs {
 pub(crate) struct BootArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Accelerator; auto takes kvm if a guest really runs under it, otherwise tcg
+    /// Accelerator; auto uses kvm if a guest really runs under it, otherwise tcg
     #[arg(long, default_value = "auto", value_parser = value::one_of([
         (AcceleratorChoice::Auto, "auto", "KVM if a guest runs under it, otherwise TCG"),
-        (AcceleratorChoice::Kvm, "kvm", "Hardware virtualization"),
+        (AcceleratorChoice::Kvm, "kvm", "Hardware virtualisation"),
         (AcceleratorChoice::Tcg, "tcg", "QEMU's translator"),
     ]))]
     pub accel: AcceleratorChoice,
@@ -170,7 +170,7 @@ Examples:
   numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
   numalab guest image --iso numalab.iso -- work=chase,bandwidth
                                              numalab's own kernel for a real machine; its
-                                             results come on the first serial port
+                                             results appear on the first serial port
   numalab guest image --clean                empty the cache")]
 pub(crate) struct ImageArgs {
     /// Build the image that a guest with these options boots
@@ -208,7 +208,7 @@ pub(crate) struct PinArgs {
     /// With a list for each node: pin only the first N vCPUs
     #[arg(long, value_name = "N", requires = "map")]
     pub vcpus: Option<u32>,
-    /// Host CPUs for vCPUs: auto (by node, the default), 0=4;1=5-6 (per vCPU), or 0-3;16-19 (per
+    /// Host CPUs for vCPUs: auto (by node) [default], 0=4;1=5-6 (per vCPU), or 0-3;16-19 (per
     /// node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,

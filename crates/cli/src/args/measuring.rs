@@ -24,14 +24,14 @@ pub(crate) struct Measuring {
 /// The part of the machine to measure; by default all that this process may use.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
-    /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 (default: all that this process may use)
+    /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<Chosen<CpuId>>,
-    /// Nodes whose memory to measure, such as 0,1, all, or !0: all but node 0 (default: all)
+    /// Nodes whose memory to measure, such as 0,1, all, or !0: all but node 0 [default: all]
     #[arg(long, value_name = "LIST")]
     pub nodes: Option<Chosen<NodeId>>,
     /// Pages behind the buffers: thp, a base page size (4k, 16k or 64k), or the size of a reserved
-    /// pool (2m, 1g; 512m on arm64, 16m on POWER) (default: thp if enabled, else base pages)
+    /// pool (2m, 1g; 512m on arm64, 16m on POWER) [default: thp if enabled, else base pages]
     #[arg(long, value_name = "PAGES")]
     pub pages: Option<Pages>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
     /// Total time, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub budget: Option<Duration>,
-    /// Random seed (default: from the clock; always recorded)
+    /// Random seed [default: from the clock; always recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }

@@ -45,7 +45,7 @@ pub(crate) struct MemoryEmulatorArgs {
     #[command(flatten)]
     pub costs: MemoryCostArgs,
     /// Method of charging for accesses [default: virtual]
-    #[arg(long, value_parser = value::one_of([
+    #[arg(long, value_name = "MODE", value_parser = value::one_of([
         (EmulatorMode::Count, "count", "Count only"),
         (EmulatorMode::Virtual, "virtual",
             "Charge virtual time, which counts instructions: every run gives the same result"),

@@ -52,7 +52,7 @@ pub(crate) struct MachineArgs {
     /// microsecond of real time
     #[arg(long, requires = "emulate_tiers")]
     pub cxl: bool,
-    /// With --cpus: total memory (default: the sum of the nodes, else 1G each)
+    /// With --cpus: total memory [default: the sum of the nodes, else 1G each]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
 }
@@ -123,7 +123,7 @@ pub(crate) enum AcpiCommand {
     #[command(after_help = "\
 Examples:
   numalab machine acpi show SRAT.bin SLIT.bin
-  numalab machine acpi show --system                 this machine's (reading them takes root)
+  numalab machine acpi show --system                 this machine's (reading them requires root)
   acpidump > all.txt; numalab machine acpi show all.txt --format json")]
     Show {
         #[command(flatten)]

@@ -32,7 +32,7 @@ Examples:
   numalab advise --metric 'rate {x/s}' --better higher -- ./solver
   numalab advise --metric-regex 'took ([0-9.]+) s' -- ./solver
   numalab advise --format html -o advice.html -- ./solver
-  srun -n1 -c8 numalab advise -- ./solver                    on the cpus of the allocation
+  srun -n1 -c8 numalab advise -- ./solver                    on the CPUs of the allocation
   numalab advise -- srun -n4 ./ranks                         within an allocation of one node
 
 The program first runs under QEMU's user mode (package qemu-user), which follows every access
@@ -57,7 +57,7 @@ pub(crate) struct AdviseArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub costs: MemoryCostArgs,
-    /// Place to try candidates [default: host; emulation if a machine is described]
+    /// Place where candidates are tried [default: host; emulation if a machine is described]
     #[arg(long, value_name = "PLACE", value_parser = value::one_of([
         (TrialPlace::Host, "host", "This machine"),
         (TrialPlace::Guest, "guest", "A Linux guest of the machine that is described, its memory emulated"),
@@ -93,7 +93,7 @@ pub(crate) struct AdviseArgs {
     /// Regular expression with one group, the number: 'took ([0-9.]+) s'
     #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
     pub metric_regex: Option<String>,
-    /// Direction in which the metric gets better [default: higher for a unit per second, such as
+    /// Direction in which the number improves [default: higher for a unit per second, such as
     /// {GB/s}; else lower]
     #[arg(long, value_parser = value::direction(), requires = "number")]
     pub better: Option<Direction>,

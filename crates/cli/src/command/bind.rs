@@ -38,8 +38,8 @@ With only options after --, it runs `numalab latency` with them. Neither numactl
 launcher is needed.")]
 pub(crate) struct BindArgs {
     /// A node for all ranks; a node for each rank, or for each rank of a host, such as 0,1,2,3; or
-    /// nodes in turn by the rank's number on its host: auto (those with memory and cpus), all, or
-    /// !0 for all but node 0 (default: node 0)
+    /// nodes in turn by the rank's number on its host: auto (those with memory and CPUs), all, or
+    /// !0 for all but node 0 [default: node 0]
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
     /// Bind to the CPUs and memory of the node nearest to this PCI device: an address such as
@@ -54,16 +54,16 @@ pub(crate) struct BindArgs {
     #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
     pub weights: Option<Weights>,
     /// CPU for each rank, such as 0,8,1,9, to which it is pinned; or `node`: each rank runs on the
-    /// cpus of its node
+    /// CPUs of its node
     #[arg(long, value_name = "CPUS|node", value_parser = cpus)]
     pub cpus: Option<RankCpus>,
     /// Number of ranks to start on this host, without a launcher
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
-    /// Program to run with the arguments after -- (default: their first word)
+    /// Program to run with the arguments after -- [default: their first word]
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,
-    /// Print the binding of each rank (the default)
+    /// Print the binding of each rank [default]
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Show what would be done; change and start nothing

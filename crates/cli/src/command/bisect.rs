@@ -45,32 +45,32 @@ pub(crate) struct BisectArgs {
     /// A later commit that is bad
     #[arg(long, value_name = "REVISION")]
     pub bad: String,
-    /// Metric that became worse, as WORKLOAD.METRIC (default: the study's primary one)
+    /// Metric that became worse, as WORKLOAD.METRIC [default: the study's primary one]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
-    /// Treatment of the study under which commits are judged (default: the only one)
+    /// Treatment of the study under which commits are judged [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub treatment: Option<String>,
-    /// Script that builds a commit (default: make a Linux image)
+    /// Script that builds a commit [default: make a Linux image]
     #[arg(long, value_name = "SCRIPT", conflicts_with = "config")]
     pub build: Option<PathBuf>,
-    /// Configuration of the Linux images (default: x86's, plus what guests need)
+    /// Configuration of the Linux images [default: x86's, plus what guests need]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Probability that the search names a wrong commit
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percent)]
     pub error: f64,
-    /// Changes up to this percentage count as no change (default: the study's margin)
+    /// Changes up to this percentage count as no change [default: the study's margin]
     #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     pub margin: Option<f64>,
     /// Maximum number of samples of one commit
     #[arg(long, value_name = "N", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u16).range(3..=1000))]
     pub samples: u16,
-    /// Seed of the samples (default: from the clock; always recorded)
+    /// Random seed [default: from the clock; always recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Parent of the result directory
+    /// Keep the results in a new directory under DIR
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     pub output: PathBuf,
     /// Output format

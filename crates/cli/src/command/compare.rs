@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         return commands::run(args, words);
     }
     let (report, judgement) = match (&args.results[..], &args.baseline[..]) {
-        (candidate, baseline) if !baseline.is_empty() => of_runs(args, baseline, candidate),
+        (candidate, baseline) if !baseline.is_empty() => compare_runs(args, baseline, candidate),
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
             directories(args, baseline, candidate)
         }
@@ -51,13 +51,15 @@ fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<
             refuse_metric(args)?;
             studies::compared(args, [first, second])
         }
-        [false, false] => of_runs(args, std::slice::from_ref(first), std::slice::from_ref(second)),
+        [false, false] => {
+            compare_runs(args, std::slice::from_ref(first), std::slice::from_ref(second))
+        }
         [true, false] => Err(unlike(first, second)),
         [false, true] => Err(unlike(second, first)),
     }
 }
 
-fn of_runs(
+fn compare_runs(
     args: &CompareArgs,
     baseline: &[PathBuf],
     candidate: &[PathBuf],

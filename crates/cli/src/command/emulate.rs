@@ -17,19 +17,19 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab emulate --emulate 2 --cpus 8 -- ./solver         two nodes of four cpus
+  numalab emulate --emulate 2 --cpus 8 -- ./solver         two nodes of four CPUs
   numalab emulate --emulate 2 --cpus 8 --threads pack -- ./solver
   numalab emulate --emulate 4 --cpus 16 --emulate-cache 32K,1M,16M \\
     --emulate-latency 90 -- ./solver
   numalab emulate --emulate 2 -o m.json -- ./solver        keep the figures
   numalab report m.json
   numalab emulate --emulate 2 --format callgrind -o callgrind.out.solver -- ./solver
-                                                           for kcachegrind
+                                                           for KCachegrind
 
 The program runs on this machine's kernel under QEMU's user mode (package qemu-user; no
 root, no guest), 10 to 100 times slower than natively. numalab keeps its page tables: 4 KiB
 pages, placed by first touch, mbind, set_mempolicy and affinity, as on the emulated machine.
-The program sees that machine's cpus, nodes (through libnuma, as numactl does) and time; other
+The program sees that machine's CPUs, nodes (through libnuma, as numactl does) and time; other
 files in /proc and /sys are this machine's. Programs that it starts are emulated as well, and
 the report covers all processes as one program. With debug information (-g), it names the lines
 that allocate and first touch memory, and those that store to contended cache lines (x86_64).

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use numalab_explore::ranks::Look;
+use numalab_explore::ranks::VariableLookup;
 use numalab_explore::{ExploreError, Looker, Subject};
 use numalab_host::{Interrupt, Root, note};
 use numalab_launch::identity::detect_of;
@@ -35,7 +35,7 @@ Examples:
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
 
-Read-only. The report gives for each problem the command that fixes it.")]
+Read-only. For each problem, the report gives the command that fixes it.")]
 pub(crate) struct ExploreArgs {
     #[command(flatten)]
     pub subject: SubjectArgs,
@@ -71,7 +71,7 @@ pub(crate) struct SubjectArgs {
     /// A process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// The nodes (the default)
+    /// The nodes [default]
     #[arg(long)]
     pub nodes: bool,
     /// The guests on this host
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input("--expect pinned: expected --guests"));
     }
     let of_process = root.clone();
-    let which_rank = |process: u32, look: Look<'_>| which_rank(&of_process, process, look);
+    let which_rank = |process: u32, look: VariableLookup<'_>| which_rank(&of_process, process, look);
     let mut looker = Looker::new(subject, root, &which_rank);
     if !args.watch && args.for_.is_none() {
         let explored = Explored::of(looker.once(args.interval.unwrap_or(ONCE))?);
@@ -167,7 +167,7 @@ fn subject(args: &ExploreArgs) -> Subject {
 type Next<'a> = &'a mut dyn FnMut() -> Result<Option<Explored>, Failure>;
 
 /// Returns the rank in a process's environment, and the number of ranks, if the variables make sense.
-fn which_rank(root: &Root, process: u32, look: Look<'_>) -> Option<(usize, Option<usize>)> {
+fn which_rank(root: &Root, process: u32, look: VariableLookup<'_>) -> Option<(usize, Option<usize>)> {
     let task = detect_of(root, process, look).ok()??;
     Some((task.rank(), task.size()))
 }

@@ -55,7 +55,7 @@ bound to one host and has it exclusively (--exclusive); hosts that are down or d
 pub(crate) struct SubmitArgs {
     /// Directory of the fleet, on a file system shared by all hosts
     pub directory: PathBuf,
-    /// The partition (default: SLURM's own default)
+    /// The partition [default: SLURM's own default]
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
     /// Only these hosts, as SLURM writes them: n1,n2 or n[1-64]
@@ -70,7 +70,7 @@ pub(crate) struct SubmitArgs {
     /// Print the script and the commands; submit nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Command that each host runs: a measuring command of numalab (default: measure --quick)
+    /// Command that each host runs: a measuring command of numalab [default: measure --quick]
     #[arg(last = true, value_name = "COMMAND")]
     pub measure: Vec<String>,
 }
@@ -104,7 +104,7 @@ pub(crate) struct FleetReportArgs {
 pub(crate) struct FleetPlace {
     /// Directory of the fleet, with results in DIR/hosts/HOST/RUN/
     pub directory: PathBuf,
-    /// The file (default: fleet.jsonl in DIR)
+    /// The file [default: fleet.jsonl in DIR]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
 }

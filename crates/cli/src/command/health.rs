@@ -31,7 +31,8 @@ Examples:
 It measures the core clock, and the local latency and bandwidth of each node, as in the baseline,
 and measures again what looks worse. A figure is worse if it exceeds both the limit and the
 differences between runs of the baseline. All memory and CPUs of the baseline must be present.
-Exit codes: 0 healthy, 4 failing, 6 degraded, or uncertain because of other load; other codes as usual.")]
+Exit codes: 0 healthy, 4 failing, 6 degraded, or uncertain because of other load; other codes
+as usual.")]
 pub(crate) struct HealthArgs {
     /// Result directories of three runs or more, or one directory with those of `--repeat`; of this
     /// machine, or of others of its kind

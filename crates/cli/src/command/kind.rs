@@ -46,8 +46,8 @@ Examples:
   numalab loaded --surface -o results      every kernel and node, loaded by near and far CPUs")]
 pub(crate) struct LoadedArgs {
     /// Kernels of the load generators: read, write, write-nt, copy, copy-nt, triad, or a list
-    /// (default: read; with --surface: all, whose reads are 100 to 50 % of the bytes moved, or whose
-    /// writes bypass the caches)
+    /// [default: read; with --surface: all, whose reads are 100 to 50 % of the bytes moved, or whose
+    /// writes bypass the caches]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
     /// Load the memory of every node, from the CPUs of the chaser's node and then from all others
@@ -56,7 +56,7 @@ pub(crate) struct LoadedArgs {
     /// Bytes of each worker's buffer
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
     pub size: u64,
-    /// Node of the memory whose latency is measured (default: the nearest)
+    /// Node of the memory whose latency is measured [default: the nearest]
     #[arg(long, value_name = "NODE")]
     pub chaser_node: Option<u32>,
     #[command(flatten)]

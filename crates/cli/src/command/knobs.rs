@@ -68,9 +68,8 @@ Examples:
   numalab knobs run thp_enabled=never huge_2m_pages=512 -- ./solver
   numalab knobs run vm.swappiness=10 /sys/kernel/mm/ksm/run=0 --dry-run -- ./solver
 
-Prior values are journaled on disk before anything is written, and restored when the command
-ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is
-the command's.")]
+Prior values are journalled on disk before anything is written, and restored when the command
+ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is the command's.")]
 pub(crate) struct KnobRunArgs {
     /// Settings; drop_caches and compact_memory happen once, before the command
     #[arg(value_name = "KNOB=VALUE", required = true, value_parser = value::setting)]

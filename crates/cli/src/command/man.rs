@@ -11,7 +11,7 @@ use super::Cli;
 use crate::failure::{EXIT_STATUS, Failure};
 
 /// Date of the last change to the pages' contents.
-const DATE: &str = "2026-11-28";
+const DATE: &str = "2026-11-30";
 /// Longest line of a page's source.
 const WIDTH: usize = 79;
 
@@ -41,7 +41,7 @@ fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
     man.render_name_section(&mut roff)?;
-    man.render_synopsis_section(&mut roff)?;
+    roff.extend(synopsis(&man, command)?.bytes());
     man.render_description_section(&mut roff)?;
     if command.get_arguments().next().is_some() {
         man.render_options_section(&mut roff)?;
@@ -53,6 +53,21 @@ fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     after_help(&mut roff, &after)?;
     exit_status(&mut roff)?;
     Ok(tidied(&String::from_utf8_lossy(&roff)).into_bytes())
+}
+
+/// Returns clap's synopsis with the `--` that it omits before a command.
+fn synopsis(man: &Man, command: &Command) -> io::Result<String> {
+    let mut roff = Vec::new();
+    man.render_synopsis_section(&mut roff)?;
+    let roff = String::from_utf8_lossy(&roff).into_owned();
+    let Some(last) = command.get_positionals().find(|argument| argument.is_last_set()) else {
+        return Ok(roff);
+    };
+    let name = last.get_value_names().unwrap_or_default().join(" ");
+    let (shown, separated) = (format!("\\fI{name}\\fR"), format!("\\-\\- \\fI{name}\\fR..."));
+    let required = roff.replace(&format!("<{shown}>"), &separated);
+    let optional = required.replace(&format!("[{shown}]"), &format!("[{separated}]"));
+    Ok(optional.replace(&format!("|{shown}>"), &format!("|{separated}>")))
 }
 
 /// Removes from clap's page what mandoc warns about: trailing blanks, breaks next to empty lines,

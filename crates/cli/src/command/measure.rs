@@ -59,8 +59,8 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
     if args.repeat > 1 && args.given.output.format == Format::Text && !output::quiet() {
         let place = parent.display();
         output::print(&format!(
-            "\n{} runs, a part of a baseline: --baseline {place}\nA verdict needs runs begun at four \
-             times or more, half an hour apart: differences between these runs do not show what they have in common.\n",
+            "\n{} runs, a part of a baseline: --baseline {place}\nA verdict needs runs from four \
+             or more occasions at least half an hour apart: runs taken together cannot show what they share.\n",
             runs.len()
         ))?;
     }

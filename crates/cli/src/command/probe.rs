@@ -1,4 +1,4 @@
-//! `numalab study probe`: tests one kernel behavior.
+//! `numalab study probe`: tests one kernel behaviour.
 
 use std::time::Duration;
 
@@ -46,24 +46,24 @@ pub(crate) struct TieringArgs {
     /// Distribution of accesses
     #[arg(long, value_enum, default_value_t = HeatKind::Hot)]
     pub heat: HeatKind,
-    /// Size of the hot set (default: an eighth)
+    /// Size of the hot set [default: an eighth]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     pub hot: Option<u64>,
     /// Percentage of the accesses that go to the hot set
     #[arg(long, value_name = "PERCENT", default_value_t = 90)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     pub share: u32,
-    /// Move the hot set to another part of the memory this often (default: never)
+    /// Move the hot set to another part of the memory this often [default: never]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub moves_every: Option<Duration>,
     /// Relation of each access to the one before it
     #[arg(long, default_value = "dependent", value_parser = value::one_of([
-        (TierAccess::Dependent, "dependent", "Waits: latency is the limit"),
+        (TierAccess::Dependent, "dependent", "Each waits for the one before: latency is the limit"),
         (TierAccess::Independent, "independent",
-            "Does not wait: bandwidth is the limit, if too low for the demand"),
+            "None waits: bandwidth is the limit, if it is too low for the demand"),
     ]))]
     pub access: TierAccess,
-    /// Initial place of the memory
+    /// Where the memory is placed at first
     #[arg(long, default_value = "tier2", value_parser = value::one_of([
         (TierPlace::Tier(0), "tier1", "On the fastest tier"),
         (TierPlace::Tier(1), "tier2", "On the next one"),
@@ -96,7 +96,7 @@ pub(crate) enum HeatKind {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab study probe balancing                  the first cpu, then the first of the farthest node
+  numalab study probe balancing                  the first CPU, then the first of the farthest node
   numalab knobs run numa_balancing=0 -- numalab study probe balancing --time 10s
   numalab study probe balancing --from 0 --to 12 --size 256M --format json")]
 pub(crate) struct BalancingArgs {
@@ -106,10 +106,10 @@ pub(crate) struct BalancingArgs {
     /// Time for which the thread chases after the move
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::duration)]
     pub time: Duration,
-    /// CPU whose node gets the memory (default: the first)
+    /// CPU whose node gets the memory [default: the first]
     #[arg(long, value_name = "CPU")]
     pub from: Option<u32>,
-    /// CPU to which the thread moves (default: one on the farthest node)
+    /// CPU to which the thread moves [default: one on the farthest node]
     #[arg(long, value_name = "CPU")]
     pub to: Option<u32>,
     /// Output format

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use numalab_guest::program::ThreadPlacement;
 use numalab_host::{Interrupt, Root, SourceLines, note, read_machine};
-use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
+use numalab_profile::{ProfileError, SourceChoice, Watched, choose, watch};
 use numalab_record::profile::{Ended, Hindrance, SourceName};
 use numalab_results::profile::page::{hindrance_words, remarks};
 
@@ -156,7 +156,10 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Describes what would be done.
-fn intention(choice: &Choice, emulated: Option<emulation::Prepared>) -> Result<ExitCode, Failure> {
+fn intention(
+    choice: &SourceChoice,
+    emulated: Option<emulation::Prepared>,
+) -> Result<ExitCode, Failure> {
     let over = choice
         .passed_over
         .iter()

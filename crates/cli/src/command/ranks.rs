@@ -64,7 +64,7 @@ fn run_rank(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     }
     let look = |name: &str| std::env::var(name).ok();
     let joined = Team::join(identity, &task.ranks.meet, &look);
-    let mut team = joined.map_err(|error| of_rank(identity, &error))?;
+    let mut team = joined.map_err(|error| rank_failure(identity, &error))?;
     let render = |document: &Document| Summary::of(document).json();
     let around = Surroundings { identity, machine: &target.machine, look: &look, render };
     let mut begin = |team: &Team, launch: Launch| {
@@ -79,16 +79,16 @@ fn run_rank(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let outcome = measure(&mut team, around, &plan, &mut begin);
     let findings = outcome.map_err(|error| match error.is_of_another_rank() {
         true => Failure::of_rank(1),
-        false => of_rank(identity, &error),
+        false => rank_failure(identity, &error),
     })?;
-    team.part().map_err(|error| of_rank(identity, &error))?;
+    team.part().map_err(|error| rank_failure(identity, &error))?;
     match findings {
         Some(findings) => deliver(&findings, &task.given.output),
         None => Ok(()),
     }
 }
 
-fn of_rank(identity: &Identity, error: &impl Classed) -> Failure {
+fn rank_failure(identity: &Identity, error: &impl Classed) -> Failure {
     Failure::new(error.class(), format!("[Rank {}] {error}", identity.rank))
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return output::show_again(&report, format, || output::write_pages(&report, &args.place));
     }
     if !args.place.is_dir() {
-        return of_file(&args.place, args.format.unwrap_or(Format::Text));
+        return report_file(&args.place, args.format.unwrap_or(Format::Text));
     }
     if args.place.join(file::BISECT).is_file() {
         return super::bisect::report(&args.place, args.format);
@@ -67,7 +67,7 @@ fn result_around(place: &Path) -> Option<&Path> {
 }
 
 /// Prints a document of any kind, including reports of the memory emulator.
-fn of_file(file: &Path, format: Format) -> Result<(), Failure> {
+fn report_file(file: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let code = match error.kind() {
             ErrorKind::InvalidInput | ErrorKind::InvalidData => Code::BadInput,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LauncherChoice, Line, Manifest, Mode, PlanRemarks, ResultDirectory, Runner, Workload,
-    dry_run,
+    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanRemarks, ResultDirectory, Runner,
+    Workload, dry_run,
 };
 use numalab_places::machine::architecture_text;
 use numalab_record::Kind;
@@ -46,16 +46,16 @@ pub(crate) struct ScaleArgs {
     /// Continue an earlier run in its directory: run the steps that have no result
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
     pub resume: Option<PathBuf>,
-    /// Sizes in MB, in the forms of --size: 8, 1-512, 1,4,16 (default: 1-512)
+    /// Sizes in MB, in the forms of --size: 8, 1-512, 1,4,16 [default: 1-512]
     #[arg(long, value_name = "SIZES")]
     pub memory_sizes: Option<String>,
     /// Label added to the name of the result directory
     #[arg(long, value_name = "WORD")]
     pub label: Option<String>,
-    /// Launcher of the ranks (default: srun if present, else numalab itself)
+    /// Launcher of the ranks [default: srun if present, else numalab itself]
     #[arg(long, value_name = "WHO", value_parser = value::one_of([
-        (LauncherChoice::Auto, "auto", "srun where there is one, else numalab"),
-        (LauncherChoice::Local, "local", "numalab, on this machine"),
+        (LauncherChoice::Auto, "auto", "srun if present, else numalab itself"),
+        (LauncherChoice::Local, "local", "numalab itself, on this machine"),
         (LauncherChoice::Mpirun, "mpirun", "mpirun of Open MPI or MPICH"),
         (LauncherChoice::Srun, "srun", "srun"),
     ]))]
@@ -75,7 +75,7 @@ pub(crate) struct ScaleArgs {
     /// A line for the batch script, such as --sbatch=--partition=standard
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
-    /// Parent of the result directory
+    /// Keep the results in a new directory under DIR
     #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
     pub output: PathBuf,
     /// Print every launch line, the estimated time and the batch script; start nothing
@@ -173,7 +173,7 @@ fn show(
     let own = own_word()?;
     // Users often look at a script on a machine that cannot run it.
     let launcher = launcher.resolve().unwrap_or(launcher);
-    let line = Line { manifest, launcher, numalab: &own, in_job: true };
+    let line = LaunchLine { manifest, launcher, numalab: &own, in_job: true };
     let text = dry_run(&line, directory).map_err(Failure::bad_input)?;
     output::print(&(text + &batch(args, manifest, &own).foreseen()))
 }
@@ -192,7 +192,7 @@ fn execute(
 ) -> Result<(), Failure> {
     let own = own_word()?;
     let interrupt = Interrupt::install()?;
-    let line = Line {
+    let line = LaunchLine {
         manifest,
         launcher: launcher.resolve()?,
         numalab: &own,

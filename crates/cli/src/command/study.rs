@@ -61,7 +61,7 @@ pub(crate) enum StudyCommand {
     Resume(StudyResumeArgs),
     /// Find the commit that made a metric worse: build, boot and sample until decided
     Bisect(Box<BisectArgs>),
-    /// Test one kernel behavior, such as whether memory follows its thread
+    /// Test one kernel behaviour, such as whether memory follows its thread
     Probe(ProbeArgs),
     /// Agent of a study in a guest: one line of JSON per request and answer
     #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
@@ -79,7 +79,7 @@ Example:
 pub(crate) struct StudyNewArgs {
     /// The study's name, or the name of its file (mine.toml)
     pub name: String,
-    /// The file to write (default: NAME.toml); an existing file is not overwritten
+    /// The file to write [default: NAME.toml]; an existing file is not overwritten
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Change {
     /// End when every 95 % interval is at most this wide on either side
     #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     pub precision: Option<f64>,
-    /// Seed of the random order (default: from the clock; always recorded)
+    /// Random seed [default: from the clock; always recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Change a setting of the study's backend, the levels of a factor, or its workloads
@@ -123,7 +123,7 @@ pub(crate) struct StudyRunArgs {
     pub study: String,
     #[command(flatten)]
     pub change: Change,
-    /// Parent of the result directory
+    /// Keep the results in a new directory under DIR
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     pub output: PathBuf,
     #[command(flatten)]

@@ -172,7 +172,7 @@ fn text_that_is_not_a_description_is_bad_input_and_read_only_up_to_the_limit() {
 }
 
 #[test]
-fn thousands_of_findings_alike_are_a_few_and_a_count() {
+fn thousands_of_similar_findings_are_a_few_and_a_count() {
     let lab = Lab::new();
     let rows = 100;
     let cells: Vec<u8> = (0..rows * rows)

@@ -213,7 +213,7 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     assert_eq!(first_page, second_page, "the same samples give the same page");
     let same = run(&["compare", results, results, "--fail-if", "worse"]);
     assert_eq!(same.status.code(), Some(7), "{}", stderr(&same));
-    assert!(stderr(&same).contains("runs begun at four or more times"), "{}", stderr(&same));
+    assert!(stderr(&same).contains("runs from four or more occasions"), "{}", stderr(&same));
     schemas::document(&prints(&["report", results, "--format", "json"]));
     refuses(&["report", parent], 2, &["run.json"]);
 }
@@ -246,7 +246,7 @@ fn repeated_runs_are_one_measurement_of_a_baseline_and_shown_without_verdict() {
 }
 
 #[test]
-fn an_interrupted_run_keeps_its_samples_and_goes_on() {
+fn an_interrupted_run_keeps_its_samples_and_resumes() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");
     let parent = directory.path().to_str().expect("UTF-8");
@@ -404,13 +404,16 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 }
 
 #[test]
-fn manual_pages_keep_the_lines_of_examples_and_mandoc_finds_nothing_to_complain_of() {
+fn manual_pages_keep_the_lines_of_examples_and_pass_mandocs_lint() {
     let directory = tempfile::tempdir().expect("a directory");
     prints(&["man", directory.path().to_str().expect("UTF-8")]);
     let page = fs::read_to_string(directory.path().join("numalab-study-run.1")).expect("a page");
     assert!(page.contains(".TH NUMALAB-STUDY-RUN 1 "), "{page}");
     assert!(page.contains(".SH EXAMPLES\n.nf\n"), "{page}");
     assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
+    let page = fs::read_to_string(directory.path().join("numalab-advise.1")).expect("a page");
+    let synopsis = page.replace('\n', " ");
+    assert!(synopsis.contains(" \\-\\- \\fICOMMAND\\fR... "), "{page}");
     let pages = fs::read_dir(&directory).expect("pages").map(|entry| entry.expect("a page").path());
     let lint = Command::new("mandoc").arg("-Tlint").args(pages).output();
     let lint = lint.expect("mandoc starts (apt-get install mandoc)");

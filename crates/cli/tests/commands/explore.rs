@@ -74,7 +74,7 @@ fn missing_subjects_are_exit_2_and_named() {
 /// Only root may see a process of root: the message names the user. Users may see their own
 /// processes.
 #[test]
-fn another_users_process_is_exit_3_and_ones_own_is_shown() {
+fn another_users_process_ends_with_3_and_the_callers_own_is_shown() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("NOT RUN: only root can become somebody else");
         return;

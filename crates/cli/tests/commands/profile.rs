@@ -130,7 +130,7 @@ fn referenced_bits_show_which_memory_stays_in_use() {
 }
 
 #[test]
-fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
+fn a_running_process_is_observed_for_a_time_and_continues() {
     let mut program = Command::new(uses())
         .args(["60000", "0", "1"])
         .stdout(Stdio::null())
@@ -170,7 +170,7 @@ fn a_commands_exit_code_is_its_own_and_so_is_its_output() {
 }
 
 #[test]
-fn a_command_that_ends_at_once_is_said_to() {
+fn a_command_that_ends_at_once_is_reported() {
     let output = run(&["profile", "--source", "referenced", "--", "true"]);
     assert_eq!(output.status.code(), Some(0));
     // On a busy machine it takes longer, with as little done.

@@ -337,7 +337,7 @@ fn a_workload_dies_with_numalab_however_it_dies() {
 }
 
 #[test]
-fn an_interrupted_study_says_how_to_go_on() {
+fn an_interrupted_study_names_the_command_that_resumes_it() {
     let place = Place::with("sleep 0.02; echo t = {v}", 20);
     let mut command = place.numalab(&["study", "run", "s.toml"]);
     let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
@@ -353,7 +353,7 @@ fn an_interrupted_study_says_how_to_go_on() {
 }
 
 #[test]
-fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
+fn a_study_resumes_only_in_its_environment_with_its_question_and_alone() {
     let place = Place::with("sleep 0.02; echo t = {v}", 200);
     let mut running = place.started(&["study", "run", "s.toml", "--quiet"]);
     place.wait_for_lines(3);

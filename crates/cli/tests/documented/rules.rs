@@ -182,7 +182,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab guest list", Runs, &["guest"]),
     rule("numalab guest image", Plans, &["numalab"]),
     rule("numalab guest image --iso", Plans, &["would write numalab.iso"]),
-    rule("numalab guest pin", CPUS, &["vcpu 0: thread "]),
+    rule("numalab guest pin", CPUS, &["vCPU 0: thread "]),
     rule("numalab advise", Plans, &["qemu-x86_64 ", "-plugin", ",threads="]),
     rule("numalab advise --trials-only", Plans, &["trials on this machine, in "]),
     rule("numalab advise -- srun", Plans, &["trials on this machine, in "]),

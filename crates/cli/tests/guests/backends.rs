@@ -419,7 +419,7 @@ fn commands_get_input_and_variables_and_their_outputs_stay_separate() {
 }
 
 #[test]
-fn a_workload_that_goes_on_behind_its_end_is_ended_and_refused() {
+fn a_workload_that_runs_on_in_the_background_is_terminated_and_refused() {
     let workload = "[[workload]]\nname = \"daemon\"\ncommand = [\"sh\", \"-c\", \"setsid sleep 6543 \
                     >/dev/null 2>&1 & sleep 0.2\"]\nmetric = [{ name = \"t\", better = \"lower\", \
                     exit-time = true }]\n";

@@ -139,7 +139,7 @@ fn path(path: &Path) -> &str {
 }
 
 #[test]
-fn a_change_is_found_wherever_it_is_in_as_many_builds_as_halving_needs() {
+fn a_change_is_found_wherever_it_is_in_the_builds_that_halving_needs() {
     for first_bad in [1, 12, 24] {
         let found = Lab::planted(first_bad).finds(0);
         let name = &found["answer"]["commit"]["subject"];

@@ -85,7 +85,7 @@ fn memory_first_touched_by_one_thread_is_named_with_its_cost() {
 
 /// `profile` uses the same report, and names its source.
 #[test]
-fn a_profile_by_emulation_has_the_counts_of_emulate_and_says_so() {
+fn an_emulated_profile_has_the_counts_of_emulate_and_names_its_source() {
     let Some(lab) = lab() else { return };
     let program = lab.program("placement");
     let profile = |options: &[&str]| {
@@ -183,7 +183,7 @@ fn threads_take_cpus_in_the_order_in_which_they_are_made() {
 }
 
 #[test]
-fn a_thread_goes_on_when_another_wakes_it_however_soon_the_host_runs_it() {
+fn a_thread_resumes_when_another_wakes_it_whenever_the_host_runs_it() {
     let Some(lab) = lab() else { return };
     // Two threads take turns, so their times add up.
     let run = || {

@@ -186,7 +186,7 @@ fn signatures(tables: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
+fn a_guest_is_the_requested_machine_and_its_tables_agree() {
     let lab = Lab::open();
     let results = lab.text("results");
     let machine = ["--emulate", "512M,512M,1G,1G", "--cpus", "8", "--distances", DISTANCES];
@@ -196,7 +196,7 @@ fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
     assert_eq!(stdout(&output), "looked\n");
     let errors = stderr(&output);
     assert!(errors.contains("to errors\n"), "{errors}");
-    assert!(errors.contains("vcpu 7 of node 3: thread "), "{errors}");
+    assert!(errors.contains("vCPU 7 of node 3: thread "), "{errors}");
     assert!(errors.contains("memory ram3 of 1 GiB: "), "{errors}");
 
     let asked = asked("512M,512M,1G,1G", 8);
@@ -400,7 +400,7 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     let socket = listed.split_ascii_whitespace().last().expect("a socket");
     let pin = ["guest", "pin", "--qmp", socket, "--map", "0", "--vcpus", "1"];
     let pinned = lab.run(&[&pin[..], &["--helpers", "1"]].concat());
-    assert!(stdout(&pinned).contains("vcpu 0 of node 0: thread "), "{}", stderr(&pinned));
+    assert!(stdout(&pinned).contains("vCPU 0 of node 0: thread "), "{}", stderr(&pinned));
     assert!(stdout(&pinned).contains(" on cpus 0"), "{}", stdout(&pinned));
     assert!(stdout(&pinned).contains(" on cpus 1\n"), "{}", stdout(&pinned));
     let shown = lab.run(&["guest", "pin", "--qmp", socket, "--map", "1=0", "--dry-run"]);

@@ -97,7 +97,7 @@ fn accesses_of_a_kernel_are_counted_by_node_from_power_on() {
 }
 
 #[test]
-fn an_iso_starts_by_itself_and_by_firmware_of_the_users_own() {
+fn an_iso_boots_by_itself_and_with_custom_firmware() {
     let Some(lab) = Lab::open() else { return };
     let iso = lab.path("numalab.iso");
     let made = lab.numalab(&["guest", "image", "--iso", &iso, "--", "work=none"]);
@@ -158,7 +158,7 @@ fn initramfs(lab: &Lab, busybox: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_linux_of_the_users_own_has_its_nodes_and_its_places_on_the_host() {
+fn a_custom_linux_has_the_requested_nodes_and_host_placement() {
     let Some(lab) = Lab::open() else { return };
     let cache = Cache::open().expect("a cache");
     let mut note = |text: &str| eprintln!("{text}");
@@ -173,7 +173,7 @@ fn a_linux_of_the_users_own_has_its_nodes_and_its_places_on_the_host() {
     let console = text(&output, 0);
     assert!(console.contains("nodes 0-1 of Linux\r\nword my.word=42\r\n"), "{console}");
     let said = errors(&output);
-    for words in ["boots as a Linux image", "vcpu 1 of node 1: thread ", "memory ram1 of 128 MiB: "]
+    for words in ["boots as a Linux image", "vCPU 1 of node 1: thread ", "memory ram1 of 128 MiB: "]
     {
         assert!(said.contains(words), "{words}: {said}");
     }

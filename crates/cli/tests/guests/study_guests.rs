@@ -301,7 +301,7 @@ fn debians_xen() -> PathBuf {
 }
 
 #[test]
-fn hypervisors_of_ones_own_are_booted_and_a_study_goes_on_only_with_the_same() {
+fn custom_hypervisors_are_booted_and_a_study_resumes_only_with_the_same() {
     if !long() {
         return;
     }

@@ -143,7 +143,7 @@ fn the_explorer_sees_it_too(report: &XenReport) {
     }
     assert_eq!(guest("as-string")["remote_share"], 1.0);
     let findings = seen["findings"].to_string();
-    assert!(findings.contains("guest as-string: vcpu 0 runs on node 1"), "{findings}");
+    assert!(findings.contains("guest as-string: vCPU 0 runs on node 1"), "{findings}");
     assert!(findings.contains("cpus given as a string"), "{findings}");
 }
 

@@ -291,7 +291,7 @@ fn a_rank_that_fails_leaves_its_exit_code_where_the_launcher_loses_it() {
 }
 
 #[test]
-fn interleaving_is_slurms_own_by_l3_groups() {
+fn interleaving_by_l3_groups_is_that_of_slurm() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let arch = architecture(&lab.directory(), "0-127", 16);
     let arguments = ["scale", "--arch", &arch, "--interleaved=0", "--launcher=srun", "--dry-run"];

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_in_a_stretch_count_for_the_stretches_that_it_stands_for() {
+    fn waits_in_a_sampled_stretch_are_scaled_to_the_stretches_it_represents() {
         let mut account = Account::default();
         let went = Outcome { waited_ps: 10, own_wait_ps: 10, ..Outcome::default() };
         account.add(touch(0, Kind::Load), &went);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_rare_uses_are_left_out_however_many_users_there_are() {
+    fn bytes_of_rare_uses_are_omitted_however_many_users_there_are() {
         use Kind::{Load, Store};
         let [first, second] = [0xff, 0xff00];
         let counters = [(0, 0, Store, true), (1, 1, Store, true), (2, 0, Load, true)];

@@ -175,8 +175,8 @@ impl<'l> CommandLine<'l> {
     }
 }
 
-/// Returns QEMU's own words of this process's command line: its path and the options for the plugin
-/// and the root, without the program's name and variables.
+/// Returns the arguments on this process's command line that are for QEMU: its path and the options
+/// for the plugin and the root, without the program's name and variables.
 fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
     let line = CommandLine::of(command_line)?;
     let mut own = vec![line.own.to_vec()];

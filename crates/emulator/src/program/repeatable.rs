@@ -1,6 +1,6 @@
-//! Lines that a thread has accessed recently while its blocks pass at their pace. Repeating the
-//! access to one of them only counts: the line is in the nearest cache, and its page in the TLB.
-//! Each round, the first access to a line takes the full path, so that the cache and TLB keep it.
+//! Lines that a thread accessed recently, between samples, when blocks take their mean time. A
+//! repeated access to one of them is only counted: the line is in the nearest cache, and its page in
+//! the TLB. The first access to a line in each round takes the full path, so that neither evicts it.
 
 use numalab_memory_model::counters::Kind;
 

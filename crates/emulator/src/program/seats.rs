@@ -66,7 +66,7 @@ mod tests {
 
     /// Miri refuses the last access if any of those before was not made from the cell.
     #[test]
-    fn an_address_stays_valid_beside_references_that_come_and_go() {
+    fn an_address_stays_valid_while_other_references_come_and_go() {
         let mut seats = Seats::default();
         seats.push(1);
         let place = seats.place(0);

@@ -29,10 +29,10 @@ const MOST_LINES: usize = 64;
 /// Returns what the program has done so far, or `None` if it has not begun. Called when none of its
 /// threads runs any more, or by the holder of the turn.
 pub fn program_memory(program: &Program) -> Option<ProgramMemory> {
-    program.seen().map(of_world)
+    program.seen().map(summarised_world)
 }
 
-fn of_world(world: &World) -> ProgramMemory {
+fn summarised_world(world: &World) -> ProgramMemory {
     let objects = Objects::read();
     let threads = world.threads.iter().enumerate().filter(|(_, thread)| thread.busy_ps() > 0);
     let threads = threads.map(|(seat, thread)| ProgramThread {

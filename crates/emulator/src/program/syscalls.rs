@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_in_order_as_they_are_looked_up() {
+    fn numbers_are_sorted_for_lookup() {
         assert!(X86_64.is_sorted_by(|one, next| one.0 < next.0));
         assert!(AARCH64.is_sorted_by(|one, next| one.0 < next.0));
     }

@@ -129,7 +129,7 @@ fn vcpu_view(index: u32, thread: Option<&ThreadView>) -> VcpuView {
     }
 }
 
-/// Returns the threads that QEMU has named as virtual cpus: `CPU 3/KVM`, `CPU 3/TCG`.
+/// Returns the threads that QEMU has named as vCPUs: `CPU 3/KVM`, `CPU 3/TCG`.
 fn named_vcpus(looked: &ProcessView) -> Vec<VcpuView> {
     let index = |name: &str| name.strip_prefix("CPU ")?.split('/').next()?.parse().ok();
     let named = looked.threads.iter().filter_map(|thread| Some((index(&thread.name)?, thread)));

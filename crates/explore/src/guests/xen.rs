@@ -31,7 +31,7 @@ pub fn unseen(dump: &XenDump, tables: bool) -> Option<Unseen> {
     (dump.nodes.len() == 1 && tables).then_some(Unseen::NodesOfDomains)
 }
 
-/// Queries `xl`: the list, the virtual cpus, and the debug key `u` for the placement of memory.
+/// Queries `xl`: the list, the vCPUs, and the debug key `u` for the placement of memory.
 ///
 /// # Errors
 /// [`ExploreError::Xl`] if it is missing or fails.

@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 /// The fields of a line's JSON that are used here.
 #[derive(Deserialize)]
-struct Line {
-    heap: Piece,
+struct SerialLine {
+    heap: DumpPiece,
 }
 
 #[derive(Deserialize)]
-struct Piece {
+struct DumpPiece {
     offset: usize,
     hex: String,
 }
@@ -23,7 +23,7 @@ pub(super) fn dump(text: &str) -> Option<Vec<u8>> {
         // The line has the form `@numalab SEQ CRC JSON`.
         let Some(frame) = line.trim().strip_prefix("@numalab ") else { continue };
         let Some(json) = frame.splitn(3, ' ').nth(2) else { continue };
-        let Ok(Line { heap: piece }) = serde_json::from_str(json) else { continue };
+        let Ok(SerialLine { heap: piece }) = serde_json::from_str(json) else { continue };
         let sum = bytes.get_or_insert_default();
         if piece.offset == 0 {
             sum.clear();

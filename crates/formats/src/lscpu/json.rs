@@ -46,10 +46,10 @@ pub(super) fn content(
         }
         json.push('\n');
     }
-    Some(of(&json))
+    Some(content_of(&json))
 }
 
-fn of(json: &str) -> Result<Content, ReadError> {
+fn content_of(json: &str) -> Result<Content, ReadError> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| ReadError::Markup { format: FORMAT, message: error.to_string() })?;
     if let Some(cpus) = value.get("cpus").and_then(Value::as_array) {

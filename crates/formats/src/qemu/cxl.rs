@@ -51,7 +51,7 @@ pub(super) fn check(guest: &Guest, findings: &mut Findings) -> Result<(), WriteE
     if has_costs {
         let message = "QEMU's CXL devices report neither latency nor bandwidth: Linux puts their \
                        memory into its tier for memory of unknown performance";
-        findings.note("cxl-untold", "CXL memory", message);
+        findings.note("cxl-performance-unknown", "CXL memory", message);
     }
     Ok(())
 }

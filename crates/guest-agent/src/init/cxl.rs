@@ -21,11 +21,12 @@ const GRANULARITY: &str = "256";
 
 /// Makes a region for each device, on the window of its host bridge; does nothing without devices.
 pub(super) fn bring_online() -> Result<(), InitError> {
-    let windows = of_type("cxl_decoder_root");
+    let windows = devices_of_type("cxl_decoder_root");
     if windows.is_empty() {
         return Ok(());
     }
-    let endpoints = wait_for("CXL devices", windows.len(), || of_type("cxl_decoder_endpoint"))?;
+    let endpoints =
+        wait_for("CXL devices", windows.len(), || devices_of_type("cxl_decoder_endpoint"))?;
     // Movable: the kernel does not put its own data there.
     write(Path::new(ONLINE), "online_movable")?;
     for window in &windows {
@@ -61,7 +62,7 @@ fn make_region(window: &Path, endpoint: &Path) -> Result<(), InitError> {
     write(Path::new(BIND), &region)
 }
 
-fn of_type(kind: &str) -> Vec<PathBuf> {
+fn devices_of_type(kind: &str) -> Vec<PathBuf> {
     let is_kind = |path: &PathBuf| read(&path.join("devtype")).is_ok_and(|found| found == kind);
     names(DEVICES, "decoder").into_iter().filter(is_kind).collect()
 }

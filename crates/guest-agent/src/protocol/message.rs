@@ -72,15 +72,15 @@ impl Message {
     /// The writer's errors.
     pub fn send<W: Write>(&self, out: &mut FrameWriter<W>) -> io::Result<()> {
         match self {
-            Self::Hello(hello) => out.write(HELLO, &json(hello)?),
-            Self::Job(job) => out.write(JOB, &json(job)?),
-            Self::File(header) => out.write(FILE, &json(header)?),
+            Self::Hello(hello) => out.write(HELLO, &to_json(hello)?),
+            Self::Job(job) => out.write(JOB, &to_json(job)?),
+            Self::File(header) => out.write(FILE, &to_json(header)?),
             Self::Data(bytes) => out.write(DATA, bytes),
             Self::Input(bytes) => out.write(INPUT, bytes),
             Self::Output(Stream::Out, bytes) => out.write(OUT, bytes),
             Self::Output(Stream::Err, bytes) => out.write(ERR, bytes),
             Self::Complaint(text) => out.write(COMPLAINT, text.as_bytes()),
-            Self::Exit(exit) => out.write(EXIT, &json(exit)?),
+            Self::Exit(exit) => out.write(EXIT, &to_json(exit)?),
             Self::End(sum) => out.write(END, sum),
         }
     }
@@ -109,7 +109,7 @@ impl Message {
     }
 }
 
-fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
+fn to_json(value: &impl Serialize) -> io::Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(io::Error::from)
 }
 

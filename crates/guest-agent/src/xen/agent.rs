@@ -74,7 +74,7 @@ pub type Emit<'a> = &'a mut dyn FnMut(XenEvent) -> io::Result<()>;
 
 /// A domain that has been created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct CreatedDomain {
     pub index: usize,
     pub name: String,
     pub id: u32,
@@ -86,9 +86,9 @@ pub(crate) struct Agent<'a> {
     store: Xenstore<UnixStream>,
     began: Instant,
     /// The domains that are still usable.
-    made: Vec<Made>,
+    made: Vec<CreatedDomain>,
     /// All created domains, to be destroyed at the end.
-    leftovers: Vec<Made>,
+    leftovers: Vec<CreatedDomain>,
 }
 
 /// Checks that this machine is a first domain of Xen.

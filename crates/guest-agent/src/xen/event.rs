@@ -35,7 +35,7 @@ pub enum XenEvent {
     /// A domain is excluded from the following steps.
     Lost { domain: String, phase: LostPhase, reason: String },
     /// The placement of a domain.
-    Placed(Place),
+    Placed(DomainPlace),
     /// A domain has finished a job.
     Answered(DomainAnswer),
     /// All domains have been destroyed.
@@ -58,7 +58,7 @@ pub enum LostPhase {
 
 /// The placement of a domain's memory and cpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct DomainPlace {
     pub domain: String,
     /// Frames on each node of the machine, from the domain's own table of machine frames
     /// (`xen-mfndump dump-p2m`) and the machine's memory map.
@@ -68,13 +68,13 @@ pub struct Place {
     /// Frames on each node according to the hypervisor (debug key `u`); with `numa=off` it treats
     /// the machine as one node.
     pub hypervisor: BTreeMap<u32, u64>,
-    /// The virtual cpus.
+    /// The vCPUs.
     pub vcpus: Vec<VcpuPlace>,
     /// Reasons why some values are unknown.
     pub unknown: Vec<String>,
 }
 
-/// The placement of a virtual cpu (`xl vcpu-list`).
+/// The placement of a vCPU (`xl vcpu-list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VcpuPlace {
     pub vcpu: u32,
@@ -100,7 +100,7 @@ pub struct DomainAnswer {
     pub end_ns: u64,
 }
 
-impl Place {
+impl DomainPlace {
     /// Returns the number of all frames that were found.
     pub fn total(&self) -> u64 {
         self.frames.values().sum::<u64>() + self.elsewhere
@@ -128,10 +128,10 @@ mod tests {
                 phase: LostPhase::Create,
                 reason: "not enough memory".to_owned(),
             },
-            XenEvent::Placed(Place {
+            XenEvent::Placed(DomainPlace {
                 domain: "d1".to_owned(),
                 frames: BTreeMap::from([(0, 3), (2, 1)]),
-                ..Place::default()
+                ..DomainPlace::default()
             }),
             XenEvent::Answered(DomainAnswer { output: "a\nb".to_owned(), ..Default::default() }),
         ];
@@ -144,10 +144,13 @@ mod tests {
 
     #[test]
     fn a_share_includes_frames_outside_every_node() {
-        let place =
-            Place { frames: BTreeMap::from([(0, 6), (1, 2)]), elsewhere: 2, ..Place::default() };
+        let place = DomainPlace {
+            frames: BTreeMap::from([(0, 6), (1, 2)]),
+            elsewhere: 2,
+            ..DomainPlace::default()
+        };
         assert_eq!(place.share_on(0), Some(0.6));
         assert_eq!(place.share_on(7), Some(0.0));
-        assert_eq!(Place::default().share_on(0), None);
+        assert_eq!(DomainPlace::default().share_on(0), None);
     }
 }

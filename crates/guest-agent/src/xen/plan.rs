@@ -155,7 +155,7 @@ impl DomainPlan {
             memory = self.memory_mib,
         );
         match self.pinning {
-            // One item for each virtual cpu: those without one could run, and have memory,
+            // One item for each vCPU: those without one could run, and have memory,
             // anywhere.
             Pinning::CpusAndMemory => {
                 let items = vec![format!("\"{}\"", self.cpus); self.vcpus as usize];

@@ -21,7 +21,7 @@ const MAX_PAYLOAD_BYTES: usize = 4096;
 
 /// The type of a message (`enum xsd_sockmsg_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MessageType {
     Directory = 1,
     Read = 2,
     Watch = 4,
@@ -91,7 +91,7 @@ impl<S: Read + Write> Xenstore<S> {
     /// # Errors
     /// [`XenstoreError`].
     pub fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, XenstoreError> {
-        match self.ask(Kind::Read, path, &[path.as_bytes(), b"\0"]) {
+        match self.ask(MessageType::Read, path, &[path.as_bytes(), b"\0"]) {
             Err(error) if error.is_absent() => Ok(None),
             answer => answer.map(Some),
         }
@@ -111,7 +111,7 @@ impl<S: Read + Write> Xenstore<S> {
     /// # Errors
     /// [`XenstoreError`].
     pub fn names(&mut self, path: &str) -> Result<Vec<String>, XenstoreError> {
-        let payload = match self.ask(Kind::Directory, path, &[path.as_bytes(), b"\0"]) {
+        let payload = match self.ask(MessageType::Directory, path, &[path.as_bytes(), b"\0"]) {
             Err(error) if error.is_absent() => return Ok(Vec::new()),
             answer => answer?,
         };
@@ -124,7 +124,7 @@ impl<S: Read + Write> Xenstore<S> {
     /// # Errors
     /// [`XenstoreError`].
     pub fn write(&mut self, path: &str, value: &[u8]) -> Result<(), XenstoreError> {
-        self.ask(Kind::Write, path, &[path.as_bytes(), b"\0", value]).map(drop)
+        self.ask(MessageType::Write, path, &[path.as_bytes(), b"\0", value]).map(drop)
     }
 
     /// Allows every domain to read a value of the first domain.
@@ -132,7 +132,7 @@ impl<S: Read + Write> Xenstore<S> {
     /// # Errors
     /// [`XenstoreError`].
     pub fn let_all_read(&mut self, path: &str) -> Result<(), XenstoreError> {
-        self.ask(Kind::SetPermissions, path, &[path.as_bytes(), b"\0r0\0"]).map(drop)
+        self.ask(MessageType::SetPermissions, path, &[path.as_bytes(), b"\0r0\0"]).map(drop)
     }
 
     /// Watches a path and everything below it; the first change comes immediately.
@@ -141,7 +141,7 @@ impl<S: Read + Write> Xenstore<S> {
     /// [`XenstoreError`].
     pub fn watch(&mut self, path: &str, token: &str) -> Result<(), XenstoreError> {
         let parts = [path.as_bytes(), b"\0", token.as_bytes(), b"\0"];
-        self.ask(Kind::Watch, path, &parts).map(drop)
+        self.ask(MessageType::Watch, path, &parts).map(drop)
     }
 
     /// Returns the next change; `None` after the stream's own read timeout.
@@ -161,7 +161,12 @@ impl<S: Read + Write> Xenstore<S> {
         }
     }
 
-    fn ask(&mut self, kind: Kind, path: &str, parts: &[&[u8]]) -> Result<Vec<u8>, XenstoreError> {
+    fn ask(
+        &mut self,
+        kind: MessageType,
+        path: &str,
+        parts: &[&[u8]],
+    ) -> Result<Vec<u8>, XenstoreError> {
         self.requests = self.requests.wrapping_add(1);
         let payload = parts.concat();
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_asked_for_arrive_without_more_permissions_than_this_user_s_own() {
+    fn requested_files_arrive_with_no_permissions_beyond_this_users() {
         let directory = tempfile::tempdir().unwrap();
         let asked = ["out".to_owned(), "/etc/x".to_owned()];
         let mut collected = Collected::open(directory.path(), &asked).unwrap();

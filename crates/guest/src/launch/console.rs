@@ -35,14 +35,14 @@ pub struct ConsoleTail(pub Vec<String>);
 pub struct Console {
     /// Keeps the pipe open until QEMU has opened it.
     writer: Option<File>,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ConsoleOutput>>,
     copy: Option<SerialWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The relevant output so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct ConsoleOutput {
     kept: VecDeque<String>,
     lines: Lines,
     panic: Option<String>,
@@ -77,7 +77,7 @@ impl Console {
         let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
         // From here on the thread reads in blocking mode.
         fcntl_setfl(&reader, OFlags::empty())?;
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(ConsoleOutput::default()));
         let (shared, to) = (Arc::clone(&seen), copy.clone());
         let thread = thread::spawn(move || follow(File::from(reader), &shared, to.as_ref()));
         Ok(Self { writer: Some(writer), seen, copy, thread: Some(thread) })
@@ -129,7 +129,7 @@ impl Console {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, ConsoleOutput> {
         // A poisoned lock still holds the lines that a diagnosis needs.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +141,7 @@ impl Drop for Console {
     }
 }
 
-fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&SerialWriter>) {
+fn follow(mut pipe: File, seen: &Mutex<ConsoleOutput>, copy: Option<&SerialWriter>) {
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = pipe.read(&mut bytes) {
         let part = &bytes[..count];
@@ -153,7 +153,7 @@ fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&SerialWriter>) {
     copy.into_iter().for_each(SerialWriter::close);
 }
 
-impl Seen {
+impl ConsoleOutput {
     fn add(&mut self, bytes: &[u8]) {
         for line in self.lines.add(bytes) {
             self.keep(line);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_did_not_fit_is_the_end_though_the_kernel_goes_on() {
+    fn an_image_that_did_not_fit_ends_the_guest_though_the_kernel_continues() {
         let (console, _directory) = console_of(
             "[ 2.942024] Initramfs unpacking failed: write error\n\
              [ 4.724801] Failed to execute /init (error -2)\n",

@@ -63,7 +63,7 @@ pub enum GuestError {
     #[error(transparent)]
     Pin(#[from] PinError),
     /// QEMU did not answer on its monitor.
-    #[error("{error}{}", said(.errors))]
+    #[error("{error}{}", shown_errors(.errors))]
     Monitor {
         error: QmpError,
         /// QEMU's standard error.
@@ -73,7 +73,7 @@ pub enum GuestError {
     #[error("cannot start the guest: {0}")]
     Start(std::io::Error),
     /// QEMU ended before there was a guest.
-    #[error("QEMU refused to start ({status}){}", said(.errors))]
+    #[error("QEMU refused to start ({status}){}", shown_errors(.errors))]
     Refused {
         status: ExitStatus,
         /// QEMU's standard error.
@@ -93,7 +93,7 @@ pub enum GuestError {
     #[error("the guest {} within {limit:?}{console}", doing(.phase))]
     Hung { phase: Phase, limit: Duration, console: ConsoleTail },
     /// QEMU was killed, or ended with an error.
-    #[error("QEMU exited while the guest ran ({status}){}{console}", said(.errors))]
+    #[error("QEMU exited while the guest ran ({status}){}{console}", shown_errors(.errors))]
     Died {
         status: ExitStatus,
         /// QEMU's standard error.
@@ -209,7 +209,7 @@ impl Classed for GuestError {
 pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
     let console = evidence.console.tail();
     match reason(&error) {
-        Some(Ended::Asked) => return GuestError::Stopped,
+        Some(Ended::Stopped) => return GuestError::Stopped,
         Some(Ended::Deadline { phase, limit }) => {
             return GuestError::Hung { phase, limit, console };
         }
@@ -251,7 +251,7 @@ fn reason(error: &SessionError) -> Option<Ended> {
     }
 }
 
-fn said(errors: &str) -> String {
+fn shown_errors(errors: &str) -> String {
     let errors = errors.trim();
     if errors.is_empty() { String::new() } else { format!(": {errors}") }
 }
@@ -357,7 +357,7 @@ mod tests {
         let text = "[ 2.9] Initramfs unpacking failed: write error\n";
         let no_room = diagnosed(io::Error::other(Ended::Lost), text, None).to_string();
         assert!(no_room.starts_with("the guest's memory is too small for its image"), "{no_room}");
-        let asked = diagnosed(io::Error::other(Ended::Asked), "", None);
+        let asked = diagnosed(io::Error::other(Ended::Stopped), "", None);
         assert!(matches!(asked, GuestError::Stopped));
         let deadlock = "Out of memory: Killed process 9 (a)\nKernel panic - not syncing: System is deadlocked on memory\n";
         let memory = diagnosed(closed(), deadlock, Some(0));

@@ -1,4 +1,4 @@
-//! The description of a guest, and the plan of starting it.
+//! The description of a guest, and the plan for its start.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct Guest {
     /// ACPI tables (`-acpitable`) that replace QEMU's own; if there are any, only cpus and the sum
     /// of memory are taken from the machine.
     pub tables: Vec<PathBuf>,
-    /// The host cpus of its virtual cpus.
+    /// The host cpus of its vCPUs.
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
     pub kernel_arguments: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Hypervisor {
 /// The host cpus for a guest's threads.
 #[derive(Clone, Debug)]
 pub struct Pins {
-    /// The host cpus of the virtual cpus.
+    /// The host cpus of the vCPUs.
     pub plan: PinPlan,
     /// The host, for [`PinPlan::Automatic`].
     pub host: Machine,

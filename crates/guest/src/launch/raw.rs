@@ -21,7 +21,7 @@ use super::running::Running;
 use super::runtime::Runtime;
 use super::serial::{SerialReader, serial};
 use super::session::Sink;
-use super::watch::{Asked, Ended, Phase, Watch};
+use super::watch::{Ended, Phase, StopCheck, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -45,7 +45,7 @@ pub struct RawOutcome {
     pub end: RawEnd,
     /// Time from the start of QEMU to that end.
     pub time: Duration,
-    /// The host cpus of the virtual cpus at the end, if they were pinned.
+    /// The host cpus of the vCPUs at the end, if they were pinned.
     pub pins: Option<PinReport>,
     /// The placement of guest memory at the end; `None` if QEMU had ended by then.
     pub memory: Option<Vec<MemoryProof>>,
@@ -65,7 +65,7 @@ impl Launch {
         runtime: &Runtime,
         task: &RawTask,
         sink: &mut dyn Sink,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<RawOutcome, GuestError> {
         let system = System::Raw(task.medium);
         let limit = self.guest.limits.run;
@@ -83,7 +83,7 @@ impl Launch {
         runtime: &Runtime,
         end_marker: &str,
         sink: &mut dyn Sink,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<Option<String>, GuestError> {
         let expect = Regex::new(&regex::escape(end_marker)).ok();
         let patterns = Patterns { expect, fail: None };
@@ -107,7 +107,7 @@ impl Launch {
         (system, limit): (System, Option<Duration>),
         patterns: &Patterns,
         sink: &mut dyn Sink,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<(RawOutcome, ConsoleTail), GuestError> {
         let started = Instant::now();
         let (copy, serial) = serial();

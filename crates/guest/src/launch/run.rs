@@ -9,7 +9,7 @@ use super::host_memory::HostMemory;
 use super::running::{Running, Sockets};
 use super::runtime::Runtime;
 use super::session::{Session, SessionError, Sink, Task, prepare_results};
-use super::watch::{Asked, Phase, Watch};
+use super::watch::{Phase, StopCheck, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 use numalab_guest_agent::protocol::Exit;
 
@@ -29,7 +29,7 @@ pub struct Outcome {
     pub files: Vec<std::path::PathBuf>,
     /// The release of the guest's kernel.
     pub kernel: String,
-    /// The host cpus of the virtual cpus at the end, if they were pinned.
+    /// The host cpus of the vCPUs at the end, if they were pinned.
     pub pins: Option<PinReport>,
     /// The placement of guest memory at the end, if memory was bound or cpus were pinned.
     pub memory: Option<Vec<MemoryProof>>,
@@ -47,7 +47,7 @@ impl Launch {
         runtime: &Runtime,
         task: &Task,
         sink: &mut dyn Sink,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<Outcome, GuestError> {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
@@ -75,7 +75,7 @@ impl Launch {
         runtime: &Runtime,
         task: &Task,
         sink: &mut dyn Sink,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<Outcome, GuestError> {
         let terminal = task.job.terminal;
         let system = System::Linux { terminal };
@@ -105,7 +105,7 @@ fn started_anew(error: &GuestError) -> String {
 struct Conversation<'a> {
     launch: &'a Launch,
     task: &'a Task,
-    asked: Asked<'a>,
+    asked: StopCheck<'a>,
     monitor: QmpClient,
     pins: Option<PinReport>,
 }

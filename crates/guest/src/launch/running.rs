@@ -83,7 +83,7 @@ impl Running {
     pub fn monitor(
         &mut self,
         sockets: &Sockets,
-        asked: super::Asked,
+        asked: super::StopCheck,
     ) -> Result<QmpClient, GuestError> {
         let stream = self.accept(&sockets.monitor, asked)?;
         QmpClient::over_socket(stream, MONITOR_LIMIT).map_err(|error| self.monitor_failed(error))
@@ -158,7 +158,7 @@ impl Running {
     fn accept(
         &mut self,
         listener: &UnixListener,
-        asked: super::Asked,
+        asked: super::StopCheck,
     ) -> Result<UnixStream, GuestError> {
         // Polled, since QEMU may exit without ever connecting.
         listener.set_nonblocking(true).map_err(GuestError::Start)?;

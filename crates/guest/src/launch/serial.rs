@@ -20,7 +20,7 @@ pub fn serial() -> (SerialWriter, SerialReader) {
 #[derive(Clone, Debug)]
 pub struct SerialWriter(Arc<Queue>);
 
-/// The end at which it is shown.
+/// The receiving end of a serial port, for display.
 #[derive(Debug)]
 pub struct SerialReader(Arc<Queue>);
 

@@ -39,7 +39,7 @@ pub struct Task {
 
 /// The result received over the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct GuestResult {
     /// The exit status of the command.
     pub exit: Exit,
     /// Problems in the guest.
@@ -122,7 +122,11 @@ impl<R: Read, W: Write> Session<R, W> {
     }
 
     /// Follows the job to its end marker; the guest then waits to be ended.
-    pub fn follow(&mut self, task: &Task, sink: &mut dyn Sink) -> Result<Answer, SessionError> {
+    pub fn follow(
+        &mut self,
+        task: &Task,
+        sink: &mut dyn Sink,
+    ) -> Result<GuestResult, SessionError> {
         let mut complaints = Vec::new();
         let mut collected = collected(task)?;
         let mut exit = None;
@@ -152,7 +156,7 @@ impl<R: Read, W: Write> Session<R, W> {
             expected: "how the command ended",
         })?;
         let files = collected.map(|collected| collected.files).unwrap_or_default();
-        Ok(Answer { exit, complaints, files })
+        Ok(GuestResult { exit, complaints, files })
     }
 }
 

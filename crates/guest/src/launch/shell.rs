@@ -9,7 +9,7 @@ use super::guest::Launch;
 use super::run::Outcome;
 use super::runtime::Runtime;
 use super::session::Task;
-use super::watch::Asked;
+use super::watch::StopCheck;
 
 /// Restores the terminal, which QEMU sets to raw mode, however QEMU ends.
 struct SavedTerminal(Termios);
@@ -42,7 +42,7 @@ impl Launch {
         &self,
         runtime: &Runtime,
         task: &Task,
-        asked: Asked,
+        asked: StopCheck,
     ) -> Result<Outcome, GuestError> {
         let _saved = SavedTerminal::save().map_err(GuestError::Start)?;
         let mut task = task.clone();

@@ -9,7 +9,7 @@ use super::console::Console;
 
 /// Returns whether the guest should be ended now; called several times per second. A signal handler
 /// sets the flag that it reads.
-pub type Asked<'a> = &'a dyn Fn() -> bool;
+pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time that a kernel needs after a panic to print its cause.
@@ -31,7 +31,7 @@ pub enum Ended {
     Deadline { phase: Phase, limit: Duration },
     /// The user requested the stop.
     #[error("stopped")]
-    Asked,
+    Stopped,
     /// The guest's kernel panicked or has no image, and did not power off.
     #[error("panic")]
     Lost,
@@ -39,7 +39,7 @@ pub enum Ended {
 
 /// Watches one guest.
 pub struct Watch<'a> {
-    asked: Asked<'a>,
+    asked: StopCheck<'a>,
     console: &'a Console,
     phase: Cell<(Phase, Option<Duration>, Instant)>,
     lost: Cell<Option<Instant>>,
@@ -54,7 +54,7 @@ pub struct Watched<'a> {
 
 impl<'a> Watch<'a> {
     /// Creates a watch that begins with the boot.
-    pub fn new(asked: Asked<'a>, console: &'a Console, boot: Duration) -> Self {
+    pub fn new(asked: StopCheck<'a>, console: &'a Console, boot: Duration) -> Self {
         Self {
             asked,
             console,
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
     /// Fails if waiting is pointless.
     pub fn check(&self) -> Result<(), Ended> {
         if (self.asked)() {
-            return Err(Ended::Asked);
+            return Err(Ended::Stopped);
         }
         let (phase, limit, since) = self.phase.get();
         if let Some(limit) = limit.filter(|limit| since.elapsed() >= *limit) {
@@ -168,6 +168,6 @@ mod tests {
         let watch = Watch::new(&|| true, &console, Duration::from_secs(60));
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
-        assert_eq!(ended(&error), Some(Ended::Asked));
+        assert_eq!(ended(&error), Some(Ended::Stopped));
     }
 }

@@ -76,7 +76,7 @@ impl Classed for AcceleratorError {
 }
 
 /// The result of the probe, cached until the next boot: the failure of KVM, if any.
-type Answer = Option<KvmFault>;
+type KvmProbe = Option<KvmFault>;
 
 impl AcceleratorKind {
     /// Returns the value of `-accel`.
@@ -140,7 +140,7 @@ impl Accelerator {
         answered(qemu, cache).map(|answer| Self::of_answer(answer, choice)).transpose()
     }
 
-    fn of_answer(answer: Answer, choice: AcceleratorChoice) -> Result<Self, AcceleratorError> {
+    fn of_answer(answer: KvmProbe, choice: AcceleratorChoice) -> Result<Self, AcceleratorError> {
         match (answer, choice) {
             (None, _) => {
                 let reason = AcceleratorReason::KvmWorks;
@@ -169,7 +169,7 @@ impl Accelerator {
 }
 
 /// Returns the result for this boot of the host, cached or probed now.
-fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
+fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<KvmProbe, AcceleratorError> {
     // Opened rather than tested for existence: the permission may be missing too.
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         return Ok(Some(KvmFault::NotOpened { error: error.to_string() }));
@@ -190,7 +190,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
 }
 
 /// Returns the cached result for this boot of the host.
-fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
+fn answered(qemu: &Qemu, cache: &Cache) -> Option<KvmProbe> {
     let kept = fs::read(cache.path(EntryKind::Probe, &entry(qemu)).join(ANSWER)).ok()?;
     from_json(&kept).ok()
 }
@@ -202,7 +202,7 @@ fn entry(qemu: &Qemu) -> String {
 }
 
 /// Boots the kernel under KVM until it panics for lack of a root file system.
-fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
+fn probe(qemu: &Qemu, kernel: &Path) -> Result<KvmProbe, AcceleratorError> {
     let mut command = qemu.command();
     // Without a root file system the kernel panics at the end of its start, which proves that KVM
     // works.
@@ -219,7 +219,7 @@ fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     }
 }
 
-fn judged(finished: &Ran) -> Answer {
+fn judged(finished: &Ran) -> KvmProbe {
     if finished.stdout.contains(GAVE_UP) {
         return None;
     }
@@ -235,7 +235,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
-    fn finished(output: &str, errors: &str) -> Answer {
+    fn finished(output: &str, errors: &str) -> KvmProbe {
         judged(&Ran {
             command: "qemu".to_owned(),
             status: ExitStatus::from_raw(0),
@@ -263,7 +263,7 @@ mod tests {
         let cache = Cache::at(directory.path()).unwrap();
         let qemu = Qemu::of(Version::new(7, 2, 22), true);
         assert_eq!(answered(&qemu, &cache), None);
-        let answer: Answer = Some(KvmFault::Hung { limit_s: 6 });
+        let answer: KvmProbe = Some(KvmFault::Hung { limit_s: 6 });
         let lock = cache.lock().unwrap();
         let text = serde_json::to_vec(&answer).unwrap();
         let keep = |directory: &Path| {

@@ -15,7 +15,7 @@ use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 /// The oldest version known to run plain guests, that of Debian 12.
 const OLDEST: Version = Version::new(7, 2, 0);
 /// The first version with a translator that locks guest code before reading it (QEMU's commit
-/// `deba78709ae8`). Earlier, a vcpu could keep running code that another had just changed: Linux
+/// `deba78709ae8`). Earlier, a vCPU could keep running code that another had just changed: Linux
 /// patches its own code, and then hung in an `int3` that was no longer in memory.
 pub(super) const LOCKS_CODE: Version = Version::new(8, 1, 0);
 

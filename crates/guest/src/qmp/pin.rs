@@ -15,7 +15,7 @@ use super::threads::{IoThread, Vcpu, io_threads, vcpus};
 pub struct PinReport {
     /// The process id of the QEMU.
     pub process: u32,
-    /// The virtual cpus in the plan.
+    /// The vCPUs in the plan.
     pub vcpus: Vec<PinnedVcpu>,
     /// The other threads of QEMU: its main loop, I/O, workers.
     pub helpers: Vec<HelperThread>,
@@ -28,7 +28,7 @@ impl fmt::Display for PinReport {
             let node = vcpu.node.map(|node| format!(" of node {node}")).unwrap_or_default();
             let last = runs_on.map(|cpu| format!(", last on {cpu}")).unwrap_or_default();
             let (index, thread) = (vcpu.index, vcpu.thread);
-            writeln!(f, "vcpu {index}{node}: thread {thread} on cpus {affinity}{last}")?;
+            writeln!(f, "vCPU {index}{node}: thread {thread} on cpus {affinity}{last}")?;
         }
         for HelperThread { name, thread, affinity } in &self.helpers {
             writeln!(f, "{name}: thread {thread} on cpus {affinity}")?;
@@ -37,7 +37,7 @@ impl fmt::Display for PinReport {
     }
 }
 
-/// A virtual cpu with its affinity, read back.
+/// A vCPU with its affinity, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinnedVcpu {
     pub vcpu: Vcpu,
@@ -73,7 +73,7 @@ pub enum PinError {
     Elsewhere,
     /// The thread does not exist here, or is not one of a QEMU: the QEMU is on another machine or in
     /// another pid namespace.
-    #[error("vcpu {vcpu}: no thread {thread} of a QEMU on this machine; run this on QEMU's host")]
+    #[error("vCPU {vcpu}: no thread {thread} of a QEMU on this machine; run this on QEMU's host")]
     NotHere {
         vcpu: u32,
         /// The thread that QEMU named.
@@ -95,7 +95,7 @@ impl Classed for PinError {
     }
 }
 
-/// Pins the virtual cpus by the plan, and every other thread of that QEMU to `helpers` if given.
+/// Pins the vCPUs by the plan, and every other thread of that QEMU to `helpers` if given.
 /// Each affinity is read back.
 ///
 /// # Errors
@@ -129,7 +129,7 @@ impl PinReport {
     /// Reads the affinity of the same threads again.
     ///
     /// # Errors
-    /// [`PinError::Refused`] if a virtual cpu's thread has ended.
+    /// [`PinError::Refused`] if a vCPU's thread has ended.
     pub fn observed(mut self) -> Result<Self, PinError> {
         for pinned in &mut self.vcpus {
             pinned.affinity = affinity(pinned.vcpu.thread)?;
@@ -139,7 +139,7 @@ impl PinReport {
     }
 }
 
-/// Returns the process that the virtual cpus' threads belong to.
+/// Returns the process that the vCPUs' threads belong to.
 fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let Some(first) = vcpus.first() else {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
@@ -250,7 +250,7 @@ mod tests {
     fn a_missing_thread_is_named_with_its_vcpu() {
         let vcpu = Vcpu { index: 3, thread: 4_000_000_000, node: None };
         let error = process_of(&[vcpu]).unwrap_err();
-        assert!(error.to_string().starts_with("vcpu 3: no thread 4000000000"), "{error}");
+        assert!(error.to_string().starts_with("vCPU 3: no thread 4000000000"), "{error}");
     }
 
     #[test]

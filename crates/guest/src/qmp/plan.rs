@@ -1,24 +1,24 @@
-//! Plans which host cpus each virtual cpu runs on.
+//! Plans which host cpus each vCPU runs on.
 
 use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::threads::Vcpu;
 
-/// The assignment of virtual cpus to host cpus.
+/// The assignment of vCPUs to host cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinPlan {
-    /// Each named virtual cpu on its set of host cpus; others stay free.
+    /// Each named vCPU on its set of host cpus; others stay free.
     Map(Vec<(u32, CpuSet)>),
-    /// The first `vcpus` virtual cpus (all if `None`), divided into equal consecutive parts, one
+    /// The first `vcpus` vCPUs (all if `None`), divided into equal consecutive parts, one
     /// for each list. Within a list each gets one host cpu in order, starting over if there are
-    /// more virtual cpus than host cpus.
+    /// more vCPUs than host cpus.
     NodeLists {
-        /// The number of virtual cpus.
+        /// The number of vCPUs.
         vcpus: Option<u32>,
         /// The host cpus of each node.
         lists: Vec<CpuSet>,
     },
-    /// The virtual cpus of each guest node on the cpus of one host node; guest nodes are assigned
+    /// The vCPUs of each guest node on the cpus of one host node; guest nodes are assigned
     /// to host nodes in turn.
     Automatic,
 }
@@ -26,7 +26,7 @@ pub enum PinPlan {
 /// Reason why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("vcpu {vcpu}: the guest has {count} virtual cpus (0-{})", count.saturating_sub(1))]
+    #[error("vCPU {vcpu}: the guest has {count} vCPUs (0-{})", count.saturating_sub(1))]
     NoVcpu { vcpu: u32, count: usize },
     #[error("host cpus for {what}: an empty list, expected cpus such as 0-3,8")]
     NoCpus {
@@ -41,7 +41,7 @@ pub enum PlanError {
 }
 
 impl PinPlan {
-    /// Returns the host cpus of each virtual cpu in the plan; all must be online in `host`, if its
+    /// Returns the host cpus of each vCPU in the plan; all must be online in `host`, if its
     /// cpus are known.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ fn mapped(vcpu: u32, cpus: &CpuSet, vcpus: &[Vcpu]) -> Result<(Vcpu, CpuSet), Pl
     let found = vcpus.iter().find(|candidate| candidate.index == vcpu);
     let found = found.ok_or(PlanError::NoVcpu { vcpu, count: vcpus.len() })?;
     if cpus.is_empty() {
-        let what = format!("vcpu {vcpu}");
+        let what = format!("vCPU {vcpu}");
         return Err(PlanError::NoCpus { what });
     }
     Ok((*found, cpus.clone()))
@@ -168,7 +168,7 @@ mod tests {
         let host = Machine::default();
         let plan = PinPlan::Map(vec![(7, set("0"))]);
         let error = plan.placement(&guest(), &host).unwrap_err();
-        assert_eq!(error.to_string(), "vcpu 7: the guest has 4 virtual cpus (0-3)");
+        assert_eq!(error.to_string(), "vCPU 7: the guest has 4 vCPUs (0-3)");
         let plan = PinPlan::Map(vec![(1, CpuSet::new())]);
         assert!(plan.placement(&guest(), &host).is_err());
         let lists = vec![set("0")];

@@ -1,10 +1,10 @@
-//! The threads of a QEMU that run virtual cpus and I/O.
+//! The threads of a QEMU that run vCPUs and I/O.
 
 use serde_json::Value;
 
 use super::client::{QmpClient, QmpError, not_understood};
 
-/// One virtual cpu.
+/// One vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vcpu {
     /// Index, which is also the number in the guest's Linux.
@@ -21,7 +21,7 @@ pub struct IoThread {
     pub thread: u32,
 }
 
-/// Returns the virtual cpus, by index.
+/// Returns the vCPUs, by index.
 ///
 /// # Errors
 /// [`QmpError`].

@@ -67,7 +67,7 @@ fn a_guest_has_the_requested_machine_and_returns_all_files() {
     assert_placed(&ran.outcome);
 }
 
-/// Returns a guest with memory bound to host node 0, and vcpus on host cpu 0.
+/// Returns a guest with memory bound to host node 0, and vCPUs on host cpu 0.
 fn placed(machine: Machine) -> Guest {
     let first = CpuSet::from_iter([CpuId(0)]);
     let plan = PinPlan::NodeLists { vcpus: None, lists: vec![first] };

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_version_1_is_found_by_its_own_controller() {
+    fn a_cgroup_v1_limit_is_found_through_its_controller() {
         let top = tree(&[
             ("proc/self/cgroup", "5:memory:/m\n4:hugetlb:/job\n0::/\n"),
             (

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_whose_loader_is_missing_is_refused_by_the_loaders_name() {
+    fn a_program_with_a_missing_loader_is_refused_with_the_loaders_name() {
         let own = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
         let said = refused(changed(own, Some("/no/ld.so.1"))).unwrap();
         assert!(said.contains("ELF interpreter /no/ld.so.1 does not exist here"), "{said}");

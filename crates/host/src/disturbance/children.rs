@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_that_still_runs_is_counted_and_so_is_its_own_child() {
+    fn a_running_child_and_its_own_child_are_counted() {
         let before = living_children_ticks();
         let mut command = Command::new("sh");
         command.args(["-c", "sh -c 'while :; do :; done' & read line; kill $!"]);

@@ -15,7 +15,7 @@ use crate::root::Root;
 
 /// The files of a named knob.
 #[derive(Clone, Copy)]
-enum Place {
+enum KnobFiles {
     /// A file below `/proc/sys`.
     Sysctl(&'static str),
     /// A file below `/sys/kernel/mm`.
@@ -31,7 +31,7 @@ enum Place {
     /// DAMON's threads and schemes.
     Damon,
 }
-use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Sysctl};
+use KnobFiles::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Sysctl};
 
 /// The knob for transparent huge pages everywhere, which an emulated machine has too.
 pub const HUGE_PAGES: &str = "thp_enabled";
@@ -42,9 +42,9 @@ const WEIGHT: &str = "interleave_weight_node";
 const AUTOMATIC: &str = "interleave_weights_auto";
 
 /// Name, files, description.
-type Row = (&'static str, Place, &'static str);
+type KnobRow = (&'static str, KnobFiles, &'static str);
 
-const ROWS: [Row; 36] = [
+const ROWS: [KnobRow; 36] = [
     (
         "numa_balancing",
         Sysctl("kernel/numa_balancing"),
@@ -174,7 +174,7 @@ const ROWS: [Row; 36] = [
 ];
 
 /// Returns the file of a place that has exactly one.
-fn file_of(place: Place) -> Option<String> {
+fn file_of(place: KnobFiles) -> Option<String> {
     match place {
         Sysctl(file) => Some(format!("proc/sys/{file}")),
         Memory(file) => Some(format!("sys/kernel/mm/{file}")),
@@ -271,7 +271,7 @@ fn nature_of_file(path: &str) -> Nature {
     named.map_or(Nature::Value, |row| nature(row.0))
 }
 
-fn knob_of(root: &Root, row: &Row) -> Knob {
+fn knob_of(root: &Root, row: &KnobRow) -> Knob {
     let (name, place, _) = *row;
     let nature = nature(name);
     let each = |directory: &str, prefix: &str, file: &str| {

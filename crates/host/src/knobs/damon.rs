@@ -119,7 +119,7 @@ pub(super) fn hindrance(root: &Root) -> Option<NoEffect> {
     }
     in_use(root).map(NoEffect::DamonInUse).or_else(|| match read_machine(root) {
         Ok(read) if !regions(&read.machine, true).is_empty() => None,
-        _ => Some(NoEffect::TiersUntold),
+        _ => Some(NoEffect::TiersUnreported),
     })
 }
 

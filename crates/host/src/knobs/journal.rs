@@ -18,7 +18,7 @@ const LOCK: &str = "var/lib/numalab/knobs.lock";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+enum JournalLine {
     /// The writer: the boot that the values belong to, and the process.
     Begin { boot: String, pid: u32 },
     /// Prior values by file, before any of these files is written.
@@ -83,7 +83,7 @@ impl Journal {
         if self.file.is_none() {
             self.begin(root)?;
         }
-        self.append(&Line::Save(values))
+        self.append(&JournalLine::Save(values))
     }
 
     /// Records that a file has been restored.
@@ -91,7 +91,7 @@ impl Journal {
         if self.file.is_none() {
             self.file = Some(self.reopen()?);
         }
-        self.append(&Line::Restored(path.to_owned()))
+        self.append(&JournalLine::Restored(path.to_owned()))
     }
 
     /// Removes the journal after everything has been restored.
@@ -110,7 +110,7 @@ impl Journal {
         let file = File::create(&self.path).map_err(|error| no_journal(&self.path, &error))?;
         self.file = Some(file);
         let pid = std::process::id();
-        self.append(&Line::Begin { boot: root.boot_id(), pid })?;
+        self.append(&JournalLine::Begin { boot: root.boot_id(), pid })?;
         self.sync_directory()
     }
 
@@ -126,7 +126,7 @@ impl Journal {
         reopened().map_err(|error| no_journal(&self.path, &error))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), KnobError> {
+    fn append(&mut self, line: &JournalLine) -> Result<(), KnobError> {
         let failed = |error: io::Error| no_journal(&self.path, &error);
         let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
         text.push('\n');
@@ -168,15 +168,16 @@ fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
         return Err(KnobError::Damaged { journal: path.to_owned(), line, reason });
     }
     for (index, line) in whole_lines(text).lines().enumerate() {
-        let parsed: Line = serde_json::from_str(line).map_err(|error| KnobError::Damaged {
-            journal: path.to_owned(),
-            line: index + 1,
-            reason: error.to_string(),
-        })?;
+        let parsed: JournalLine =
+            serde_json::from_str(line).map_err(|error| KnobError::Damaged {
+                journal: path.to_owned(),
+                line: index + 1,
+                reason: error.to_string(),
+            })?;
         match parsed {
-            Line::Begin { boot, pid } => (content.boot, content.pid) = (boot, pid),
-            Line::Save(values) => content.saved.extend(values),
-            Line::Restored(path) => content.saved.retain(|(saved, _)| *saved != path),
+            JournalLine::Begin { boot, pid } => (content.boot, content.pid) = (boot, pid),
+            JournalLine::Save(values) => content.saved.extend(values),
+            JournalLine::Restored(path) => content.saved.retain(|(saved, _)| *saved != path),
         }
     }
     Ok(content)

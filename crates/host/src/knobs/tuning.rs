@@ -164,7 +164,7 @@ impl Tuning {
         }
     }
 
-    /// Ends DAMON's threads, and starts one if the value asks for it.
+    /// Ends DAMON's threads, and starts one if the value requires it.
     fn write_damon(&self, knob: &Knob, wanted: &str) -> Result<String, KnobError> {
         let failed =
             |(path, value, why): damon::Failed| knob.failure(&self.root, &path, &value, why);

@@ -113,7 +113,7 @@ fn pebs(root: &Root, unit: &str) -> Vec<MemoryEvent> {
     [loads, stores].into_iter().flatten().collect()
 }
 
-/// Returns the event of AMD's unit, which tags operations: loads, stores and others alike.
+/// Returns the event of AMD's unit, which tags operations: loads, stores and all others.
 fn ibs(root: &Root, unit: &str) -> Option<MemoryEvent> {
     let described = Described { root, unit };
     // Counts operations rather than cycles if possible: with cycles, slow operations are tagged

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_are_all_numbered_alike_are_unknown() {
+    fn cores_that_all_have_the_same_number_are_unknown() {
         let text = entry(0, 0, 0, 1, 1) + &entry(1, 0, 0, 1, 1);
         assert_eq!(shapes(&text), [(0, Some(0), None, 0), (1, Some(0), None, 0)]);
     }

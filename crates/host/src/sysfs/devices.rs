@@ -39,7 +39,7 @@ fn device(reader: &mut Reader<'_>, nodes: &[Node], address: String) -> Option<De
         id: id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
         driver: driver(reader, &directory),
         node: node(reader, nodes, &directory),
-        names: names::of(reader.root, &directory, &address),
+        names: names::device_names(reader.root, &directory, &address),
         address,
     })
 }

@@ -14,7 +14,7 @@ pub(super) struct MemorySizes {
 }
 
 /// Reads the memory of the whole machine from `/proc/meminfo`.
-pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
+pub(super) fn machine_sizes(reader: &mut Reader<'_>) -> MemorySizes {
     let path = "proc/meminfo";
     match reader.document(path) {
         Some(text) => sizes(reader, path, &text),
@@ -24,7 +24,7 @@ pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
 
 /// Reads the memory of a node. The only node of a machine gets the machine's memory if it has no
 /// file.
-pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
+pub(super) fn node_sizes(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
     let path = format!("{directory}/meminfo");
     match reader.document(&path) {
         Some(text) => {
@@ -33,7 +33,7 @@ pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> 
             }
             sizes(reader, &path, &text)
         }
-        None if alone => of_machine(reader),
+        None if alone => machine_sizes(reader),
         None => {
             reader.note("no-meminfo", &path, "absent: memory size unknown".to_owned());
             MemorySizes::default()
@@ -110,7 +110,7 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
     }
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
-    let machine = of_machine(reader);
+    let machine = machine_sizes(reader);
     let Some(total) = machine.total_bytes.filter(|total| figures_disagree(reported, *total)) else {
         return;
     };

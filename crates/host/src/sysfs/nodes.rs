@@ -69,7 +69,7 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
         NODE_DIRECTORY,
         "no node directories: the machine is assumed to have one node".to_owned(),
     );
-    let memory = memory::of_machine(reader);
+    let memory = memory::machine_sizes(reader);
     Node {
         id: NodeId(0),
         online: true,
@@ -84,7 +84,7 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
 
 fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> Node {
     let directory = directory(id);
-    let memory = memory::of_node(reader, &directory, alone);
+    let memory = memory::node_sizes(reader, &directory, alone);
     let mut cpus = reader.cpus(&directory, &["cpulist", "cpumap"]).unwrap_or_default();
     // The list holds online cpus only; offline ones have a link.
     let linked = reader.root.numbered(&directory, "cpu");

@@ -48,10 +48,10 @@ pub struct Cpus {
 }
 
 /// A place where one cpu stores the result of its job.
-struct Given<T>(UnsafeCell<Option<T>>);
+struct ResultSlot<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: `Cpus::collect` lets one cpu write each, and reads it after that cpu has finished.
-unsafe impl<T: Send> Sync for Given<T> {}
+unsafe impl<T: Send> Sync for ResultSlot<T> {}
 
 /// The number of running jobs, and the cpu that waits for them.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -126,7 +126,8 @@ impl Cpus {
 
     /// Runs a job like [`Cpus::run`], and returns its results in the order of `places`.
     pub fn collect<T: Send>(&self, places: &[usize], job: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
-        let results: Vec<Given<T>> = places.iter().map(|_| Given(UnsafeCell::new(None))).collect();
+        let results: Vec<ResultSlot<T>> =
+            places.iter().map(|_| ResultSlot(UnsafeCell::new(None))).collect();
         self.run(places, &|place| {
             let given = job(place);
             if let Some(at) = places.iter().position(|&other| other == place) {

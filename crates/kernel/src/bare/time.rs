@@ -16,10 +16,10 @@ pub struct Rate {
 
 /// Finds the rate: from the cpu or the hypervisor, otherwise by measuring against the legacy timer.
 pub fn rate() -> Rate {
-    if let Some(khz) = of_cpu() {
+    if let Some(khz) = khz_from_cpuid() {
         return Rate { khz, source: "cpuid" };
     }
-    if let Some(khz) = of_hypervisor() {
+    if let Some(khz) = khz_from_hypervisor() {
         return Rate { khz, source: "hypervisor" };
     }
     for milliseconds in [10, 20, 40, 80] {
@@ -32,7 +32,7 @@ pub fn rate() -> Rate {
 
 /// Returns the rate from the crystal's rate and the ratio to it (Intel SDM volume 2, CPUID leaf
 /// 15H).
-fn of_cpu() -> Option<u64> {
+fn khz_from_cpuid() -> Option<u64> {
     let leaf = (__cpuid(0).eax >= 0x15).then(|| __cpuid(0x15))?;
     let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx);
     let hz = hz.checked_div(leaf.eax.into())?;
@@ -40,7 +40,7 @@ fn of_cpu() -> Option<u64> {
 }
 
 /// Returns the rate from the timing leaf that VMware defined, and that KVM and others have.
-fn of_hypervisor() -> Option<u64> {
+fn khz_from_hypervisor() -> Option<u64> {
     let is_guest = __cpuid(1).ecx >> 31 == 1;
     let last = if is_guest { __cpuid(0x4000_0000).eax } else { 0 };
     let khz = (last >= 0x4000_0010).then(|| __cpuid(0x4000_0010).eax)?;
@@ -62,14 +62,14 @@ fn against_timer(for_ns: u64) -> Option<u64> {
     khz(&start, &end)
 }
 
-fn khz(from: &Reading, to: &Reading) -> Option<u64> {
+fn khz(from: &ClockReading, to: &ClockReading) -> Option<u64> {
     let ticks = to.stamp.since(from.stamp).ok()?;
     let khz = (ticks.0 * 1_000_000).checked_div(to.ns - from.ns)?;
     (khz > 0).then_some(khz)
 }
 
 /// Both clocks at one moment.
-struct Reading {
+struct ClockReading {
     stamp: Stamp,
     ns: u64,
     /// The time it took to read the timer.
@@ -104,7 +104,7 @@ impl Timer {
 
     /// Returns the tightest of several readings: the processor may have been interrupted during the
     /// others.
-    fn reading(&mut self) -> Reading {
+    fn reading(&mut self) -> ClockReading {
         let mut best = self.attempt();
         for _ in 1..ATTEMPTS {
             let next = self.attempt();
@@ -116,7 +116,7 @@ impl Timer {
     }
 
     /// Returns a reading once the timer has passed a time; `None` if it does not advance.
-    fn reading_at(&mut self, ns: u64) -> Option<Reading> {
+    fn reading_at(&mut self, ns: u64) -> Option<ClockReading> {
         let (mut last, mut readings) = (self.now_ns(), 0);
         while last <= ns {
             let now = self.now_ns();
@@ -129,11 +129,11 @@ impl Timer {
         Some(self.reading())
     }
 
-    fn attempt(&mut self) -> Reading {
+    fn attempt(&mut self) -> ClockReading {
         let stamp = Stamp::now();
         let ns = self.now_ns();
         let width = Stamp::now().since(stamp).unwrap_or(Ticks(u64::MAX));
-        Reading { stamp, ns, width }
+        ClockReading { stamp, ns, width }
     }
 
     fn now_ns(&mut self) -> u64 {

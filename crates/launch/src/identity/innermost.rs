@@ -3,11 +3,11 @@
 use super::launchers::{
     AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PYTORCH, TORCHRUN, Variables,
 };
-use super::{IdentityError, Launcher, Look, Task, number, slurm, starters};
+use super::{IdentityError, Launcher, Task, VariableLookup, number, slurm, starters};
 
 /// Returns the variables of the innermost launcher; `None` if it has none here, or is SLURM. Of
 /// launchers whose processes have known names, the `nearest` one is the innermost.
-pub(super) fn innermost(look: Look<'_>, nearest: Option<Launcher>) -> Option<Variables> {
+pub(super) fn innermost(look: VariableLookup<'_>, nearest: Option<Launcher>) -> Option<Variables> {
     let usual = usual(look)?;
     let nearest = nearest.filter(|_| starters::are_known(usual.launcher));
     let step = slurm::task(look).ok().flatten();
@@ -22,9 +22,9 @@ pub(super) fn innermost(look: Look<'_>, nearest: Option<Launcher>) -> Option<Var
     Some(BEFORE_SLURM.into_iter().find(is_nearest).unwrap_or(usual))
 }
 
-/// Returns the variables of the launcher that is innermost as far as variables show. A world of one rank
-/// runs a launcher of several more often than each of several ranks a world of one.
-fn usual(look: Look<'_>) -> Option<Variables> {
+/// Returns the variables of the launcher that is innermost as far as variables show: a launcher of
+/// several ranks usually runs within a world of one rank, seldom the other way round.
+fn usual(look: VariableLookup<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
     // rank.
@@ -52,12 +52,12 @@ fn usual(look: Look<'_>) -> Option<Variables> {
 }
 
 /// Reports whether all signs of a launcher are present.
-fn is_there(variables: &Variables, look: Look<'_>) -> bool {
+fn is_there(variables: &Variables, look: VariableLookup<'_>) -> bool {
     variables.signs.iter().all(|name| look(name).is_some())
 }
 
 /// Returns the ranks of all launchers that have variables here and that can run another one.
-pub(super) fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
+pub(super) fn outers(look: VariableLookup<'_>) -> impl Iterator<Item = Task> {
     let is_there = move |variables: &&Variables| look(variables.rank).is_some();
     let others = BEFORE_SLURM.iter().chain([&JSRUN, &OWN]).filter(is_there);
     let others = others.filter_map(move |variables| Task::of(variables, look).ok().flatten());
@@ -65,14 +65,14 @@ pub(super) fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
 }
 
 /// Detects a rank if no launcher identifies itself.
-pub(super) fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+pub(super) fn last(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
     let is_there = |variables: &&Variables| is_there(variables, look);
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
     let found = match pytorch(look)? {
         Some(task) => Some(task),
-        None => of_pbs(look)?,
+        None => pbs_task(look)?,
     };
     if found.is_some() {
         return Ok(found);
@@ -95,7 +95,7 @@ pub(super) fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 
 /// Returns the rank that variables of PyTorch describe if there is no other launcher. `RANK` alone,
 /// or with a text, belongs to another tool.
-fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+fn pytorch(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
     let value = |name| number(look, Launcher::Pytorch, name).ok().flatten().map(|(_, value)| value);
     match ["RANK", "WORLD_SIZE", "LOCAL_RANK"].map(value) {
         [Some(_), Some(_), _] | [Some(_), None, Some(_)] => Task::of(&PYTORCH, look),
@@ -107,7 +107,7 @@ fn pytorch(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 }
 
 /// Returns the task of PBS that this process is, unless it is the job's script.
-fn of_pbs(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+fn pbs_task(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
     let value = |name| number(look, PBSDSH.launcher, name).map(|value| value.map_or(0, |of| of.1));
     let is_task = value(PBSDSH.rank)? >= PBSDSH.first
         || (look(PBSDSH.rank).is_some()
@@ -122,7 +122,7 @@ fn without_rank() -> IdentityError {
 
 /// Returns the rank of a launcher of PyTorch that ran in the task of another launcher. It has a
 /// world of another size: job scripts and wrappers export the same or a single rank.
-pub(super) fn pytorch_within(task: Task, look: Look<'_>) -> Task {
+pub(super) fn pytorch_within(task: Task, look: VariableLookup<'_>) -> Task {
     let is_own = matches!(task.launcher, Launcher::Local | Launcher::Torchrun);
     let inner = Task::of(&PYTORCH, look).ok().flatten().filter(|_| !is_own);
     let is_of_another_world = |inner: &Task| {

@@ -1,6 +1,6 @@
 //! Jobs with numbers that are not ranks: each is independent, but may share its host with others.
 
-use super::Look;
+use super::VariableLookup;
 
 /// Names a variable, the kind of number that it gives, and its owner.
 type Number = (&'static str, &'static str, &'static str);
@@ -24,17 +24,17 @@ const NUMBERS: [Number; 11] = [
 
 /// Returns the number of this process among others that may run on the same host, for people; `None`
 /// without one, and for the number 0, which LSF also sets outside of arrays.
-pub fn numbered_job(look: Look<'_>) -> Option<String> {
+pub fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
     slot(look).or_else(|| NUMBERS.iter().find_map(|number| described(number, look)))
 }
 
 /// Returns the number of this process among those that GNU parallel starts, in a job's script or in a
 /// single task too, where a launcher sets the same variables for all.
-pub fn slot(look: Look<'_>) -> Option<String> {
+pub fn slot(look: VariableLookup<'_>) -> Option<String> {
     described(&SLOT, look)
 }
 
-fn described((name, what, owner): &Number, look: Look<'_>) -> Option<String> {
+fn described((name, what, owner): &Number, look: VariableLookup<'_>) -> Option<String> {
     let number: u32 = look(name)?.trim().parse().ok().filter(|&number| number > 0)?;
     Some(format!("{what} {number} of {owner} ({name})"))
 }

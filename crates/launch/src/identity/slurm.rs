@@ -1,6 +1,6 @@
 //! The variables of `srun` (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 
-use super::{IdentityError, Launcher, Look, Task, number};
+use super::{IdentityError, Launcher, Task, VariableLookup, number};
 
 /// The first of the step ids without ranks (`slurm.h`): pending -3, extern -4, batch -5 and
 /// interactive -6, all as unsigned 32-bit numbers.
@@ -9,7 +9,7 @@ const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 /// Returns the rank of a step that `srun` started. The shell of a batch script, of `salloc` or of
 /// an adopted login belongs to a step too, but is not a rank; it has number 0. If a container or a
 /// wrapper has removed the step's number, any number other than 0 is a rank's.
-pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+pub(super) fn task(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
     let launcher = Launcher::Slurm;
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
     let is_of_ranks = |step: &str| step.parse().is_ok_and(|step: u32| step < FIRST_SPECIAL_STEP);
@@ -47,7 +47,7 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
 
 /// Returns the part of a SLURM job that a process without a rank is, for people; `None` outside of
 /// jobs.
-pub fn shell(look: Look<'_>) -> Option<&'static str> {
+pub fn shell(look: VariableLookup<'_>) -> Option<&'static str> {
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
     let id = step.and_then(|step| step.trim().parse::<u32>().ok());
     look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID"))?;
@@ -80,7 +80,7 @@ pub fn tasks_on_node(text: &str, node: usize) -> Option<usize> {
 
 /// Returns the cpus of a `map_cpu` binding of this step, by local rank; `None` without such a
 /// binding. SLURM starts over if there are more ranks than cpus.
-pub fn map_cpu_list(look: Look<'_>) -> Option<Vec<u32>> {
+pub fn map_cpu_list(look: VariableLookup<'_>) -> Option<Vec<u32>> {
     let kind = look("SLURM_CPU_BIND_TYPE")?;
     if !kind.starts_with("map_cpu") {
         return None;

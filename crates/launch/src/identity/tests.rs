@@ -164,7 +164,7 @@ fn every_launcher_is_understood() {
 }
 
 #[test]
-fn a_rank_of_which_variables_are_missing_is_not_taken_for_a_single_process() {
+fn a_rank_with_missing_variables_is_not_taken_for_a_single_process() {
     for (variables, missing) in [
         ("NUMALAB_LOCAL_RANK=2", "NUMALAB_RANK"),
         ("OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_RANK"),

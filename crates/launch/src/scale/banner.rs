@@ -5,9 +5,9 @@ use numalab_formats::architecture::Architecture;
 use numalab_record::shell::command_line;
 
 use super::directory::ResultDirectory;
-use super::line::Line;
+use super::line::LaunchLine;
 use super::manifest::Manifest;
-use super::step::Step;
+use super::step::LaunchStep;
 
 /// The line between parts of the log.
 pub(super) const RULE: &str =
@@ -20,12 +20,15 @@ const THIN: &str =
 /// # Errors
 ///
 /// [`ReadError`] if the manifest's architecture is damaged.
-pub fn dry_run(line: &Line<'_>, directory: Option<&ResultDirectory>) -> Result<String, ReadError> {
+pub fn dry_run(
+    line: &LaunchLine<'_>,
+    directory: Option<&ResultDirectory>,
+) -> Result<String, ReadError> {
     let manifest = line.manifest;
     let architecture = manifest.architecture()?;
     let mut text = opening(&architecture);
     let end = manifest.workload.file_end();
-    let is_done = |step: &Step| directory.is_some_and(|directory| directory.has(step, end));
+    let is_done = |step: &LaunchStep| directory.is_some_and(|directory| directory.has(step, end));
     for step in manifest.steps.iter().filter(|step| !is_done(step)) {
         let command = command_line(&line.words(step));
         text.push_str(&step_heading(manifest, step, &command));
@@ -53,7 +56,7 @@ pub(super) fn opening(architecture: &Architecture) -> String {
 }
 
 /// Returns the heading of a step; `command` is its launch line.
-pub(super) fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
+pub(super) fn step_heading(manifest: &Manifest, step: &LaunchStep, command: &str) -> String {
     let list = |items: Vec<String>| items.join(",");
     let head = format!("[ {} RANKS ]", step.ranks);
     let domains = list(manifest.domains.iter().map(ToString::to_string).collect());

@@ -10,7 +10,7 @@ use numalab_host::{Classed, DirectoryLock, DirectoryLockError, ErrorClass, UtcTi
 use numalab_record::file;
 
 use super::manifest::Manifest;
-use super::step::Step;
+use super::step::LaunchStep;
 
 /// Reason why a result directory cannot be created, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +119,7 @@ impl ResultDirectory {
     }
 
     /// Returns true if a step's result exists and is complete.
-    pub fn has(&self, step: &Step, end: &str) -> bool {
+    pub fn has(&self, step: &LaunchStep, end: &str) -> bool {
         self.path.join(format!("{}.{end}", step.stem)).is_file()
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::step::Step;
+use super::step::LaunchStep;
 
 /// Time to start and end the ranks of a step.
 const LAUNCH: Duration = Duration::from_secs(2);
@@ -14,11 +14,11 @@ const BUILT_BYTES_PER_NS: u64 = 1;
 const MACHINE_BYTES_PER_NS: u64 = 20;
 
 /// Returns the total time of all steps, each over these sizes.
-pub fn estimate(steps: &[Step], sizes_bytes: &[u64]) -> Duration {
-    steps.iter().map(|step| LAUNCH + of_step(step.ranks as u64, sizes_bytes)).sum()
+pub fn estimate(steps: &[LaunchStep], sizes_bytes: &[u64]) -> Duration {
+    steps.iter().map(|step| LAUNCH + step_duration(step.ranks as u64, sizes_bytes)).sum()
 }
 
-fn of_step(ranks: u64, sizes_bytes: &[u64]) -> Duration {
+fn step_duration(ranks: u64, sizes_bytes: &[u64]) -> Duration {
     let ns = sizes_bytes.iter().map(|&size| {
         let alone = size / BUILT_BYTES_PER_NS;
         let together = size.saturating_mul(ranks) / MACHINE_BYTES_PER_NS;
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn more_ranks_and_larger_sizes_take_longer() {
-        let step = |ranks: usize| Step {
+        let step = |ranks: usize| LaunchStep {
             ranks,
             per_domain: ranks,
             cpus: Vec::new(),

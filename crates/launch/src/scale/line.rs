@@ -4,11 +4,11 @@ use core::fmt;
 
 use super::launcher::{LauncherChoice, Workload};
 use super::manifest::Manifest;
-use super::step::Step;
+use super::step::LaunchStep;
 
 /// The common parts of all steps' launch lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct LaunchLine<'a> {
     /// The run that the launched step belongs to.
     pub manifest: &'a Manifest,
     /// The launcher; never `Auto`.
@@ -19,9 +19,9 @@ pub struct Line<'a> {
     pub in_job: bool,
 }
 
-impl Line<'_> {
+impl LaunchLine<'_> {
     /// Returns the words of the command that launches `step`.
-    pub fn words(&self, step: &Step) -> Vec<String> {
+    pub fn words(&self, step: &LaunchStep) -> Vec<String> {
         let ranks = step.ranks.to_string();
         let cpus = list(step.cpus.iter());
         let mut words: Vec<String> = Vec::new();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn line(launcher: LauncherChoice, workload: &Workload, in_job: bool) -> String {
-        let step = Step {
+        let step = LaunchStep {
             ranks: 2,
             per_domain: 1,
             cpus: vec![CpuId(48), CpuId(80)],
@@ -98,7 +98,7 @@ mod tests {
             arch: String::new(),
             steps: Vec::new(),
         };
-        let line = Line { manifest: &manifest, launcher, numalab: "numalab", in_job };
+        let line = LaunchLine { manifest: &manifest, launcher, numalab: "numalab", in_job };
         numalab_record::shell::command_line(&line.words(&step))
     }
 

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::launcher::{LauncherChoice, Workload};
-use super::step::{Mode, Step};
+use super::step::{LaunchStep, Mode};
 
 /// A scaling run, as stored in `scale.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -42,7 +42,7 @@ pub struct Manifest {
     /// The text of the architecture file.
     pub arch: String,
     /// The steps, fewest ranks first.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LaunchStep>,
 }
 
 impl Manifest {

@@ -15,8 +15,8 @@ use numalab_record::shell::command_line;
 use super::banner::{RULE, closing, opening, step_heading};
 use super::directory::{DirectoryError, ResultDirectory};
 use super::launcher::Workload;
-use super::line::Line;
-use super::step::Step;
+use super::line::LaunchLine;
+use super::step::LaunchStep;
 
 /// Consecutive failed steps after which the run gives up, as the node has probably failed.
 const MOST_FAILURES_IN_A_ROW: usize = 2;
@@ -62,7 +62,7 @@ struct Tally {
 pub struct Runner<'a> {
     pub directory: &'a ResultDirectory,
     /// The common parts of the launch lines.
-    pub line: Line<'a>,
+    pub line: LaunchLine<'a>,
     /// True if the log is not shown on the terminal.
     pub quiet: bool,
     /// Checked between steps and while one runs.
@@ -134,7 +134,7 @@ impl Runner<'_> {
     }
 
     /// Runs a step; returns true if it produced its result.
-    fn run_step(&self, step: &Step) -> Result<bool, RunError> {
+    fn run_step(&self, step: &LaunchStep) -> Result<bool, RunError> {
         let words = self.line.words(step);
         let command = command_line(&words);
         let (log_path, log) = self.directory.log()?;

@@ -27,7 +27,7 @@ impl fmt::Display for Mode {
 
 /// One launch: a number of ranks, each on its cpu with its node's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Step {
+pub struct LaunchStep {
     /// Number of ranks.
     pub ranks: usize,
     /// Number of ranks in each domain; a domain with fewer cores has fewer.
@@ -109,7 +109,7 @@ pub fn steps(
     domains: &[NodeId],
     sizes: &str,
     with_smt: bool,
-) -> Result<Vec<Step>, PlacementError> {
+) -> Result<Vec<LaunchStep>, PlacementError> {
     if domains.is_empty() {
         return Err(PlacementError::NoDomain);
     }
@@ -133,7 +133,7 @@ pub fn steps(
             .collect::<Vec<NodeId>>();
         let ranks = nodes.len();
         let stem = stem(mode, domains, ranks, sizes);
-        Step { ranks, per_domain, cpus: cpus.concat(), nodes, stem }
+        LaunchStep { ranks, per_domain, cpus: cpus.concat(), nodes, stem }
     };
     Ok((1..=most).map(step).collect())
 }

@@ -8,7 +8,7 @@ use numalab_record::{
     WorkerPlan,
 };
 
-use super::{Found, Seat, SessionPlan, Work};
+use super::{RankResults, Seat, SessionPlan, Work};
 
 /// A cell and the ranks that measure it together.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ fn experiment(ranks: &[usize], seats: &[Seat], plan: &SessionPlan, size_bytes: u
 /// enough is checked afterwards.
 pub(super) fn finished(
     shared: &SharedCell,
-    team: &[&Found],
+    team: &[&RankResults],
     precision: f64,
 ) -> (Finished, Vec<Sample>) {
     let windows = team.iter().map(|found| found.samples.len()).min().unwrap_or(0);
@@ -142,7 +142,7 @@ pub(super) mod tests {
     }
 
     /// Returns the results of a rank with these rates in two windows, the second one disturbed.
-    pub fn found(seat: &Seat, rates: [f64; 2]) -> Found {
+    pub fn found(seat: &Seat, rates: [f64; 2]) -> RankResults {
         let sample = |(index, value): (u32, f64)| Sample {
             cell: CellId("own".to_owned()),
             metric: Metric::Bandwidth,
@@ -154,7 +154,7 @@ pub(super) mod tests {
             disturbed: (index == 1).then(|| format!("of cpu {}", seat.placement.cpu)),
         };
         let samples = (0..).zip(rates).map(sample).collect();
-        Found { samples, placement: seat.placement.clone() }
+        RankResults { samples, placement: seat.placement.clone() }
     }
 
     pub fn streams(serial: bool) -> SessionPlan {
@@ -181,7 +181,7 @@ pub(super) mod tests {
         let [a, b] = &all[..] else { panic!("{all:?}") };
         assert!(a.cell.id.0.starts_with("a/bandwidth/read/") && b.cell.id.0.starts_with("b/"));
         let rates = [[1.0, 2.0], [3.0, 5.0], [7.0, 7.0]];
-        let found: Vec<Found> =
+        let found: Vec<RankResults> =
             seats.iter().zip(rates).map(|(seat, rates)| found(seat, rates)).collect();
         let (finished, samples) = finished(a, &[&found[0], &found[1]], 0.01);
         let values = |metric: Metric| -> Vec<f64> {

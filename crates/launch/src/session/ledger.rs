@@ -5,7 +5,7 @@ use numalab_record::{Finished, Launch, Outcome, RankSeat, mean_of};
 
 use super::cells::{self, SharedCell};
 use super::files::PartialCsv;
-use super::{Begin, Found, Measured, Seat, SessionError, SessionPlan, Surroundings, Work};
+use super::{Begin, Measured, RankResults, Seat, SessionError, SessionPlan, Surroundings, Work};
 use crate::team::Team;
 
 /// The records that rank 0 writes, size by size.
@@ -57,7 +57,7 @@ impl Ledger {
             Err(moved) => Err(format!("rank {rank}: {moved}")),
         };
         for shared in shared {
-            match shared.ranks.iter().map(of_rank).collect::<Result<Vec<&Found>, String>>() {
+            match shared.ranks.iter().map(of_rank).collect::<Result<Vec<&RankResults>, String>>() {
                 Ok(team) => {
                     let (finished, samples) = cells::finished(shared, &team, self.precision);
                     self.recorder.record(&finished, &samples).map_err(MeasureError::from)?;

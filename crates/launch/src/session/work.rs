@@ -1,8 +1,8 @@
 //! One size measured by all ranks, at once or in turn.
 
 use numalab_measure::{
-    Buffer, BuiltChase, ChaseOrder, MeasureContext, MeasureError, Reading, RoundLog, Samples, Span,
-    StreamRules, Windows, sample_here, stream_over,
+    Buffer, BuiltChase, ChaseOrder, MeasureContext, MeasureError, RoundLog, Samples, Span,
+    StreamRules, WindowValues, Windows, sample_here, stream_over,
 };
 use numalab_membench::{Stamp, virtual_time};
 use numalab_record::{CellId, Metric, Sample};
@@ -149,12 +149,16 @@ impl Worker<'_> {
 }
 
 /// Returns a rank's rate over the interval that counts.
-fn reading(log: &RoundLog, span: Span, context: &MeasureContext) -> Result<Reading, SessionError> {
+fn reading(
+    log: &RoundLog,
+    span: Span,
+    context: &MeasureContext,
+) -> Result<WindowValues, SessionError> {
     let clock = context.clock();
     let (bytes, ns) = (log.bytes_within(span, clock), span.ns(clock)?);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
     let (duration_ns, work) = (ns as u64, bytes as u64);
-    Ok(Reading { values: vec![(Metric::Bandwidth, bytes / ns)], duration_ns, work })
+    Ok(WindowValues { values: vec![(Metric::Bandwidth, bytes / ns)], duration_ns, work })
 }
 
 fn all_say(team: &mut Team, yes: bool) -> Result<bool, SessionError> {

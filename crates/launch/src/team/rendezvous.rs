@@ -10,7 +10,7 @@ use super::secret::SecretSource;
 use super::shared_memory::{SharedMemoryEndpoint, birth_of};
 use super::tcp::TcpEndpoint;
 use crate::hostlist::first_host;
-use crate::identity::{Identity, Launcher, Local, Look};
+use crate::identity::{Identity, Launcher, Local, VariableLookup};
 use crate::local::MEETING;
 
 /// Ports that rank 0's host tries, beginning with one derived from the start's name.
@@ -70,7 +70,7 @@ pub(super) enum Endpoint {
 pub(super) fn choose(
     identity: &Identity,
     rendezvous: &Rendezvous,
-    look: Look<'_>,
+    look: VariableLookup<'_>,
 ) -> Result<Endpoint, TeamError> {
     let launcher = identity.launcher;
     let nowhere = || TeamError::Nowhere { launcher };
@@ -116,7 +116,7 @@ fn hosts(
     local: Local,
     rendezvous: &Rendezvous,
     start: &str,
-    look: Look<'_>,
+    look: VariableLookup<'_>,
 ) -> Result<TcpEndpoint, TeamError> {
     let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
     let hosts = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
@@ -149,7 +149,7 @@ fn hosts(
 }
 
 /// Returns a name that all ranks of one start share, and no other start has.
-fn start_of(launcher: Launcher, look: Look<'_>) -> String {
+fn start_of(launcher: Launcher, look: VariableLookup<'_>) -> String {
     let join = |names: &[&str]| {
         let values = names.iter().map(|name| look(name).unwrap_or_default());
         values.collect::<Vec<_>>().join("/")
@@ -207,7 +207,7 @@ fn ancestor() -> String {
 }
 
 /// Returns the most likely MPI implementation for a launcher.
-fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
+fn flavour(launcher: Launcher, look: VariableLookup<'_>) -> MpiFlavour {
     match launcher {
         Launcher::OpenMpi | Launcher::Jsrun | Launcher::Pmix => MpiFlavour::OpenMpi,
         Launcher::Pals | Launcher::Alps => MpiFlavour::CrayMpich,

@@ -9,7 +9,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::identity::Look;
+use crate::identity::VariableLookup;
 
 /// Variable that gives the secret to ranks, as 64 hexadecimal digits.
 pub const SECRET: &str = "NUMALAB_SECRET";
@@ -56,7 +56,7 @@ impl SecretSource {
     ///
     /// # Errors
     /// The fault of the variable, without its value.
-    pub fn of(start: &str, look: Look<'_>) -> Result<Self, String> {
+    pub fn of(start: &str, look: VariableLookup<'_>) -> Result<Self, String> {
         if let Some(text) = look(SECRET) {
             let malformed = || format!("{SECRET}: expected {} hexadecimal digits", 2 * BYTES);
             return parse(text.trim()).map(Self::Given).ok_or_else(malformed);

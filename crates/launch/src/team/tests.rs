@@ -108,7 +108,7 @@ fn a_lost_host_is_noticed_by_the_others() {
 }
 
 #[test]
-fn work_goes_on_until_the_last_rank_is_done() {
+fn work_continues_until_the_last_rank_is_done() {
     let turns = AtomicU64::new(0);
     team_of(1, 2, |team| {
         while team.rank() == 0 && turns.load(Ordering::Relaxed) == 0 {

@@ -94,7 +94,7 @@ fn more_cpus_are_preferred_to_a_larger_buffer() {
 }
 
 #[test]
-fn of_equals_the_first_is_kept() {
+fn the_first_of_equal_figures_is_kept() {
     let first = of_latency(latency(0, 0, AccessPattern::Random, 1 << 20));
     let second = of_latency(latency(1, 0, AccessPattern::Random, 1 << 20));
     assert_eq!(chosen(&[&first, &second]), [first.id.0.as_str()]);

@@ -19,7 +19,7 @@ use crate::buffer::{Buffer, MemorySource, check_memory, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
-use crate::sampling::{Reading, Samples};
+use crate::sampling::{Samples, WindowValues};
 use crate::scope::{MatrixShape, Scope, all_workers, matrix_workers};
 use crate::share::Share;
 use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
@@ -312,7 +312,7 @@ impl<'a> TeamWork<'a> {
 
     /// Returns the bandwidth of a round over the time in which all workers streamed; `None` if
     /// there was no such time because the system delayed a worker.
-    fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
+    fn read_logs(&self) -> Result<Option<(WindowValues, Option<String>)>, MeasureError> {
         let logs: Vec<_> = self.logs.iter().map(lock).collect();
         let spans = logs.iter().filter_map(|log| log.span());
         // Bytes count only while all workers streamed: a worker alone gets more bandwidth.
@@ -324,7 +324,7 @@ impl<'a> TeamWork<'a> {
         let (duration, work) = (duration_ns as u64, bytes as u64);
         let values = vec![(Metric::Bandwidth, bytes / duration_ns)];
         let disturbed = logs.iter().find_map(|log| log.disturbed.clone());
-        Ok(Some((Reading { values, duration_ns: duration, work }, disturbed)))
+        Ok(Some((WindowValues { values, duration_ns: duration, work }, disturbed)))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
-use crate::sampling::{Reading, Samples, sample_here};
+use crate::sampling::{Samples, WindowValues, sample_here};
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::team::{give_up_on_error, join_all};
@@ -132,7 +132,7 @@ fn run(
 }
 
 /// The result of one side: its placement, and the samples if it took them.
-struct Side {
+struct SideResult {
     placement: Placement,
     ended: Option<(Outcome, Vec<Sample>)>,
 }
@@ -147,8 +147,8 @@ impl Exchange<'_> {
 
     fn side(
         &self,
-        work: impl FnOnce() -> Result<Side, MeasureError>,
-    ) -> Result<Side, MeasureError> {
+        work: impl FnOnce() -> Result<SideResult, MeasureError>,
+    ) -> Result<SideResult, MeasureError> {
         // The other side may be waiting at the barrier or for the line, so both are aborted.
         let give_up = || {
             self.start.abort();
@@ -163,7 +163,7 @@ fn send(
     cell: &Cell,
     lines: &[&AtomicU64],
     limit: Duration,
-) -> Result<Side, MeasureError> {
+) -> Result<SideResult, MeasureError> {
     let pinned = pinned(exchange.experiment.from)?;
     let clock = &exchange.context.clock;
     let mut samples = Samples::new(exchange.context, &cell.id, limit);
@@ -184,13 +184,13 @@ fn send(
         let duration_ns = ns as u64;
         let of_lines = trips.iter().map(|trips| trips.round_trip_ns(clock)).collect();
         let work = trips.iter().map(|trips| trips.rounds).sum();
-        Ok(Reading { values: over_lines(of_lines)?, duration_ns, work })
+        Ok(WindowValues { values: over_lines(of_lines)?, duration_ns, work })
     })?;
     // Release: the answerer, which the next barrier releases, must see it.
     exchange.over.store(true, Ordering::Release);
     exchange.start.wait()?;
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
-    Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
+    Ok(SideResult { placement, ended: Some((outcome, samples.into_taken())) })
 }
 
 /// Returns the figures of a window: the median of its lines, and their spread.
@@ -215,7 +215,7 @@ fn first_touch(line: &AtomicU64) {
     line.store(0, Ordering::Release);
 }
 
-fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<Side, MeasureError> {
+fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<SideResult, MeasureError> {
     let pinned = pinned(exchange.experiment.to)?;
     let mut pongs: Vec<Pong<'_>> =
         lines.iter().map(|line| Pong::new(line, &exchange.abort)).collect();
@@ -230,7 +230,7 @@ fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<Side, Measure
         }
     }
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
-    Ok(Side { placement, ended: None })
+    Ok(SideResult { placement, ended: None })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::chase::{BuiltChase, ChaseOrder};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
-use crate::sampling::{Reading, Samples, sample_here};
+use crate::sampling::{Samples, WindowValues, sample_here};
 use crate::team::join_all;
 
 /// Half the smallest L1 data cache in use.
@@ -91,7 +91,7 @@ struct Loops<'a> {
 
 impl Loops<'_> {
     /// Takes one sample of all loops, so that a change of frequency affects them alike.
-    fn take(&mut self) -> Result<Reading, MeasureError> {
+    fn take(&mut self) -> Result<WindowValues, MeasureError> {
         let clock = &self.context.clock;
         let adds = Adds::window(ADDS)?;
         let loads = self.walk.window(LOADS)?;
@@ -114,6 +114,6 @@ impl Loops<'_> {
         if reads.pages > 0 {
             values.push((Metric::PageRead, reads.ns_per_page(clock)));
         }
-        Ok(Reading { values, duration_ns, work: LOADS })
+        Ok(WindowValues { values, duration_ns, work: LOADS })
     }
 }

@@ -36,7 +36,7 @@ fn without_a_choice_everything_that_is_online_and_allowed_is_in_scope() {
 }
 
 #[test]
-fn a_choice_is_taken_as_it_is() {
+fn a_choice_is_taken_unchanged() {
     assert_eq!(chosen(&machine(2, 2), cpus("6,1"), nodes("1")), pair("1,6", "1"));
     assert_eq!(chosen(&with_memory_alone(machine(1, 1)), None, nodes("1")), pair("0,1", "1"));
 }

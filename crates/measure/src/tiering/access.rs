@@ -100,10 +100,10 @@ pub(super) enum Prepared<'m> {
 
 impl<'m> Prepared<'m> {
     /// Starts to access it from its beginning.
-    pub(super) fn begin(&mut self) -> Part<'_, 'm> {
+    pub(super) fn begin(&mut self) -> PartAccess<'_, 'm> {
         match self {
-            Self::Chase(chase) => Part::Dependent(chase.walk()),
-            Self::Stream(stream) => Part::Independent(stream),
+            Self::Chase(chase) => PartAccess::Dependent(chase.walk()),
+            Self::Stream(stream) => PartAccess::Independent(stream),
         }
     }
 
@@ -118,12 +118,12 @@ impl<'m> Prepared<'m> {
 
 /// Accesses to a part that are in progress.
 #[derive(Debug)]
-pub(super) enum Part<'p, 'm> {
+pub(super) enum PartAccess<'p, 'm> {
     Dependent(Walk<'p>),
     Independent(&'p mut Stream<'m>),
 }
 
-impl Part<'_, '_> {
+impl PartAccess<'_, '_> {
     /// Performs `lines` more accesses.
     pub(super) fn access(&mut self, lines: u64) {
         match self {

@@ -19,7 +19,7 @@ pub struct Parts<'a> {
 
 /// A stretch of a cycle's memory that one thread builds.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct CyclePart<'a> {
     cycle: Cycle,
     /// The first line of the whole memory, with access to all of it.
     memory: NonNull<Line>,
@@ -30,11 +30,11 @@ pub struct Part<'a> {
 
 // SAFETY: a part accesses only the lines of its own nodes, which no other part has and which it has
 // borrowed exclusively: it may do so from any thread, like `&mut [Line]`.
-unsafe impl Send for Part<'_> {}
+unsafe impl Send for CyclePart<'_> {}
 
 /// A part in which every line contains the address of its successor.
 #[derive(Debug)]
-pub struct BuiltPart<'a>(Part<'a>);
+pub struct BuiltPart<'a>(CyclePart<'a>);
 
 impl Cycle {
     /// Divides the building into `count` parts of equal size. Each part touches only its own
@@ -63,15 +63,15 @@ impl Cycle {
 }
 
 impl<'a> Iterator for Parts<'a> {
-    type Item = Part<'a>;
+    type Item = CyclePart<'a>;
 
-    fn next(&mut self) -> Option<Part<'a>> {
+    fn next(&mut self) -> Option<CyclePart<'a>> {
         if self.next == self.count {
             return None;
         }
         let first = self.start_of(self.next);
         self.next += 1;
-        Some(Part {
+        Some(CyclePart {
             cycle: self.cycle,
             memory: self.memory,
             first,
@@ -89,7 +89,7 @@ impl Parts<'_> {
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> CyclePart<'a> {
     /// Writes, in address order, the address of its successor into each node's line. The previous
     /// content of those lines is lost.
     pub fn build(self) -> BuiltPart<'a> {
@@ -136,9 +136,9 @@ impl<'a> BuiltPart<'a> {
     pub(crate) fn join(
         parts: impl IntoIterator<Item = BuiltPart<'a>>,
     ) -> Result<(Cycle, NonNull<Line>), CycleError> {
-        let mut whole: Option<Part<'a>> = None;
+        let mut whole: Option<CyclePart<'a>> = None;
         for BuiltPart(part) in parts {
-            let joined = whole.get_or_insert(Part { end: 0, ..part });
+            let joined = whole.get_or_insert(CyclePart { end: 0, ..part });
             if !joined.is_continued_by(&part) {
                 let (joined_nodes, nodes) = (joined.end, joined.cycle.nodes());
                 return Err(CycleError::PartsDoNotJoin { joined_nodes, nodes });
@@ -155,9 +155,9 @@ impl<'a> BuiltPart<'a> {
     }
 }
 
-impl Part<'_> {
+impl CyclePart<'_> {
     /// Returns true if `next` starts where this one ends, in the same memory and of the same cycle.
-    fn is_continued_by(&self, next: &Part<'_>) -> bool {
+    fn is_continued_by(&self, next: &CyclePart<'_>) -> bool {
         let plan = |cycle: &Cycle| (cycle.pattern, cycle.size_bytes, cycle.line_size, cycle.seed);
         self.end == next.first
             && self.memory == next.memory

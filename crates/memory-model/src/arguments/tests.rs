@@ -72,7 +72,7 @@ proptest! {
 fn nodes_of_policies_must_exist_in_the_machine() {
     let parse =
         |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.alternatives);
-    let found = parse("beside=bind.1+interleave.0.0.1+thp+pack+users").unwrap();
+    let found = parse("alternatives=bind.1+interleave.0.0.1+thp+pack+users").unwrap();
     let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];
     let [bound, interleaved] = placed.map(Alternative::Placed);
     assert_eq!(
@@ -83,7 +83,7 @@ fn nodes_of_policies_must_exist_in_the_machine() {
     assert_eq!(shown.join("+"), "bind.1+interleave.0.0.1+thp+pack+users");
     let nine = ["bind.0"; 9].join("+");
     for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", &nine] {
-        let error = parse(&format!("beside={word}")).expect_err(word).to_string();
+        let error = parse(&format!("alternatives={word}")).expect_err(word).to_string();
         assert!(error.contains("expected at most eight of bind with one node"), "{error}");
     }
 }

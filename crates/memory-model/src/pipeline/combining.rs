@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_lines_as_there_are_buffers_are_put_together_side_by_side() {
+    fn one_line_per_buffer_is_combined_at_a_time() {
         let mut combining = Combining::new(4);
         let round = |combining: &mut Combining, lines: u64, word: u64| {
             let store =

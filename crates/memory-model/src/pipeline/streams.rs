@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_in_a_row_are_asked_for_as_many_ahead_as_may_be() {
+    fn consecutive_lines_are_prefetched_up_to_the_limit() {
         for down in [false, true] {
             let mut streams = Streams::new(4, None);
             let line = |at: u64| if down { 1000 - at } else { 1000 + at };

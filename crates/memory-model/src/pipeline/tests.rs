@@ -65,7 +65,7 @@ fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
 }
 
 #[test]
-fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
+fn fences_and_unknown_blocks_wait_for_everything() {
     for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
         let mut pipeline = Pipeline::new(CORE, None);
         pipeline.fill(7, (0, 500), 1);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_more_sources_than_are_told_apart_take_the_longest_latency_of_theirs() {
+    fn sources_beyond_the_number_tracked_take_their_longest_latency() {
         let mut all = Value::default();
         for number in (0..12).rev() {
             let mut one = Value::of_load(number);

@@ -82,7 +82,7 @@ fn zen_4_learns_a_search_in_a_text_of_random_letters_in_a_few_rounds_unless_it_i
 }
 
 #[test]
-fn a_branch_is_known_by_the_last_hundreds_of_branches_where_fewer_are_alike() {
+fn a_branch_is_predicted_from_hundreds_of_earlier_branches_where_fewer_are_ambiguous() {
     let mut predictor = Predictor::new(Some(Family::Zen4));
     // One of six parts of forty branches each, by the first of them.
     let mut round = || -> usize {

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_left_out_but_for_those_of_every_system() {
+    fn paths_are_left_out_except_those_of_every_system() {
         let cleaned = |text: &str| {
             let mut text = text.to_owned();
             Redaction::of(&Page::default()).clean(&mut text);

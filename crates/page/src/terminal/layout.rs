@@ -75,7 +75,7 @@ pub fn table(table: &Table, style: Style) -> String {
     out
 }
 
-/// Returns the room for a last column of words that is too long to fit.
+/// Returns the width that is left for wrapping the last column, if it holds words that do not fit.
 fn room_to_wrap(table: &Table, widths: &[usize]) -> Option<usize> {
     let (_, others) = widths.split_last()?;
     let last = table.columns.last().filter(|last| last.align == Align::Left && widths.len() > 1)?;
@@ -180,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_table_wider_than_the_terminal_goes_on_below() {
+    fn a_table_wider_than_the_terminal_continues_below() {
         let wide = (0..30).fold(Table::new("").words("node"), |table, column| {
             table.figures(format!("{column:>4}"))
         });

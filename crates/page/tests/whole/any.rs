@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn csv_reads_back_as_it_was_but_for_formulas(
+    fn csv_reads_back_unchanged_except_formulas(
         rows in prop::collection::vec(prop::collection::vec(text(), 3), 0..5),
     ) {
         let csv = Rows::new("row").labels(["a", "b"]).texts(["c"]).rows(rows.clone()).csv();

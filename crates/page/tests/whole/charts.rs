@@ -221,7 +221,7 @@ fn the_change_in_each_block_is_sorted_around_the_estimate() {
 }
 
 #[test]
-fn values_in_the_order_of_the_run_are_told_apart_by_kind_and_disturbance() {
+fn values_in_the_order_of_the_run_are_marked_by_kind_and_disturbance() {
     let dots = (0..6_u32).map(|at| Dot {
         value: 100.0 + f64::from(at * 7 % 5),
         kind: usize::from(at % 2 == 1),

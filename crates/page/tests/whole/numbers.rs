@@ -44,7 +44,7 @@ fn figures_have_three_digits_at_every_magnitude_and_at_its_borders() {
 }
 
 #[test]
-fn the_bounds_of_an_interval_can_be_told_apart() {
+fn the_bounds_of_an_interval_are_printed_with_enough_digits_to_differ() {
     let text = |(lo, hi)| interval_text(Some(Interval { lo, hi }));
     texts(
         text,

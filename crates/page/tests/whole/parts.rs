@@ -108,7 +108,7 @@ fn html_folds_a_table_that_fills_the_screen() {
 }
 
 #[test]
-fn each_choice_for_a_terminal_leaves_the_other_formats_as_they_are() {
+fn each_choice_for_a_terminal_leaves_the_other_formats_unchanged() {
     let panel = || Panel::table(table(1));
     let narrow = Table::new("narrow").words("only").rows([vec!["this".to_owned()]]);
     let choices =

@@ -41,7 +41,7 @@ fn lines(requests: &[Request]) -> Vec<io::Result<String>> {
     requests.iter().map(|request| Ok(serde_json::to_string(request).unwrap())).collect()
 }
 
-fn answers(output: &[u8]) -> Vec<Answer> {
+fn answers(output: &[u8]) -> Vec<AgentAnswer> {
     let text = std::str::from_utf8(output).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -57,10 +57,10 @@ fn each_request_has_one_answer_and_a_failure_does_not_end_the_connection() {
     answer_all(&mut backend, lines(&requests).into_iter(), &mut output).unwrap();
     let answers = answers(&output);
     let [
-        Answer::Evidence(first),
-        Answer::Failed(error),
-        Answer::Observation(seen),
-        Answer::Evidence(last),
+        AgentAnswer::Evidence(first),
+        AgentAnswer::Failed(error),
+        AgentAnswer::Observation(seen),
+        AgentAnswer::Evidence(last),
     ] = &answers[..]
     else {
         panic!("{answers:?}")
@@ -95,7 +95,7 @@ fn a_connection_that_breaks_is_the_error() {
 fn a_host_without_requests_is_ready_and_ends() {
     let mut output = Vec::new();
     serve("{}", io::empty(), &mut output).unwrap();
-    assert!(matches!(answers(&output)[..], [Answer::Ready]));
+    assert!(matches!(answers(&output)[..], [AgentAnswer::Ready]));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn unknown_settings_are_reported_before_the_first_request() {
     let mut output = Vec::new();
     serve("{\"count\":true}", io::empty(), &mut output).unwrap();
     let answers = answers(&output);
-    let [Answer::Failed(error)] = &answers[..] else { panic!("{answers:?}") };
+    let [AgentAnswer::Failed(error)] = &answers[..] else { panic!("{answers:?}") };
     let message = error.to_string();
     assert!(message.starts_with("backend.host.count: no such setting: "), "{message}");
 }
@@ -113,5 +113,5 @@ fn invalid_json_is_an_error_of_the_connection() {
     assert!(serve("{", io::empty(), Vec::new()).is_err());
     let mut output = Vec::new();
     assert!(serve("{}", &b"no setup\n"[..], &mut output).is_err());
-    assert!(matches!(answers(&output)[..], [Answer::Ready]));
+    assert!(matches!(answers(&output)[..], [AgentAnswer::Ready]));
 }

@@ -11,7 +11,7 @@ use super::kind::XEN;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 
 /// Returns the hypervisors that the treatments name, by file.
-pub(super) fn of(
+pub(super) fn hypervisor_builds(
     wanted: &[GuestTreatment],
     settings: &GuestsSettings,
 ) -> Result<BTreeMap<PathBuf, XenBuild>, BackendError> {
@@ -92,7 +92,7 @@ mod tests {
             xen: Some(file.to_path_buf()),
             pages: HostPages::Normal,
         };
-        xen.iter().map(of).collect()
+        xen.iter().map(hypervisor_builds).collect()
     }
 
     /// Writes the parts of a hypervisor that are checked: ELF, a multiboot header, its banner.
@@ -115,7 +115,7 @@ mod tests {
         let settings = GuestsSettings::default();
         let fact = |end: &str| {
             write_xen(&file, end);
-            let builds = of(&wanted(&[&file, &file]), &settings).unwrap();
+            let builds = hypervisor_builds(&wanted(&[&file, &file]), &settings).unwrap();
             facts(&builds).collect::<Vec<_>>()
         };
         let before = fact("a");
@@ -124,7 +124,7 @@ mod tests {
         assert!(before[0].1.starts_with("sha256 "));
         assert_eq!(fact("a"), before);
         let wanted = wanted(&[&file]);
-        let builds = of(&wanted, &settings).unwrap();
+        let builds = hypervisor_builds(&wanted, &settings).unwrap();
         assert_eq!(build_of(&wanted[0], &builds).unwrap().as_ref(), builds.get(&file));
         assert_ne!(fact("b"), before);
     }
@@ -132,7 +132,9 @@ mod tests {
     #[test]
     fn a_hypervisor_is_refused_where_none_boots_before_its_file_is_read() {
         let nothing = wanted(&[Path::new("/no/such/xen")]);
-        let refused = |settings: GuestsSettings| of(&nothing, &settings).unwrap_err().to_string();
+        let refused = |settings: GuestsSettings| {
+            hypervisor_builds(&nothing, &settings).unwrap_err().to_string()
+        };
         let qemu = GuestsSettings { hypervisor: HypervisorKind::Qemu, ..Default::default() };
         assert!(refused(qemu).contains("setting xen: QEMU guests do not run on Xen"));
         let here = GuestsSettings { on_this_dom0: true, ..GuestsSettings::default() };

@@ -7,7 +7,7 @@ use numalab_workload::Workload;
 use super::errors::bad;
 
 /// Returns this program as process 1, and every workload's package.
-pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
+pub(super) fn guest_contents(workloads: &[Workload]) -> Result<Contents, BackendError> {
     let own = Contents::own(Architecture::of_host());
     let mut contents = own.map_err(|error| BackendError::of("guests", &error))?;
     for workload in workloads {

@@ -42,7 +42,7 @@ impl Inputs {
     ) -> Result<Outcome, BackendError> {
         let wanted = GuestTreatment::of(treatment, &self.settings)?;
         let layout = self.layout(&wanted)?;
-        let contents = contents::of(&self.workloads)?;
+        let contents = contents::guest_contents(&self.workloads)?;
         let runs = BootContext {
             settings: &self.settings,
             treatment,
@@ -74,7 +74,7 @@ impl Inputs {
 
     /// Fetches into the cache, or builds there, everything that boots need.
     pub(super) fn fetch(&self) -> Result<(), BackendError> {
-        let contents = contents::of(&self.workloads)?;
+        let contents = contents::guest_contents(&self.workloads)?;
         match self.settings.hypervisor {
             HypervisorKind::Xen => {
                 let (_, files) = xen::files(&contents)?;
@@ -89,7 +89,7 @@ impl Inputs {
         if self.settings.hypervisor != HypervisorKind::Xen || !self.downloads()?.is_empty() {
             return Ok(());
         }
-        let image_bytes = xen::domain_bytes(&contents::of(&self.workloads)?)?;
+        let image_bytes = xen::domain_bytes(&contents::guest_contents(&self.workloads)?)?;
         xen::check_guest_memory(self.settings.guest_memory_mib, image_bytes)
     }
 
@@ -111,7 +111,7 @@ impl Inputs {
             HypervisorKind::Xen => supplies.need_xen(),
             HypervisorKind::Qemu => supplies.need_kernel(&KernelChoice::Distribution),
         }
-        supplies.need_packages(&contents::of(&self.workloads)?.packages);
+        supplies.need_packages(&contents::guest_contents(&self.workloads)?.packages);
         Ok(supplies.missing())
     }
 

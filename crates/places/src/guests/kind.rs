@@ -32,7 +32,7 @@ settings! {
         "memory of each node of that machine, in MiB; by default, and at least, what its guests \
          need";
     GUEST_MEMORY_MIB = "guest-memory-mib", Count(1 << 20), "224", "memory of each guest, in MiB";
-    GUEST_VCPUS = "guest-vcpus", Count(64), "1", "virtual cpus of each guest";
+    GUEST_VCPUS = "guest-vcpus", Count(64), "1", "vCPUs of each guest";
     GUEST_KIND = "guest-kind", OneOf(&["pv", "pvh"]), "pv",
         "type of Xen's domains; frames of pvh are known only with numa=on";
     DOM0_MEMORY_MIB = "dom0-memory-mib", Count(1 << 20), "768", "memory of dom0, in MiB";

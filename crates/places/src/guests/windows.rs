@@ -40,13 +40,13 @@ impl<T: Copy> JobWindows<T> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_xen::{DomainAnswer, LostPhase, Place};
+    use numalab_xen::{DomainAnswer, DomainPlace, LostPhase};
 
     use super::*;
 
     #[test]
     fn a_job_runs_from_the_end_of_the_one_before_to_the_last_answer() {
-        let placed = XenEvent::Placed(Place::default());
+        let placed = XenEvent::Placed(DomainPlace::default());
         let answered = |job| XenEvent::Answered(DomainAnswer { job, ..DomainAnswer::default() });
         let lost = XenEvent::Lost {
             domain: "g02".to_owned(),

@@ -13,7 +13,7 @@ use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
 use numalab_xen as xen;
 use numalab_xen::{
-    DomainJob, DomainKind, Pinning, Place, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
+    DomainJob, DomainKind, DomainPlace, Pinning, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
     XenReport,
 };
 
@@ -198,7 +198,7 @@ impl BootContext<'_> {
     }
 
     /// Returns evidence of a guest's location, with the reason if it is not the intended one.
-    fn evidence(&self, guest: &GuestOutcome, place: Option<&Place>) -> Vec<Evidence> {
+    fn evidence(&self, guest: &GuestOutcome, place: Option<&DomainPlace>) -> Vec<Evidence> {
         let mut evidence = Vec::new();
         let Some(place) = place else { return evidence };
         evidence.extend((!place.unknown.is_empty()).then(|| {
@@ -240,8 +240,8 @@ fn needed_mib(image_bytes: u64) -> u64 {
     KERNEL_MIB + 3 * (image_bytes >> 20)
 }
 
-/// Returns the CPUs that a domain's vcpus may run on: `4-7`, or a list if they differ.
-fn allowed_cpus(place: &Place) -> String {
+/// Returns the CPUs that a domain's vCPUs may run on: `4-7`, or a list if they differ.
+fn allowed_cpus(place: &DomainPlace) -> String {
     let mut cpus: Vec<String> = place.vcpus.iter().map(|vcpu| vcpu.hard.to_string()).collect();
     cpus.dedup();
     cpus.join("; ")
@@ -267,7 +267,7 @@ fn jobs_of(name: &str, report: &XenReport) -> BTreeMap<usize, JobOutcome> {
 
 /// Returns the frames by node, from the domain's own table if there is one, else from a hypervisor
 /// that knows the machine's nodes.
-fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
+fn memory_of(place: &DomainPlace, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     match (place.total(), knows) {
         (0, true) => (place.hypervisor.clone(), 0),
         (0, false) => (BTreeMap::new(), 0),
@@ -275,8 +275,8 @@ fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     }
 }
 
-/// Returns the node of the cpu that a domain's first virtual cpu ran on.
-fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
+/// Returns the node of the cpu that a domain's first vCPU ran on.
+fn node_of_cpus(place: &DomainPlace, machine: &Machine) -> Option<u32> {
     let cpu = place.vcpus.first()?.cpu?;
     machine.cpu(CpuId(cpu))?.node.map(|node| node.0)
 }
@@ -365,10 +365,11 @@ mod tests {
 
     #[test]
     fn frame_counts_of_a_hypervisor_without_nodes_are_ignored() {
-        let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
+        let counted =
+            DomainPlace { hypervisor: BTreeMap::from([(0, 9)]), ..DomainPlace::default() };
         assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
         assert_eq!(memory_of(&counted, false), (BTreeMap::new(), 0));
-        let found = Place { frames: BTreeMap::from([(1, 8)]), elsewhere: 1, ..counted };
+        let found = DomainPlace { frames: BTreeMap::from([(1, 8)]), elsewhere: 1, ..counted };
         assert_eq!(memory_of(&found, false), (BTreeMap::from([(1, 8)]), 1));
     }
 }

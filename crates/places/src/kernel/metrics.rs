@@ -43,7 +43,7 @@ pub(super) fn is_of_time(unit: &str) -> bool {
     matches!(unit, "seconds" | "s" | "nanoseconds" | "ns" | "times")
 }
 
-/// Returns the percentage of frames on the node of the cpu that asked for them.
+/// Returns the percentage of frames on the node of the cpu that requested them.
 pub(super) fn local_percent(results: &Results) -> Option<f64> {
     let runs = results.runs.iter().map(|run| (run.local, run.remote));
     let storms = results.storms.iter().map(|storm| (storm.local, storm.remote));

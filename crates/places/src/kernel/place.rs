@@ -10,17 +10,17 @@ use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
 use numalab_study::BackendError;
 use numalab_topology::{Machine, NodeSet};
 
-use super::shape::{Shape, Wanted};
+use super::shape::{RequestedPlace, Shape};
 use crate::downloads::supplies;
 
 /// A place in which the kernel can boot.
-pub(super) struct Place {
+pub(super) struct KernelPlace {
     pub boot: Boot,
-    pub kind: Kind,
+    pub kind: PlaceKind,
 }
 
 /// The kind of a place, which determines what it can show.
-pub(super) enum Kind {
+pub(super) enum PlaceKind {
     /// Real nodes: times are the machine's.
     Real {
         host: Box<Machine>,
@@ -37,7 +37,7 @@ pub(super) enum Kind {
     Plain,
 }
 
-impl Kind {
+impl PlaceKind {
     /// Returns the notice for readers before the start.
     pub fn notice(&self) -> Notice {
         match self {
@@ -68,7 +68,7 @@ impl Kind {
 
 /// Finds the requested place, or the best available one; KVM is tried with a kernel fetched for the
 /// purpose.
-pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<KernelPlace, BackendError> {
     search(shape, machine, &|| {
         let (guest, kernel) = (Guest::default(), KernelChoice::Distribution);
         Boot::find(&guest, AcceleratorChoice::Auto, &kernel, &mut |_| ())
@@ -76,7 +76,7 @@ pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendErr
 }
 
 /// Predicts the place that will be found if KVM works, without trying it.
-pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<KernelPlace, BackendError> {
     search(shape, machine, &|| Boot::foreseen(&Guest::default(), AcceleratorChoice::Kvm))
 }
 
@@ -91,18 +91,18 @@ pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
 /// Finds the inputs of a guest on real nodes.
 type Find<'a> = &'a dyn Fn() -> Result<Boot, GuestError>;
 
-fn search(shape: &Shape, machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
+fn search(shape: &Shape, machine: &Machine, find: Find<'_>) -> Result<KernelPlace, BackendError> {
     match shape.place {
-        Wanted::Real => real(machine, find),
-        Wanted::Emulator => emulated(shape, machine),
-        Wanted::Plain => translated(&Guest::default(), Kind::Plain),
-        Wanted::Auto => real(machine, find)
+        RequestedPlace::Real => real(machine, find),
+        RequestedPlace::Emulator => emulated(shape, machine),
+        RequestedPlace::Plain => translated(&Guest::default(), PlaceKind::Plain),
+        RequestedPlace::Auto => real(machine, find)
             .or_else(|_| emulated(shape, machine))
-            .or_else(|_| translated(&Guest::default(), Kind::Plain)),
+            .or_else(|_| translated(&Guest::default(), PlaceKind::Plain)),
     }
 }
 
-fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
+fn real(machine: &Machine, find: Find<'_>) -> Result<KernelPlace, BackendError> {
     let lacks = |what: &str, remedy: &str| BackendError::lacking(what, remedy);
     let reading = read_machine(&Root::live());
     let host = reading.map(|reading| reading.machine).unwrap_or_default();
@@ -125,10 +125,10 @@ fn real(machine: &Machine, find: Find<'_>) -> Result<Place, BackendError> {
         return Err(lacks(&fault.to_string(), "expected a machine with KVM"));
     }
     let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
-    Ok(Place { boot, kind: Kind::Real { host: Box::new(host), nodes } })
+    Ok(KernelPlace { boot, kind: PlaceKind::Real { host: Box::new(host), nodes } })
 }
 
-fn emulated(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+fn emulated(shape: &Shape, machine: &Machine) -> Result<KernelPlace, BackendError> {
     let (described, costs) = shape.described(machine)?;
     let emulator = MemoryEmulator::find(EmulatorMode::Virtual, Architecture::X86_64, described);
     let emulator = emulator.map_err(|error| lacking(&error))?;
@@ -138,13 +138,13 @@ fn emulated(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
         own_kernel: shape.file.is_none(),
         ..Guest::default()
     };
-    translated(&guest, Kind::Emulated { emulator: Box::new(emulator), costs })
+    translated(&guest, PlaceKind::Emulated { emulator: Box::new(emulator), costs })
 }
 
 /// Returns a place under TCG for this guest.
-fn translated(guest: &Guest, kind: Kind) -> Result<Place, BackendError> {
+fn translated(guest: &Guest, kind: PlaceKind) -> Result<KernelPlace, BackendError> {
     let boot = Boot::foreseen(guest, AcceleratorChoice::Tcg);
-    Ok(Place { boot: boot.map_err(|error| lacking(&error))?, kind })
+    Ok(KernelPlace { boot: boot.map_err(|error| lacking(&error))?, kind })
 }
 
 /// Converts a guest's error to a backend's.
@@ -154,8 +154,8 @@ pub(super) fn lacking(error: &dyn Classed) -> BackendError {
 
 /// Returns real memory and pins for a guest: each node on a separate host node, or all on the
 /// first.
-pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Option<Pins>) {
-    let Kind::Real { host, nodes } = kind else {
+pub(super) fn real_placement(kind: &PlaceKind, all_on_first: bool) -> (HostMemory, Option<Pins>) {
+    let PlaceKind::Real { host, nodes } = kind else {
         return (HostMemory { unreserved: true, ..HostMemory::default() }, None);
     };
     let first = nodes.first().cloned().unwrap_or_default();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn only_real_nodes_have_times_that_others_on_this_machine_change() {
-        let real = Kind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
+        let real = PlaceKind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
         assert!(real.has_times() && real.has_host_times());
         let spec = BackendSpec { kind: "kernel".to_owned(), ..BackendSpec::default() };
         let shape = Shape::of(&spec).unwrap();
@@ -183,8 +183,8 @@ mod tests {
         assert_eq!(costs, EmulatedCosts::Distances);
         let emulator =
             MemoryEmulator { plugin: "plugin.so".into(), mode: EmulatorMode::Virtual, machine };
-        let emulated = Kind::Emulated { emulator: Box::new(emulator), costs };
+        let emulated = PlaceKind::Emulated { emulator: Box::new(emulator), costs };
         assert!(emulated.has_times() && !emulated.has_host_times());
-        assert!(!Kind::Plain.has_times() && !Kind::Plain.has_host_times());
+        assert!(!PlaceKind::Plain.has_times() && !PlaceKind::Plain.has_host_times());
     }
 }

@@ -35,13 +35,13 @@ pub(super) struct Shape {
     machine: MachineSettings,
     /// The place where it boots.
     #[serde(rename = "where")]
-    pub place: Wanted,
+    pub place: RequestedPlace,
 }
 
 /// The requested place for the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Wanted {
+pub(super) enum RequestedPlace {
     /// On real nodes under KVM if there are any, else with the emulator, else under plain TCG.
     #[default]
     Auto,
@@ -92,7 +92,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
     ],
     built_file: Some(FILE),
     // Other places, and an automatic choice, use this machine's time.
-    is_virtual: |spec| Shape::of(spec).is_ok_and(|shape| shape.place == Wanted::Emulator),
+    is_virtual: |spec| Shape::of(spec).is_ok_and(|shape| shape.place == RequestedPlace::Emulator),
     levels: &[HOST_NODES],
     ..BackendKind::PLAIN
 };

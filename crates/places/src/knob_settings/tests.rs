@@ -53,7 +53,7 @@ fn own(arguments: &str) -> Workload {
 }
 
 #[test]
-fn a_users_own_program_may_read_its_environment_and_a_notice_names_the_variable() {
+fn a_custom_program_may_read_its_environment_and_a_notice_names_the_variable() {
     let (setting, variable) = ("the-colour".to_owned(), "NUMALAB_THE_COLOUR".to_owned());
     let notices = check(&[("the-colour", "0"), ("the-colour", "1")], own("")).unwrap();
     assert_eq!(notices, [Notice::OnlyInEnvironment { setting, variable }]);
@@ -62,7 +62,7 @@ fn a_users_own_program_may_read_its_environment_and_a_notice_names_the_variable(
 }
 
 #[test]
-fn a_misspelt_knob_or_placement_is_refused_for_a_users_own_program_too() {
+fn a_misspelt_knob_or_placement_is_refused_for_custom_programs_too() {
     for (name, meant) in [
         ("swapiness", "swappiness"),
         ("numa_balancng", "numa_balancing"),

@@ -48,7 +48,7 @@ fn is_mistake(finding: &Finding) -> bool {
 }
 
 /// Reads a machine from a source such as `sysfs` or `lstopo:FILE`.
-pub(super) fn of(source: &str) -> Read {
+pub(super) fn read_source(source: &str) -> Read {
     let (kind, place) = match source.split_once(':') {
         Some((kind, place)) => (kind, Some(Path::new(place))),
         None => (source, None),

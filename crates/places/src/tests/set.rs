@@ -28,7 +28,7 @@ fn several_values_are_levels_and_one_is_a_setting_in_place_of_the_factor() {
 }
 
 #[test]
-fn published_figures_of_treatments_that_are_left_are_kept() {
+fn published_figures_of_remaining_treatments_are_kept() {
     let fewer = changed("guests", "8,16,32").unwrap();
     let names: Vec<&String> = fewer.published[0].values.keys().collect();
     let expected =

@@ -1,4 +1,4 @@
-//! Guests of a host: where their virtual cpus run and where their memory is.
+//! Guests of a host: where their vCPUs run and where their memory is.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub enum Hypervisor {
     Xen,
 }
 
-/// A guest: where its virtual cpus run and where its memory is.
+/// A guest: where its vCPUs run and where its memory is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestView {
     pub hypervisor: Hypervisor,
@@ -39,22 +39,22 @@ pub struct GuestView {
     pub name: String,
     /// The process id of QEMU, or the Xen domain.
     pub number: u32,
-    /// The guest's virtual cpus.
+    /// The guest's vCPUs.
     pub vcpus: Vec<VcpuView>,
     /// The guest's memory: an entry for each backend known by name, else one for all memory.
     pub memory: Vec<GuestMemory>,
     /// Bytes of its memory by host node.
     pub bytes_by_node: BytesByNode,
-    /// The mean share of its memory that is remote to its virtual cpus, from 0 to 1.
+    /// The mean share of its memory that is remote to its vCPUs, from 0 to 1.
     pub remote_share: Option<f64>,
     /// The socket on which QEMU takes commands (`numalab guest pin --qmp`).
     pub control: Option<String>,
 }
 
-/// A virtual cpu.
+/// A vCPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VcpuView {
-    /// The virtual cpu's index in the guest.
+    /// The vCPU's index in the guest.
     pub index: u32,
     /// The guest node that it is on, if known.
     pub guest_node: Option<u32>,

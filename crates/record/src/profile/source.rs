@@ -227,7 +227,7 @@ pub enum Hindrance {
     NoDamon,
     /// This DAMON cannot monitor the memory of processes (`CONFIG_DAMON_VADDR`).
     DamonWithoutProcesses {
-        /// The subjects that it can monitor.
+        /// The kinds of targets that it can monitor.
         operations: Vec<String>,
     },
     /// DAMON is in use by another program, or does not report regions (before Linux 6.2).

@@ -162,13 +162,13 @@ fn step(
         disturbed: None,
     };
     match &companions.run {
-        Some(table) => Ok(of_run(step, table)),
-        None => Ok(of_csv(step, csv::parse(&file.path, &file.text)?, stem, companions)),
+        Some(table) => Ok(step_of_run(step, table)),
+        None => Ok(step_of_csv(step, csv::parse(&file.path, &file.text)?, stem, companions)),
     }
 }
 
 /// Fills a step with the figures of a run's ranks.
-fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
+fn step_of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
     let is_known = |at: &usize| table.ranks.iter().all(|rank| rank.mean[*at].is_finite());
     let mut order: Vec<usize> = (0..table.sizes_bytes.len()).filter(is_known).collect();
     order.sort_by_key(|&at| table.sizes_bytes[at]);
@@ -194,7 +194,7 @@ fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
 }
 
 /// Fills a step with the figures of a CSV, of the suite or of an earlier version.
-fn of_csv(
+fn step_of_csv(
     step: ScalingStep,
     rows: csv::Rows,
     stem: &str,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceleratorReason {
-    /// The user asked for it.
+    /// The user requested it.
     Requested,
     /// Nothing was tried, as no guest is started.
     NotTried,

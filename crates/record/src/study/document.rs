@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Factor, Rules, Workload};
-use super::journal::{Entry, SampleEntry};
+use super::journal::{JournalEntry, SampleEntry};
 use super::plan::{Arm, Treatment};
 use super::published::Published;
 use crate::kind::{Kind, KindError, file};
@@ -55,7 +55,7 @@ pub struct StudyDocument {
     #[serde(flatten)]
     pub run: StudyRun,
     /// The journal, in order.
-    pub journal: Vec<Entry>,
+    pub journal: Vec<JournalEntry>,
 }
 
 /// The attempt at a cell that counts; neither rule looks at a value.
@@ -124,7 +124,7 @@ impl StudyDocument {
     /// Returns every sample in time order, including disturbed ones and warm-ups.
     pub fn samples(&self) -> impl Iterator<Item = &SampleEntry> {
         self.journal.iter().filter_map(|entry| match entry {
-            Entry::Sample(sample) => Some(sample),
+            JournalEntry::Sample(sample) => Some(sample),
             _ => None,
         })
     }
@@ -148,7 +148,7 @@ impl StudyDocument {
     /// Returns the treatments that were dropped, each with the first block without it.
     pub fn out(&self) -> BTreeMap<usize, usize> {
         let out = self.journal.iter().filter_map(|entry| match entry {
-            Entry::Out { treatment, from_block } => Some((*treatment, *from_block)),
+            JournalEntry::Out { treatment, from_block } => Some((*treatment, *from_block)),
             _ => None,
         });
         out.collect()
@@ -183,20 +183,22 @@ impl StudyDocument {
     }
 }
 
-fn parse_journal(text: &str, plan: &str) -> Result<Vec<Entry>, StudyError> {
+fn parse_journal(text: &str, plan: &str) -> Result<Vec<JournalEntry>, StudyError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.split('\n').enumerate().filter(|(_, line)| !line.is_empty());
     lines
         .map(|(index, line)| {
             let line_number = index + 1;
-            let entry: Entry = serde_json::from_str(line)
+            let entry: JournalEntry = serde_json::from_str(line)
                 .map_err(|source| StudyError::Journal { line: line_number, source })?;
             match &entry {
-                Entry::Began { plan: found, .. } if found != plan => Err(StudyError::OtherPlan {
-                    line: line_number,
-                    found: found.clone(),
-                    expected: plan.to_owned(),
-                }),
+                JournalEntry::Began { plan: found, .. } if found != plan => {
+                    Err(StudyError::OtherPlan {
+                        line: line_number,
+                        found: found.clone(),
+                        expected: plan.to_owned(),
+                    })
+                }
                 _ => Ok(entry),
             }
         })

@@ -14,7 +14,7 @@ use crate::tiering::TierLook;
 /// A line of `journal.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
-pub enum Entry {
+pub enum JournalEntry {
     /// A session began: the first one, or one that resumes.
     Began {
         /// The hash of the plan that it follows.

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_earlier_journals_had_as_sentences_are_read() {
+    fn reasons_kept_as_sentences_in_earlier_journals_are_read() {
         let (sentence, text) = ("memory is on one node".to_owned(), "asked for".to_owned());
         let json = format!(
             r#"[{{"kind":"knob-without-effect","knob":"smt","reason":"{sentence}"}},

@@ -39,7 +39,7 @@ impl<'de> Visitor<'de> for SettingVisitor {
     type Value = Setting;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a text, true, false or a list of texts")
+        f.write_str("a number, a string, true, false or a list of strings")
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Setting, E> {

@@ -49,7 +49,7 @@ fn samples_of_a_cell_that_was_being_measured_are_behind_the_complete_part() {
 }
 
 #[test]
-fn a_cell_without_all_its_samples_is_not_complete_nor_are_those_after_it() {
+fn a_cell_with_missing_samples_and_all_cells_after_it_are_incomplete() {
     let (cells, samples) = files();
     let lines: Vec<&str> = samples.split_inclusive('\n').collect();
     let ends = |kept: usize| {

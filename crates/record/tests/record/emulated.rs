@@ -40,7 +40,7 @@ fn read(report: &Value) -> MemoryReport {
 }
 
 #[test]
-fn accesses_that_reached_memory_are_those_of_all_nodes_and_of_the_own_one() {
+fn accesses_that_reached_memory_are_counted_in_total_and_for_the_local_node() {
     let report = read(&report());
     let [zero, one] = &report.phases[0].vcpus[..] else { panic!("two cpus") };
     assert_eq!((zero.misses(), zero.local_misses()), (37, 7));

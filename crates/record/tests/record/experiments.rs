@@ -103,7 +103,7 @@ fn every_cell_is_read_back_from_json_with_its_kind_among_its_members() {
 }
 
 #[test]
-fn a_cell_is_found_as_its_own_kind_and_as_no_other() {
+fn a_cell_is_recognised_as_its_own_kind_only() {
     for experiment in all() {
         let found = [
             experiment.cell::<LatencyCell>().is_some(),

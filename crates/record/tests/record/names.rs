@@ -39,7 +39,7 @@ fn metrics_have_the_names_units_and_directions_that_files_rely_on() {
 }
 
 #[test]
-fn pages_are_named_alike_in_documents_and_on_the_command_line() {
+fn pages_have_the_same_name_in_documents_and_on_the_command_line() {
     let all = [Pages::BASE_4K, Pages::Transparent, Pages::HUGE_2M, Pages::HUGE_1G];
     assert_eq!(all.map(|pages| serde_json::to_value(pages).unwrap()), ["4k", "thp", "2m", "1g"]);
     assert_eq!(all.map(Pages::name), ["4k", "thp", "2m", "1g"]);
@@ -87,7 +87,7 @@ fn families_are_found_by_their_words() {
 }
 
 #[test]
-fn kernels_are_named_alike_in_documents_and_ids() {
+fn kernels_have_the_same_name_in_documents_and_ids() {
     for kernel in StreamKernel::ALL {
         assert_eq!(serde_json::to_value(kernel).unwrap(), kernel.name());
     }
@@ -112,7 +112,7 @@ fn causes_without_effect_are_phrases_with_or_without_a_finding() {
         NoEffect::Fixed("always".to_owned()),
         NoEffect::DamonTooOld("6.1".to_owned()),
         NoEffect::DamonInUse("kdamond.0".to_owned()),
-        NoEffect::TiersUntold,
+        NoEffect::TiersUnreported,
         NoEffect::Sentence("swap is off".to_owned()),
     ] {
         assert_eq!(serde_json::from_value::<NoEffect>(of(&reason)).unwrap(), reason);

@@ -145,7 +145,7 @@ fn a_damaged_csv_is_refused_with_file_line_and_text() {
 }
 
 #[test]
-fn a_last_line_without_its_end_is_dropped_if_it_does_not_fit_and_is_said() {
+fn a_truncated_last_line_that_does_not_parse_is_dropped_and_reported() {
     let (of, _) = scaling(&[("x.csv", "size,0,1\n8,1,2\n16,3")]);
     assert_eq!((&of.steps[0].sizes_bytes[..], of.steps[0].complete), (&[8 << 20][..], false));
     assert_eq!(of.findings, ["x.csv: the step was aborted, so sizes are missing"]);

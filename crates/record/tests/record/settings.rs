@@ -36,7 +36,7 @@ fn settings_are_of_the_kind_that_they_are_written_as() {
 #[test]
 fn unknown_settings_are_refused_with_the_expected_ones() {
     let error = |json: &str| serde_json::from_str::<Setting>(json).unwrap_err().to_string();
-    let expected = "expected a number, a text, true, false or a list of texts";
+    let expected = "expected a number, a string, true, false or a list of strings";
     for json in ["null", "{}"] {
         assert!(error(json).contains(expected), "{}", error(json));
     }
@@ -47,7 +47,7 @@ fn unknown_settings_are_refused_with_the_expected_ones() {
 }
 
 #[test]
-fn rules_that_are_not_said_are_those_of_every_study_and_unknown_ones_are_refused() {
+fn omitted_rules_have_defaults_and_unknown_ones_are_refused() {
     let read = |json| serde_json::from_value::<Rules>(json);
     let rules = read(json!({})).unwrap();
     assert_eq!(rules, Rules::default());
@@ -143,7 +143,7 @@ fn a_sample_is_disturbed_by_load_only_where_nothing_else_disturbed_it() {
 }
 
 #[test]
-fn a_quantity_is_next_to_its_value_and_says_which_way_is_better() {
+fn a_quantity_is_stored_next_to_its_value_with_its_direction() {
     let reading = Quantity::higher("SET rps", "1/s").at(2.5);
     let expected = json!({"metric": "SET rps", "unit": "1/s", "better": "higher", "value": 2.5});
     assert_eq!(written(&reading), expected);

@@ -57,7 +57,7 @@ fn disturbed(sample: SampleEntry) -> SampleEntry {
 }
 
 fn document(run: StudyRun, samples: Vec<SampleEntry>) -> StudyDocument {
-    StudyDocument { run, journal: samples.into_iter().map(Entry::Sample).collect() }
+    StudyDocument { run, journal: samples.into_iter().map(JournalEntry::Sample).collect() }
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn a_treatment_that_was_given_up_has_fewer_values_and_holds_up_no_block() {
     let mut document = document(run(3, false, 0), Vec::new());
     for block in 0..4 {
         for treatment in (0..3).filter(|treatment| *treatment != 2 || block < 2) {
-            document.journal.push(Entry::Sample(sample(block, treatment, block as f64)));
+            document.journal.push(JournalEntry::Sample(sample(block, treatment, block as f64)));
         }
     }
     assert_eq!(document.cells(0, "t", Counted::First).blocks, [0, 1], "its values are missing");
-    document.journal.push(Entry::Out { treatment: 2, from_block: 2 });
+    document.journal.push(JournalEntry::Out { treatment: 2, from_block: 2 });
     assert_eq!(document.out(), BTreeMap::from([(2, 2)]));
     let cells = document.cells(0, "t", Counted::First);
     assert_eq!(cells.blocks, [0, 1, 2, 3]);
@@ -138,25 +138,25 @@ fn entries_are_lines_that_name_their_kind() {
     };
     let entries = [
         (
-            Entry::Applied(applied),
+            JournalEntry::Applied(applied),
             json!({"entry": "applied", "block": 1, "treatment": 2, "arm": "again", "took_s": 0.5,
                 "evidence": [{"what": "kernel", "found": "6.1"},
                     {"what": "thp", "wanted": "always", "found": "never"}]}),
         ),
         (
-            Entry::Out { treatment: 1, from_block: 3 },
+            JournalEntry::Out { treatment: 1, from_block: 3 },
             json!({"entry": "out", "treatment": 1, "from_block": 3}),
         ),
         (
-            Entry::Ended { reason: EndReason::BudgetSpent, unix_ms: 7 },
+            JournalEntry::Ended { reason: EndReason::BudgetSpent, unix_ms: 7 },
             json!({"entry": "ended", "reason": "budget-spent", "unix_ms": 7}),
         ),
         (
-            Entry::Ended { reason: EndReason::Failed("no".to_owned()), unix_ms: 7 },
+            JournalEntry::Ended { reason: EndReason::Failed("no".to_owned()), unix_ms: 7 },
             json!({"entry": "ended", "reason": {"failed": "no"}, "unix_ms": 7}),
         ),
         (
-            Entry::Sample(sample(1, 0, 2.0)),
+            JournalEntry::Sample(sample(1, 0, 2.0)),
             json!({"entry": "sample", "block": 1, "treatment": 0, "arm": "main", "workload": 0,
                 "attempt": 0, "unix_ms": 0, "took_s": 1.0,
                 "readings": [{"metric": "t", "unit": "s", "better": "lower", "value": 2.0}]}),
@@ -164,21 +164,21 @@ fn entries_are_lines_that_name_their_kind() {
     ];
     for (entry, expected) in entries {
         assert_eq!(serde_json::to_value(&entry).unwrap(), expected);
-        assert_eq!(serde_json::from_value::<Entry>(expected).unwrap(), entry);
+        assert_eq!(serde_json::from_value::<JournalEntry>(expected).unwrap(), entry);
     }
 }
 
 #[test]
 fn a_damaged_line_is_named_by_its_number_in_any_position() {
     let run = serde_json::to_string(&run(1, false, 0)).unwrap();
-    let line = |entry: &Entry| serde_json::to_string(entry).unwrap() + "\n";
-    let whole = line(&Entry::Sample(sample(0, 0, 1.0)));
+    let line = |entry: &JournalEntry| serde_json::to_string(entry).unwrap() + "\n";
+    let whole = line(&JournalEntry::Sample(sample(0, 0, 1.0)));
     for damaged in ["{}", "\0", "nonsense", "{\"entry\":\"sample\"}", "[]"] {
         let text = format!("{whole}\n{damaged}\n{whole}");
         let error = StudyDocument::from_files(&run, &text).unwrap_err().to_string();
         assert!(error.starts_with("journal.jsonl, line 3: "), "{error}");
     }
-    let other = Entry::Began {
+    let other = JournalEntry::Began {
         plan: "another".to_owned(),
         unix_ms: 0,
         environment: Environment::default(),

@@ -93,7 +93,7 @@ fn the_foreign_share_is_of_the_pages_meant_for_the_node() {
 }
 
 #[test]
-fn sizes_of_pages_add_up_each_to_its_own() {
+fn sizes_of_pages_add_up_separately() {
     let mut sum =
         PageSizes { resident: 1, anonymous: 2, transparent_huge: 3, reserved_huge: 4, swapped: 5 };
     sum += PageSizes {

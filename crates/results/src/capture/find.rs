@@ -79,7 +79,7 @@ pub enum Remark {
         /// The mean time in ns after which a line is gone.
         life_ns: f64,
     },
-    /// The sweep shows no plateau of a cache, most of which others use: the file has a bound.
+    /// The sweep shows no plateau of a cache, because others use most of it: the file has a bound.
     CacheHidden {
         /// The cache's level.
         level: u8,

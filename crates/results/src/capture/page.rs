@@ -139,7 +139,7 @@ fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {
 
 fn other_pages(more_ns: f64, load_ns: f64, size: &str) -> String {
     format!(
-        "A line in another page than those read last takes {} ns more: with page walks and hits, \
+        "A line outside the pages read last takes {} ns longer: with page walks and hits, \
          random loads over {size} of small pages then take the {} ns that were measured.",
         figure(more_ns),
         figure(load_ns)

@@ -45,7 +45,7 @@ impl Explored {
 }
 
 /// A finding about memory placement, with the places that show it.
-pub type ExploreFinding = Finding<Advice, Place>;
+pub type ExploreFinding = Finding<Advice, ProblemPlace>;
 
 /// A problem with its severity and remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -120,7 +120,7 @@ pub enum Obstacle {
         node: NodeId,
         /// The node's cpus.
         cpus: usize,
-        /// The virtual cpus that would run on the node.
+        /// The vCPUs that would run on the node.
         vcpus: usize,
     },
     /// The node has little page cache to reclaim.
@@ -146,14 +146,14 @@ pub enum Weight {
 /// A place that shows a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum ProblemPlace {
     /// A node.
     Node(NodeId),
     /// A thread.
     Thread(u32),
     /// A mapping, by its start address.
     Mapping(u64),
-    /// A virtual cpu of the guest.
+    /// A vCPU of the guest.
     Vcpu(u32),
     /// A domain of Xen.
     Domain(u32),
@@ -271,11 +271,11 @@ pub enum Remedy {
     },
     /// Give each thread of each rank a separate cpu.
     SpreadThreads,
-    /// Pin the virtual cpus of a QEMU guest.
+    /// Pin the vCPUs of a QEMU guest.
     PinVcpus {
         /// The path of the control socket.
         socket: String,
-        /// The cpus for each virtual cpu.
+        /// The cpus for each vCPU.
         map: Vec<(u32, CpuSet)>,
     },
     /// Give a Xen guest its cpus as a list, and create it again.
@@ -285,7 +285,7 @@ pub enum Remedy {
         /// The cpus to list.
         cpus: CpuSet,
     },
-    /// Pin the virtual cpus of a Xen guest to a node.
+    /// Pin the vCPUs of a Xen guest to a node.
     PinDomain {
         /// The guest's name.
         guest: String,

@@ -22,6 +22,7 @@ use numalab_record::explore::{BytesByNode, View, spread};
 use super::document::{ExploreDocument, FoundNow};
 use crate::document;
 use crate::explore::{Explored, Weight};
+use crate::label::whole_sentence;
 use crate::report::Report;
 
 impl Report for Explored {
@@ -66,7 +67,7 @@ fn lead(explored: &Explored) -> Vec<Lead> {
             Weight::Note => ("Note", Mood::Odd),
         };
         let command = finding.what.remedy.as_ref().map(commands::command);
-        Lead { command, ..Lead::new(name, words::sentence(finding), mood) }
+        Lead { command, ..Lead::new(name, whole_sentence(&words::sentence(finding)), mood) }
     });
     let mut lead: Vec<Lead> = found.collect();
     if lead.is_empty() {

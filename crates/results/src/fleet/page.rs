@@ -196,7 +196,7 @@ fn effects(analysis: &Analysis) -> Option<Part> {
     part("Settings associated with different figures", table)
 }
 
-/// Lists hosts by what is said of them: a whole fleet often shares one reason.
+/// Groups hosts by the reason given for them: a whole fleet often shares one.
 fn listed<'a>(title: &str, hosts: impl Iterator<Item = (&'a str, String)>) -> Option<Part> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (host, why) in hosts {

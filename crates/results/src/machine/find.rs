@@ -127,7 +127,7 @@ impl MachineComparison {
         // Without a sweep, cache sizes are only what the system reports, not measurements.
         let has_sweep = !result.memory.cache_latency_ns.is_empty();
         let is_figure =
-            |(what, _): &Known| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
+            |(what, _): &KnownFigure| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
         for (what, value) in figures(result).into_iter().filter(is_figure) {
             match pairs.iter_mut().find(|pair| pair.what == what) {
                 Some(pair) => {
@@ -150,9 +150,9 @@ impl MachineComparison {
 }
 
 /// A figure with its value.
-type Known = (MachineFigure, f64);
+type KnownFigure = (MachineFigure, f64);
 
-fn figures(of: &MachineFile) -> Vec<Known> {
+fn figures(of: &MachineFile) -> Vec<KnownFigure> {
     let access = of.machine.access.iter().flat_map(of_access);
     let transfers = of.memory.transfers.iter().flat_map(|transfers| {
         let within = (MachineFigure::LineWithinGroup, transfers.group_ns);
@@ -177,7 +177,7 @@ fn figures(of: &MachineFile) -> Vec<Known> {
         .collect()
 }
 
-fn of_access(of: &AccessAttributes) -> Vec<Known> {
+fn of_access(of: &AccessAttributes) -> Vec<KnownFigure> {
     let (from, to) = (of.initiator, of.target);
     let latency = |access, ps: Option<u64>| {
         Some((MachineFigure::Latency { access, from, to }, ps? as f64 / 1e3))
@@ -196,7 +196,7 @@ fn of_access(of: &AccessAttributes) -> Vec<Known> {
     .collect()
 }
 
-fn caches(of: &MachineFile) -> Vec<Known> {
+fn caches(of: &MachineFile) -> Vec<KnownFigure> {
     let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
     let mut levels: Vec<(u8, Option<u64>)> =
         of.machine.caches.iter().filter(data).map(|one| (one.level, one.size_bytes)).collect();
@@ -213,16 +213,17 @@ fn caches(of: &MachineFile) -> Vec<Known> {
 }
 
 /// Returns the end point of each curve, for its node or link.
-fn load(load: &LoadFigures) -> Vec<Known> {
+fn load(load: &LoadFigures) -> Vec<KnownFigure> {
     let from = load.from.as_ref().map_or_else(|| vec![None], |set| set.iter().map(Some).collect());
     let ways = load.nodes.iter().flat_map(|node| from.iter().map(move |&from| (node, from)));
     ways.flat_map(|way| load_of(load, way)).collect()
 }
 
-fn load_of(load: &LoadFigures, (node, from): (NodeId, Option<NodeId>)) -> Vec<Known> {
+fn load_of(load: &LoadFigures, (node, from): (NodeId, Option<NodeId>)) -> Vec<KnownFigure> {
     let place = |writes_percent| LoadedPlace { node, from, writes_percent };
     let peak = |writes, mb_s: f64| (MachineFigure::Peak(place(writes)), mb_s / 1000.0);
-    let mut known: Vec<Known> = load.peak_mb_s.map(|mb_s| peak(0.0, mb_s)).into_iter().collect();
+    let mut known: Vec<KnownFigure> =
+        load.peak_mb_s.map(|mb_s| peak(0.0, mb_s)).into_iter().collect();
     for curve in &load.curves {
         let Some(&(mb_s, ns)) = curve.points.last() else { continue };
         known.push(peak(curve.writes_percent, mb_s));

@@ -18,7 +18,7 @@ const WHOLE_SHARE: f64 = 0.95;
 /// interleaving ensures.
 const EVEN: f64 = 1.5;
 
-/// The location of a region of which one node's pages are remote to their users.
+/// The location of a region with pages on one node that are remote to their users.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Location {
     /// It is on that node.
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_as_near_as_ones_own_costs_nothing_more() {
+    fn memory_as_near_as_local_memory_costs_nothing_more() {
         let program = ProgramMemory {
             regions: vec![region("flat", &[(0, 1, 900), (2, 0, 5)])],
             ..ProgramMemory::default()

@@ -21,7 +21,7 @@ use numalab_topology::CpuId;
 pub use access::{Chase, NodeAccess};
 pub use bandwidth::{BandwidthRow, Bandwidths, MeasuredWeight};
 pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure, RoundTrips};
-pub use cell::{CellSummary, Figure, MetricFigures, State};
+pub use cell::{CellState, CellSummary, Figure, MetricFigures};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
 pub use loaded::{Doubt, LoadedCurve, LoadedPoint, Peak};
 pub use matrix::{Axis, LatencyMatrix, Matrix, MatrixEntry};
@@ -64,10 +64,10 @@ impl Progress {
         let mut progress = Self { planned: cells.len(), ..Self::default() };
         for cell in cells {
             match cell.state {
-                State::Precise => progress.precise += 1,
-                State::BudgetSpent => progress.budget_spent += 1,
-                State::Failed(_) => progress.failed += 1,
-                State::Unmeasured => progress.unmeasured += 1,
+                CellState::Precise => progress.precise += 1,
+                CellState::BudgetSpent => progress.budget_spent += 1,
+                CellState::Failed(_) => progress.failed += 1,
+                CellState::Unmeasured => progress.unmeasured += 1,
             }
             for figures in &cell.figures {
                 progress.windows += figures.windows;

@@ -212,8 +212,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     let mut sentences = order_sentences(of);
     if let Some(parts) = of.order.parts {
         sentences.push(format!(
-            "A verdict also needs four consecutive parts of each file to show it, in case values \
-             depend on many before them: p = {} for a difference between the parts.",
+            "A verdict must also hold for four consecutive parts of each file, in case values depend \
+             on many before them: p = {} for a difference between the parts.",
             figure(parts.p_beyond(0.0))
         ));
     }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn two_modes_are_said_after_the_answer() {
+    fn two_modes_are_reported_after_the_answer() {
         let mixed: Vec<f64> = sample(400, 500, 0.0)
             .into_iter()
             .enumerate()

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 pub use figures::StepFigures;
 pub use finding::{
-    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding, ScalingObservation, Side,
+    CacheFit, Cause, Difference, Plateau, RankSide, ScalingEvidence, ScalingFinding,
+    ScalingObservation,
 };
 pub use groups::{Group, GroupKind};
 

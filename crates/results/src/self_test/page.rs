@@ -64,7 +64,7 @@ fn answer(checks: &[Checked]) -> Lead {
     let of = |outcome| checks.iter().filter(|checked| checked.outcome == outcome).count();
     let (passed, failed) = (of(CheckOutcome::Passed), of(CheckOutcome::Failed));
     let left_out = of(CheckOutcome::NotChecked);
-    let sentence = format!("{passed} passed, {failed} failed, {left_out} not checked");
+    let sentence = format!("{passed} passed, {failed} failed, {left_out} not checked.");
     let mood = match (failed, left_out) {
         (0, 0) => Mood::Fine,
         (0, _) => Mood::Odd,
@@ -101,7 +101,7 @@ pub const fn described(check: Check) -> &'static str {
 
 const fn words_of(check: Check) -> (&'static str, &'static str) {
     match check {
-        Check::Pins => ("pins", "a thread pinned to each CPU"),
+        Check::Pins => ("pins", "a thread pinned to each cpu"),
         Check::Bound => ("bound memory", "memory bound to each node"),
         Check::FirstTouch => ("first touch", "memory touched from each node"),
         Check::Proof => ("proof", "memory of one node claimed to be on another"),
@@ -128,10 +128,10 @@ fn found_words(checked: &Checked) -> String {
 fn words(found: &CheckFound) -> String {
     match found {
         CheckFound::Pins { right, wrong } if wrong.is_empty() => {
-            format!("CPUs {right}: on the CPU, and on its node")
+            format!("cpus {right}: on the cpu, and on its node")
         }
         CheckFound::Pins { right, wrong } => format!(
-            "CPUs {wrong}: the kernel runs them on a node other than the topology's; right: {right}"
+            "cpus {wrong}: the kernel runs them on a node other than the topology's; right: {right}"
         ),
         CheckFound::Pages { nodes } => pages_words(nodes),
         CheckFound::Claim { node, claimed, pages, refused } => format!(
@@ -193,7 +193,7 @@ fn order_words(pairs: &[NodeLatency]) -> String {
 fn guest_words(node: &GuestNode) -> String {
     let cpu = node.runs_on.map_or_else(|| "not known".to_owned(), |cpu| cpu.to_string());
     let (there, elsewhere) = (size(node.there_bytes), size(node.elsewhere_bytes));
-    format!("node {}: on CPU {cpu}, {there} there, {elsewhere} elsewhere", node.host)
+    format!("node {}: on cpu {cpu}, {there} there, {elsewhere} elsewhere", node.host)
 }
 
 fn latencies(checks: &[Checked]) -> Table {
@@ -205,7 +205,7 @@ fn latencies(checks: &[Checked]) -> Table {
         let distance = pair.distance.map_or_else(|| "–".to_owned(), |value| value.to_string());
         vec![pair.from.to_string(), pair.to.to_string(), distance, figure(pair.latency_ns)]
     };
-    Table::new("from a node's CPU to a node's memory")
+    Table::new("from a node's cpu to a node's memory")
         .figures(["from", "to", "distance", "ns"])
         .rows(pairs.unwrap_or_default().iter().map(row))
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use numalab_record::SharedMachine;
-use numalab_record::study::{Cells, Counted, Entry, Notice, Quantity, SampleEntry, StudyDocument};
+use numalab_record::study::{
+    Cells, Counted, JournalEntry, Notice, Quantity, SampleEntry, StudyDocument,
+};
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Extreme, Margin, Resampling,
     Sample, Test, Verdict, bootstrap_bca, paired_permutation,
@@ -27,7 +29,7 @@ mod worse;
 
 use aa::aa_arm;
 use adjust::adjust;
-use contrasts::{Asked, asked};
+use contrasts::{PlannedContrast, asked};
 use looks::Looks;
 use shapes::{modes, tails};
 
@@ -159,7 +161,7 @@ impl<'a> StudySummary<'a> {
     pub fn notices(&self) -> Vec<&Notice> {
         let mut notices: Vec<&Notice> = Vec::new();
         for entry in &self.document.journal {
-            let Entry::Began { notices: found, .. } = entry else { continue };
+            let JournalEntry::Began { notices: found, .. } = entry else { continue };
             for notice in found {
                 if !notices.contains(&notice) {
                     notices.push(notice);
@@ -172,7 +174,7 @@ impl<'a> StudySummary<'a> {
     /// Returns the environment of the first session.
     pub fn first_facts(&self) -> BTreeMap<String, String> {
         let mut began = self.document.journal.iter().filter_map(|entry| match entry {
-            Entry::Began { environment, .. } => Some(environment.facts.clone()),
+            JournalEntry::Began { environment, .. } => Some(environment.facts.clone()),
             _ => None,
         });
         began.next().unwrap_or_default()
@@ -186,7 +188,7 @@ impl<'a> StudySummary<'a> {
             .journal
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Began { environment, .. } => Some(environment),
+                JournalEntry::Began { environment, .. } => Some(environment),
                 _ => None,
             })
             .collect();
@@ -308,7 +310,7 @@ fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
 
 fn subject(
     document: &StudyDocument,
-    asked: &[Asked],
+    asked: &[PlannedContrast],
     (workload, quantity): (usize, Quantity),
     [confidence, later]: [Confidence; 2],
 ) -> Subject {
@@ -347,7 +349,7 @@ fn criteria(better: Direction, margin_percent: f64) -> Criteria {
 }
 
 fn effect(
-    asked: &Asked,
+    asked: &PlannedContrast,
     cells: &Cells,
     first: &Cells,
     criteria: &Criteria,

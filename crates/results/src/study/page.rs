@@ -43,7 +43,7 @@ impl Report for StudySummary<'_> {
         let run = &self.document.run;
         let workloads = run.workloads.iter().enumerate();
         let workloads =
-            workloads.filter_map(|(index, workload)| of_workload(self, index, workload));
+            workloads.filter_map(|(index, workload)| workload_part(self, index, workload));
         let facts = Part::of("Facts", vec![Panel::table(tables::facts(self))]);
         let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
         let meta = [
@@ -97,12 +97,12 @@ fn private(run: &StudyRun) -> Vec<Private> {
     commands.chain(settings).map(private).collect()
 }
 
-fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
+fn workload_part(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
     // What happened over time is read first; the rest is folded.
     let mut panels = tiers::panels(summary, index);
-    panels.extend(subjects.flat_map(|subject| of_metric(summary, subject)));
+    panels.extend(subjects.flat_map(|subject| metric_panels(summary, subject)));
     panels.extend(tables::counters(summary, index).map(|table| Panel::table(table).folded()));
     let part = Part::of(&workload.name, panels)?;
     let command = Some(command_line(&workload.command));
@@ -110,7 +110,7 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
     Some(Part { command, notes, ..part }.background())
 }
 
-fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
+fn metric_panels(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     let cells = cells::table(summary, subject);
     // The page's picture already shows the cells of the metric that answers the question.
     let is_asked = summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject));

@@ -55,7 +55,7 @@ impl Report for PlannedStudy {
 impl Report for StudyList {
     fn page(&self) -> Page {
         let rows = self.studies.iter().map(|study| {
-            vec![study.name.clone(), format!("{} ({})", study.question, of_time(study))]
+            vec![study.name.clone(), format!("{} ({})", study.question, time_cell(study))]
         });
         let table = Table::new("each with its blocks and time").words("study").words("question");
         let part = Part::of("Studies", vec![Panel::table(table.rows(rows))]);
@@ -81,7 +81,7 @@ impl Report for StudyList {
 }
 
 /// Describes size and duration: `21 blocks, about 32 s`.
-fn of_time(study: &ListedStudy) -> String {
+fn time_cell(study: &ListedStudy) -> String {
     format!("{}, {}", count(study.blocks, "block"), time_words(&study.time))
 }
 
@@ -92,7 +92,7 @@ impl Report for ShownStudy {
         Page {
             brand: format!("numalab study show {}", self.line.name),
             title: self.line.question.clone(),
-            meta: of_time(&self.line),
+            meta: time_cell(&self.line),
             parts: vec![toml],
             ..Page::default()
         }
@@ -102,7 +102,7 @@ impl Report for ShownStudy {
 
     /// Returns the TOML alone, ready to edit and run.
     fn terminal(&self, _: Style) -> String {
-        format!("# {}\n{}", of_time(&self.line), self.toml)
+        format!("# {}\n{}", time_cell(&self.line), self.toml)
     }
 }
 

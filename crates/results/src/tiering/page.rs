@@ -78,7 +78,7 @@ fn answer(probed: &TieringProbed) -> Lead {
         Some(hot) => format!("{hot:.1} % of the hot pages are on the fast tier"),
         None => "the kernel has marked all hot pages and does not report their nodes".to_owned(),
     };
-    let sentence = format!("at the end {hot}, an access takes {end:.1} ns");
+    let sentence = format!("At the end {hot}, and an access takes {end:.1} ns.");
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
@@ -88,7 +88,7 @@ fn uncounted(probed: &TieringProbed) -> Option<Lead> {
     let moved = last.fast_pages.checked_sub(first.fast_pages).filter(|moved| *moved > 0)?;
     let sentence = format!(
         "{moved} pages moved to the fast tier, and the kernel counts none as promoted: it counts \
-         those that it moves with numa_balancing=2, but not with 1 or through DAMON"
+         those that it moves with numa_balancing=2, but not with 1 or through DAMON."
     );
     let is_uncounted = probed.value("promoted").is_some_and(|promoted| promoted == 0.0);
     is_uncounted.then(|| Lead::new("Promotions", sentence, Mood::Plain))
@@ -119,16 +119,16 @@ fn by_tier(of: &TieringProbed) -> Table {
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
-            "an access takes {} ns, but the accesses counted on the tiers cost {}: something else \
+            "An access takes {} ns, but the accesses counted on the tiers cost {}: something else \
              took the time, such as the kernel's own work; caches (--emulate-cache 32K,256K@4) \
-             keep it cheap, and a longer --time reduces its share",
+             keep it cheap, and a longer --time reduces its share.",
             figure(latency_ns),
             figure(predicted_ns)
         ),
         Contradiction::PagesElsewhere { hot_fast_percent, fast_accesses_percent } => format!(
             "{} % of the hot pages are on the fast tier at the end, and {} % of the last accesses \
              went there: pages were still moving, or the kernel does not report where marked \
-             ones are; a longer --time shows which",
+             ones are; a longer --time shows which.",
             figure(hot_fast_percent),
             figure(fast_accesses_percent)
         ),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_contradict_each_other_are_said_behind_the_answer() {
+    fn figures_that_contradict_each_other_are_reported_after_the_answer() {
         let figures = [("latency-end", 7033.0), ("latency", 7033.0), ("predicted", 140.0)];
         let text = probed([&[], &[]], &figures).page().terminal(Style::Plain);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

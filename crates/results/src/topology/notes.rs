@@ -53,7 +53,7 @@ fn without_cpus(machine: &Machine) -> Option<String> {
     let never: NodeSet = nodes.iter().filter(has_none).collect();
     let offline = nodes.difference(&never);
     let parts =
-        [("without CPUs, of a device or another tier", never), ("whose CPUs are offline", offline)];
+        [("without cpus, of a device or another tier", never), ("whose cpus are offline", offline)];
     let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     let parts: Vec<String> =
         parts.map(|(what, nodes)| format!("Memory {what}: node {}", list(&nodes))).collect();

@@ -231,7 +231,7 @@ fn a_machines_limits_are_stated_for_that_machine_alone() {
 }
 
 #[test]
-fn predictions_by_figures_that_are_not_the_machines_own_say_how_to_get_those() {
+fn predictions_from_foreign_figures_say_how_to_measure_this_machine() {
     let by = |known| {
         let mut of = advice(TrialPlace::Emulation, Vec::new());
         of.machine.known = known;
@@ -252,7 +252,7 @@ fn predictions_by_figures_that_are_not_the_machines_own_say_how_to_get_those() {
 }
 
 #[test]
-fn why_trials_ended_is_said_unless_all_blocks_ran() {
+fn the_reason_for_the_end_of_trials_is_reported_unless_all_blocks_ran() {
     let ended = |end| {
         let of = Advice { trials: trials(end), ..advice(TrialPlace::Host, Vec::new()) };
         said(&of, "Trials")

@@ -104,7 +104,7 @@ fn a_self_test_is_fine_only_if_all_was_checked_and_passed() {
     let other = || left_out(Check::Guest, "no QEMU");
     let wrong = || Checked { outcome: CheckOutcome::Failed, ..right() };
     let said = |passed, failed, left_out| {
-        format!("{passed} passed, {failed} failed, {left_out} not checked")
+        format!("{passed} passed, {failed} failed, {left_out} not checked.")
     };
     assert_eq!(answer(vec![right()]), (said(1, 0, 0), Mood::Fine));
     assert_eq!(answer(vec![right(), other()]), (said(1, 0, 1), Mood::Odd));
@@ -121,7 +121,7 @@ fn the_findings_of_a_check_name_the_place() {
     let pins = found(CheckFound::Pins { right, wrong });
     assert_eq!(
         pins,
-        "CPUs 2,3: the kernel runs them on a node other than the topology's; right: 0"
+        "cpus 2,3: the kernel runs them on a node other than the topology's; right: 0"
     );
     let one = found(CheckFound::Pages { nodes: vec![pages(1, 8)] });
     assert_eq!(one, "node 1: all 8 pages of 2M there");
@@ -174,7 +174,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
             "DAMON of Linux 6.1 cannot migrate pages: 6.11 and later can",
         ),
         (NoEffect::DamonInUse(text("1 kdamond")), "DAMON is in use, with 1 kdamond"),
-        (NoEffect::TiersUntold, "this kernel does not report which memory is in a slow tier"),
+        (NoEffect::TiersUnreported, "this kernel does not report which memory is in a slow tier"),
         (NoEffect::Sentence(text("as it was")), "as it was"),
     ] {
         assert_eq!(no_effect(&why), words);
@@ -182,7 +182,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
 }
 
 #[test]
-fn a_value_that_cannot_be_shown_says_why() {
+fn a_value_that_cannot_be_shown_has_a_reason() {
     assert_eq!(knob_value(KnobState::Value, Some("1")), "1");
     assert_eq!(knob_value(KnobState::Value, Some("")), "(empty)");
     assert_eq!(knob_value(KnobState::WriteOnly, None), "(write-only)");
@@ -213,11 +213,11 @@ fn a_probe_of_balancing_is_as_it_was_in_every_format() {
 #[test]
 fn where_both_cpus_are_of_one_node_nothing_can_move() {
     let said = balancing(0).page().lead.remove(0).sentence;
-    assert_eq!(said, "both cpus are on the same node: nothing can move");
+    assert_eq!(said, "Both cpus are on the same node: nothing can move.");
     let mut without = balancing(1);
     without.readings.clear();
     let said = without.page().lead.remove(0).sentence;
-    assert_eq!(said, "the number of its pages on node 1 at the end is unknown");
+    assert_eq!(said, "The number of its pages on node 1 at the end is unknown.");
 }
 
 #[test]

@@ -288,7 +288,7 @@ fn a_heap_of_xen_is_as_it_was_in_every_format() {
 }
 
 #[test]
-fn a_heap_of_our_own_has_its_picture_and_no_domains() {
+fn a_heap_of_numalab_has_a_picture_and_no_domains() {
     let text = Explored::of(View::Heap(heap(HeapSource::Frames))).terminal(Style::Plain);
     assert!(text.starts_with("heap of numalab-frames\n"), "{text}");
     assert!(text.contains("\nPicture\n##..\n#...\n") && !text.contains("Domains"), "{text}");

@@ -125,7 +125,7 @@ fn changes_without_a_confirming_run_are_to_be_measured_again() {
 }
 
 #[test]
-fn only_tested_hosts_are_said_not_to_differ() {
+fn only_tested_hosts_are_reported_not_to_differ() {
     let said = |hosts: usize, alike: &[usize]| {
         let name = |at: usize| format!("n{at}");
         let untested =

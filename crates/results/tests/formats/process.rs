@@ -139,15 +139,15 @@ fn threads_are_named_by_number_up_to_two_and_memory_that_is_tied_is_moved() {
     };
     let remote = |number| ThreadView { allowed: cpus("2"), ..thread(number, 2, Some(0.9), 1) };
     let one = all_on_1(vec![remote(7)]);
-    assert_eq!(one.0, "thread 7 runs on node 1; 75 % of the memory it touched is on node 0");
+    assert_eq!(one.0, "Thread 7 runs on node 1; 75 % of the memory it touched is on node 0.");
     assert_eq!(one.1, "migratepages 42 0 1");
     let two = all_on_1(vec![remote(7), remote(8)]);
     assert_eq!(
         two.0,
-        "threads 7 and 8 run on node 1; 75 % of the process's own memory is on node 0"
+        "Threads 7 and 8 run on node 1; 75 % of the process's own memory is on node 0."
     );
     let three = all_on_1(vec![remote(7), remote(8), remote(9)]);
-    assert!(three.0.starts_with("thread 7 and 2 more run on node 1"), "{three:?}");
+    assert!(three.0.starts_with("Thread 7 and 2 more run on node 1"), "{three:?}");
     let free = all_on_1(vec![thread(7, 2, Some(0.9), 1)]);
     assert_eq!(free.1, "taskset -acp 0,1 42");
 }
@@ -200,7 +200,7 @@ fn a_shared_segment_is_interleaved_alone_by_numactl_or_by_the_program() {
 }
 
 #[test]
-fn huge_pages_are_asked_for_allowed_or_looked_for_by_who_gets_them() {
+fn huge_pages_are_requested_allowed_or_diagnosed_by_the_kernels_mode() {
     let of = |mode| {
         let view = ProcessView {
             threads: Vec::new(),
@@ -215,16 +215,16 @@ fn huge_pages_are_asked_for_allowed_or_looked_for_by_who_gets_them() {
     };
     let (sentence, command) = of(HugePageMode::Never);
     assert!(sentence.starts_with("0 % of its 64 MiB of anonymous memory is on huge pages: 16384 pages of 4 KiB where 32 of 2 MiB would do"), "{sentence}");
-    assert!(sentence.ends_with("; transparent huge pages are off"), "{sentence}");
+    assert!(sentence.ends_with("; transparent huge pages are off."), "{sentence}");
     assert_eq!(command, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
     let (sentence, command) = of(HugePageMode::Always);
     assert!(
-        sentence.ends_with(", although transparent huge pages are on: memory may be fragmented")
+        sentence.ends_with(", although transparent huge pages are on: memory may be fragmented.")
     );
     assert_eq!(command, "numalab explore --nodes");
     let (sentence, command) = of(HugePageMode::Madvise);
     assert!(
-        sentence.ends_with("for programs that request them (madvise)")
+        sentence.ends_with("for programs that request them (madvise).")
             && command.starts_with("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ./")
             && command.contains("\nnumalab knobs run thp_enabled=always -- ./"),
         "{command}"

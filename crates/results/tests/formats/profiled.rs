@@ -239,7 +239,7 @@ fn each_source_describes_its_method_and_the_unit_of_its_figures() {
 }
 
 #[test]
-fn all_that_cannot_be_seen_and_all_that_hinders_is_said() {
+fn every_blind_spot_and_every_obstacle_has_words() {
     let text = || "as the system said".to_owned();
     let cannot_see = vec![
         CannotSee::LaterAccesses,
@@ -285,7 +285,7 @@ fn all_that_cannot_be_seen_and_all_that_hinders_is_said() {
 }
 
 #[test]
-fn how_a_command_or_a_process_ended_is_said_and_an_odd_end_first() {
+fn the_end_of_a_command_or_process_is_reported_and_an_odd_one_first() {
     let process = Target::Process { process: 42, command: vec!["solver".to_owned()] };
     let command = profile(samples()).target;
     let ends = [
@@ -312,7 +312,7 @@ fn how_a_command_or_a_process_ended_is_said_and_an_odd_end_first() {
 }
 
 #[test]
-fn a_short_look_and_few_counts_are_said_at_their_borders() {
+fn a_short_profile_and_few_counts_are_reported_at_their_thresholds() {
     let little = |watched_ns, loads| {
         let mut of = Profile { watched_ns, ..profile(samples()) };
         of.program.regions.truncate(1);

@@ -36,7 +36,7 @@ fn headline(values: [Vec<f64>; 2]) -> (String, String) {
 }
 
 #[test]
-fn an_answer_that_is_open_says_how_many_values_would_do() {
+fn an_open_answer_names_the_number_of_values_needed() {
     let (name, sentence) = headline([values(3, 100.0, 1), values(3, 120.0, 2)]);
     assert_eq!(name, "Inconclusive");
     assert!(sentence.ends_with("; at least 10 values on each side are needed"), "{sentence}");

@@ -151,7 +151,7 @@ fn a_cores_non_temporal_stores_are_limited_to_a_number_of_lines_at_a_time() {
 }
 
 #[test]
-fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
+fn an_emulated_core_runs_dependent_adds_at_their_measured_rate() {
     let mut document = runs::one_node();
     let each_ns = |document: &Document| {
         let captured = capture(document);
@@ -163,7 +163,7 @@ fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
 }
 
 #[test]
-fn an_empty_run_gives_its_topology_and_says_that_all_else_is_left_out() {
+fn an_empty_run_gives_its_topology_and_reports_the_rest_as_left_out() {
     let captured = capture(&runs::empty());
     let figures = &captured.figures;
     assert!(figures.memory.cache_latency_ns.is_empty() && figures.memory.load.is_empty());

@@ -144,7 +144,7 @@ fn one_run_a_side_is_shown_with_the_reason_why_it_is_not_judged() {
         "Not judged",
         "latency, 55 cells +5",
         "Runs begun within half an hour share the state of the machine and its neighbours",
-        "these are 2 measurements on 2 sides; at least four show how much the machine varies",
+        "these count as 2 measurements on 2 sides; it takes four to show how much the machine varies",
     ] {
         assert!(flat.contains(words), "no `{words}` in:\n{text}");
     }
@@ -182,7 +182,7 @@ fn cells_of_only_one_run_are_listed_and_not_judged() {
 }
 
 #[test]
-fn other_pages_and_another_environment_are_said() {
+fn other_page_sizes_and_a_different_environment_are_reported() {
     let mut candidate = runs::two_nodes();
     let bytes = candidate.cells[30].placements[0].buffer_bytes;
     candidate.cells[30].placements[0].bytes_per_page_size = [(4096, bytes)].into();

@@ -95,7 +95,7 @@ fn a_program_has_the_wait_of_each_thread_and_the_accesses_that_found_no_memory()
 }
 
 #[test]
-fn nothing_counted_is_said() {
+fn nothing_counted_is_reported() {
     let mut empty = report();
     empty["phases"] = json!([]);
     let text = read(&empty).page().terminal(Style::Plain);

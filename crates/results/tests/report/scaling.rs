@@ -212,7 +212,7 @@ fn nothing_is_claimed_from_disturbed_steps() {
 }
 
 #[test]
-fn a_cache_as_slow_as_memory_is_not_said_to_hold_anything() {
+fn a_cache_as_slow_as_memory_is_not_reported_to_hold_anything() {
     let mut scaling = scaling(&|_, _, _| 200.0);
     for step in &mut scaling.steps {
         step.values[1].fill(190.0);
@@ -252,7 +252,7 @@ fn the_cost_of_memory_controllers_is_not_attributed_to_the_ccd() {
 }
 
 #[test]
-fn ranks_that_cost_each_other_nothing_are_said_to() {
+fn ranks_that_do_not_slow_each_other_are_reported_so() {
     let found = says(&scaling(&|_, _, _| 100.0), "contention");
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|said| said.contains("no slowdown beyond the spread")), "{found:?}");
@@ -285,7 +285,7 @@ fn ranks_at_the_same_time_are_compared_with_one_at_a_time() {
 }
 
 #[test]
-fn without_placement_nothing_is_said_of_ccds_and_nodes() {
+fn without_placement_nothing_is_claimed_about_ccds_and_nodes() {
     let mut scaling = scaling(&|ccd, _, _| 100.0 + 20.0 * ccd as f64);
     scaling.machine = None;
     scaling.steps.iter_mut().for_each(|step| step.places.fill(None));

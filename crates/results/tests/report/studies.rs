@@ -53,7 +53,7 @@ impl Made {
         value: impl Fn(usize, usize, usize, bool) -> f64,
     ) -> StudyDocument {
         let run = self.run();
-        let mut journal = vec![Entry::Began {
+        let mut journal = vec![JournalEntry::Began {
             plan: run.plan.clone(),
             unix_ms: run.started_unix_ms,
             environment: environment(),
@@ -67,7 +67,7 @@ impl Made {
             let shift = block % visits.len();
             visits.rotate_left(shift);
             for (treatment, arm) in visits {
-                journal.push(Entry::Applied(applied(block, treatment, arm, &run)));
+                journal.push(JournalEntry::Applied(applied(block, treatment, arm, &run)));
                 for (metric, (_, quantity)) in self.metrics.iter().enumerate() {
                     taken += 1;
                     let value = value(metric, block, treatment, arm == Arm::Again);
@@ -76,7 +76,7 @@ impl Made {
                         let reading = Reading { quantity: quantity.clone(), value };
                         let counters =
                             BTreeMap::from([("numa_hint_faults".to_owned(), 10.0 * value)]);
-                        journal.push(Entry::Sample(SampleEntry {
+                        journal.push(JournalEntry::Sample(SampleEntry {
                             block,
                             treatment,
                             arm,
@@ -101,7 +101,8 @@ impl Made {
             }
         }
         if let Some(reason) = self.end.clone() {
-            journal.push(Entry::Ended { reason, unix_ms: run.started_unix_ms + 1000 * taken });
+            journal
+                .push(JournalEntry::Ended { reason, unix_ms: run.started_unix_ms + 1000 * taken });
         }
         StudyDocument { run, journal }
     }

@@ -2,8 +2,8 @@
 
 use numalab_page::Style;
 use numalab_record::study::{
-    CachedFile, Counted, EndReason, Entry, GuestPlace, Published, Quantity, Setting, StudyDocument,
-    counter,
+    CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
+    StudyDocument, counter,
 };
 use numalab_record::tiering::TierLook;
 use numalab_results::study::{Effect, EffectKind, StudySummary};
@@ -191,7 +191,7 @@ fn page_walks_are_explained_by_their_counts() {
         (counter::TIME_NS, 320_073_000.0),
     ];
     for sample in document.journal.iter_mut().filter_map(|entry| match entry {
-        Entry::Sample(sample) => Some(sample),
+        JournalEntry::Sample(sample) => Some(sample),
         _ => None,
     }) {
         sample.observation.counters =
@@ -219,7 +219,7 @@ fn page_walks_are_explained_by_their_counts() {
 fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
     let mut document = studies::without_variance();
     for sample in document.journal.iter_mut().filter_map(|entry| match entry {
-        Entry::Sample(sample) => Some(sample),
+        JournalEntry::Sample(sample) => Some(sample),
         _ => None,
     }) {
         // The number of pages that balancing moves differs between blocks; the median is the third
@@ -297,7 +297,7 @@ fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
 fn on_a_shared_machine_no_interval_is_narrower_than_that_of_the_baseline_against_itself() {
     let shared = |document: &mut StudyDocument| {
         for entry in &mut document.journal {
-            let Entry::Sample(sample) = entry else { continue };
+            let JournalEntry::Sample(sample) = entry else { continue };
             sample.observation.disturbances = vec![studies::disturbed_by(900)];
         }
     };
@@ -416,14 +416,14 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
     };
     let narrow = width(&once);
     let half = document.journal.len() / 2;
-    document.journal.insert(half, Entry::Ended { reason: EndReason::Done, unix_ms: 5 });
+    document.journal.insert(half, JournalEntry::Ended { reason: EndReason::Done, unix_ms: 5 });
     let twice = StudySummary::of(&document);
     assert_eq!(twice.looks, 2);
     assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
     assert!(width(&twice) > narrow);
     // A session that was interrupted in its first block printed no result.
     let mut begun = studies::two_by_two();
-    begun.journal.insert(2, Entry::Ended { reason: EndReason::Interrupted, unix_ms: 5 });
+    begun.journal.insert(2, JournalEntry::Ended { reason: EndReason::Interrupted, unix_ms: 5 });
     assert_eq!(StudySummary::of(&begun).looks, 1);
     let text = twice.page().markdown();
     assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
@@ -433,7 +433,7 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
 fn files_that_could_not_be_dropped_limit_the_verdicts() {
     let mut document = studies::two_by_two();
     for entry in &mut document.journal {
-        let Entry::Sample(sample) = entry else { continue };
+        let JournalEntry::Sample(sample) = entry else { continue };
         let path = "/srv/model.bin".to_owned();
         sample.observation.files =
             vec![CachedFile { path, dropped_bytes: 2 << 20, kept_bytes: 3 << 20 }];
@@ -502,7 +502,7 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
 fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
     let mut document = studies::scaling();
     for entry in &mut document.journal {
-        let Entry::Sample(sample) = entry else { continue };
+        let JournalEntry::Sample(sample) = entry else { continue };
         let place = |guest: &str, memory| GuestPlace {
             guest: guest.to_owned(),
             home: Some(0),
@@ -523,7 +523,7 @@ fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
 }
 
 #[test]
-fn a_study_without_a_primary_metric_says_that_nothing_answers_it() {
+fn a_study_without_a_primary_metric_reports_the_lack_of_one() {
     let text = StudySummary::of(&studies::two_by_two()).page().markdown();
     assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");
 }
@@ -655,7 +655,7 @@ fn too_few_baseline_blocks_give_no_assurance() {
 
 /// Without variance no change is too small to be seen, so there is nothing to state.
 #[test]
-fn no_effect_is_said_to_be_smaller_than_nothing() {
+fn no_effect_is_reported_to_be_smaller_than_zero() {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
     let factors = vec![studies::choice("pages", &["4k", "2m"])];
     let made = studies::Made { aa: true, ..studies::Made::of(factors, metrics, 8) };

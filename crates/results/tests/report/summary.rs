@@ -57,7 +57,7 @@ fn a_page_walk_is_random_minus_page_local() {
 }
 
 #[test]
-fn the_matrix_says_how_much_of_it_is_the_page_walk_where_that_is_much() {
+fn the_matrix_shows_the_share_of_page_walks_where_it_matters() {
     let pages = |document: &Document| Summary::of(document).page().markdown();
     let document = runs::two_nodes();
     let walk = &Summary::of(&document).walks[1];
@@ -133,7 +133,7 @@ fn distances_out_of_order_and_a_slow_node_are_named() {
 }
 
 #[test]
-fn an_interrupted_run_says_all_that_went_wrong_with_it() {
+fn an_interrupted_run_reports_everything_that_went_wrong() {
     let document = runs::interrupted();
     let expected = ["failed", "unmeasured", "distance-ratio", "huge-pages-missing", "not-precise"];
     assert_eq!(kinds(&document), expected);
@@ -280,7 +280,7 @@ fn the_reach_of_the_tlb_is_on_the_page_and_in_json() {
 }
 
 #[test]
-fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
+fn windows_in_bursts_are_reported_with_the_error_of_the_intervals() {
     let mut document = runs::one_node();
     assert!(!kinds(&document).contains(&"bursty".to_owned()));
     let sizes = document.cells.iter_mut().filter(|cell| cell.cell.id.0.starts_with("latency"));
@@ -296,7 +296,7 @@ fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
     }
     let page = Summary::of(&document).page().markdown();
     assert!(kinds(&document).contains(&"bursty".to_owned()), "{page}");
-    assert!(page.contains("bursty: in ") && page.contains("too short by"), "{page}");
+    assert!(page.contains("come in bursts in ") && page.contains("too narrow, by"), "{page}");
 }
 
 /// Returns the run with only those cells that have `part` in their id.
@@ -392,7 +392,7 @@ fn one_slow_size_at_the_end_does_not_make_a_cache_of_memory() {
 }
 
 #[test]
-fn a_reported_cache_that_no_plateau_ends_at_is_said_to_be_missing() {
+fn a_reported_cache_without_a_plateau_is_reported_missing() {
     let mut document = runs::one_node();
     let mut cache = document.run.machine.caches.last().expect("a cache").clone();
     (cache.level, cache.size_bytes) = (4, Some(480 << 20));

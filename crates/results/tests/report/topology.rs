@@ -224,17 +224,17 @@ fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
     }
     let said =
         |machine: &Machine| text(machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "Memory whose CPUs are offline: node 1; --numa=auto leaves it out.";
+    let expected = "Memory whose cpus are offline: node 1; --numa=auto leaves it out.";
     assert!(said(&machine).contains(expected), "{}", said(&machine));
     machine.nodes[2].cpus = CpuSet::new();
     machine.cpus.retain(|cpu| cpu.node != Some(NodeId(2)));
-    let expected = "Memory without CPUs, of a device or another tier: node 2. Memory whose CPUs are \
+    let expected = "Memory without cpus, of a device or another tier: node 2. Memory whose cpus are \
                     offline: node 1; --numa=auto leaves them out.";
     assert!(said(&machine).contains(expected), "{}", said(&machine));
 }
 
 #[test]
-fn memory_without_cpus_is_not_said_to_be_left_out_if_there_is_no_other() {
+fn memory_without_cpus_is_not_reported_as_left_out_if_there_is_no_other() {
     let mut machine = machine(2, 4, |_, _| 20);
     machine.nodes[1].cpus = CpuSet::new();
     machine.cpus.retain(|cpu| cpu.node == Some(NodeId(0)));

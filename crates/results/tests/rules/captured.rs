@@ -55,7 +55,7 @@ fn remarks(captured: &Captured, pick: impl Fn(&Remark) -> bool) -> Vec<Remark> {
 }
 
 #[test]
-fn a_run_that_measured_nothing_says_of_everything_that_it_is_left_out() {
+fn a_run_that_measured_nothing_reports_every_part_as_left_out() {
     let captured = capture(&document(Vec::new()));
     let no_latency = |from, to| Remark::NoLatency { from: NodeId(from), to: NodeId(to) };
     let no_load = |node| Remark::NoLoad { node: NodeId(node), why: NoLoad::NotMeasured };
@@ -238,7 +238,7 @@ fn a_core_takes_the_table_of_its_family_where_there_is_one() {
 }
 
 #[test]
-fn a_core_is_known_by_its_model_and_else_takes_the_nearest_table_and_says_so() {
+fn an_unknown_core_takes_the_nearest_table_and_reports_it() {
     let captured_as = |family: &str, model: &str| {
         let cells = vec![
             latency(chase(0, 0), 100.0),

@@ -7,8 +7,8 @@ use numalab_record::explore::{
     VcpuView, View,
 };
 use numalab_results::explore::{
-    Expectation, ExploreFinding, Explored, GuestProblem, Obstacle, Place, Problem, Remedy, Unmet,
-    unmet,
+    Expectation, ExploreFinding, Explored, GuestProblem, Obstacle, Problem, ProblemPlace, Remedy,
+    Unmet, unmet,
 };
 use numalab_topology::{CpuSet, NodeId, NodeSet};
 
@@ -20,7 +20,7 @@ fn bytes(of: &[(u32, u64)]) -> BytesByNode {
     of.iter().map(|&(node, bytes)| (NodeId(node), bytes)).collect()
 }
 
-/// Returns a virtual cpu on node 1.
+/// Returns a vCPU on node 1.
 fn vcpu(index: u32, remote_share: f64) -> VcpuView {
     VcpuView {
         index,
@@ -75,7 +75,10 @@ fn virtual_cpus_are_apart_from_half_of_their_memory_on() {
     assert_eq!(found_of(0.49), []);
     let found = found_of(0.5);
     assert_eq!(found[0].what.problem, problem(2, Some(0), 0.9, false));
-    assert_eq!((found[0].threshold, &found[0].evidence[..]), (Some(0.5), &[Place::Vcpu(0)][..]));
+    assert_eq!(
+        (found[0].threshold, &found[0].evidence[..]),
+        (Some(0.5), &[ProblemPlace::Vcpu(0)][..])
+    );
     let unknown = VcpuView { remote_share: None, ..vcpu(0, 0.0) };
     assert_eq!(self::found(guest(Hypervisor::Qemu, 7, vec![unknown])), []);
 }
@@ -150,7 +153,7 @@ fn a_guest_that_takes_commands_has_each_vcpu_pinned_near_the_memory_of_its_node(
     let socket = "/run/vm.sock".to_owned();
     assert_eq!(found[0].what.remedy, Some(Remedy::PinVcpus { socket, map }));
     assert_eq!(found[0].what.problem, problem(3, None, 0.75, false), "by its own guest node");
-    assert_eq!(found[0].evidence, [Place::Vcpu(0), Place::Vcpu(1)]);
+    assert_eq!(found[0].evidence, [ProblemPlace::Vcpu(0), ProblemPlace::Vcpu(1)]);
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn the_first_domain_of_xen_serves_all_others_from_everywhere() {
 }
 
 #[test]
-fn a_guest_without_memory_or_virtual_cpus_is_left_alone() {
+fn a_guest_without_memory_or_vcpus_has_no_finding() {
     let nothing = GuestView {
         bytes_by_node: BytesByNode::new(),
         ..guest(Hypervisor::Qemu, 1, vec![vcpu(0, 1.0)])

@@ -4,7 +4,7 @@ use numalab_page::Style;
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, View, XenDomain, XenHeap};
 use numalab_results::Report as _;
 use numalab_results::explore::{
-    ExploreFinding, Explored, HeapProblem, Place, Problem, Remedy, Weight,
+    ExploreFinding, Explored, HeapProblem, Problem, ProblemPlace, Remedy, Weight,
 };
 use numalab_topology::NodeId;
 
@@ -62,7 +62,7 @@ fn a_node_may_be_full_and_scattered_and_both_are_notes_with_their_rule() {
     let found = found(vec![node(0, 20, Some(1)), node(1, 900, Some(900))], Vec::new());
     let thresholds: Vec<_> = found.iter().map(|of| (of.threshold, of.what.weight)).collect();
     assert_eq!(thresholds, [(Some(0.04), Weight::Note), (Some(0.5), Weight::Note)]);
-    assert!(found.iter().all(|of| of.evidence == [Place::Node(NodeId(0))]), "{found:?}");
+    assert!(found.iter().all(|of| of.evidence == [ProblemPlace::Node(NodeId(0))]), "{found:?}");
     assert!(found.iter().all(|of| of.what.remedy.is_none()), "{found:?}");
 }
 
@@ -83,7 +83,10 @@ fn a_domain_is_spread_below_95_percent_on_one_node_and_the_first_domain_never() 
     let [spread] = &found[..] else { panic!("{found:?}") };
     let problem = HeapProblem::DomainSpread { domain: 2, node: NodeId(0), share: 0.94 };
     assert_eq!(spread.what.problem, Problem::Heap(problem));
-    assert_eq!((spread.threshold, &spread.evidence[..]), (Some(0.95), &[Place::Domain(2)][..]));
+    assert_eq!(
+        (spread.threshold, &spread.evidence[..]),
+        (Some(0.95), &[ProblemPlace::Domain(2)][..])
+    );
     let remedy = Remedy::RecreateDomain { domain: 2, node: NodeId(0) };
     assert_eq!(spread.what.remedy, Some(remedy));
 }

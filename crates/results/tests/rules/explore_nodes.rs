@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use numalab_record::explore::{Counters, NodeView, NodesView, View, ZoneView};
 use numalab_results::explore::{
-    ExploreFinding, Explored, NodesProblem, Obstacle, Place, Problem, Remedy, UnusedPool, Weight,
+    ExploreFinding, Explored, NodesProblem, Obstacle, Problem, ProblemPlace, Remedy, UnusedPool,
+    Weight,
 };
 use numalab_topology::{CpuId, CpuSet, HugePagePool, NodeId, NodeSet};
 
@@ -59,7 +60,7 @@ fn a_node_is_full_below_4_percent_while_another_has_a_fifth_free() {
     };
     assert_eq!(full.what.problem, Problem::Nodes(problem));
     assert_eq!((full.what.weight, full.threshold), (Weight::Wrong, Some(0.04)));
-    assert_eq!(full.evidence, [Place::Node(NodeId(0))]);
+    assert_eq!(full.evidence, [ProblemPlace::Node(NodeId(0))]);
     let remedy =
         |is_shared| Some(Remedy::UseOtherNode { full: NodeId(0), roomy: NodeId(2), is_shared });
     assert_eq!(full.what.remedy, remedy(false));
@@ -109,14 +110,14 @@ fn huge_pages_are_not_reserved_where_they_do_not_fit() {
 }
 
 #[test]
-fn a_node_without_memory_is_neither_full_nor_roomy() {
+fn a_node_without_memory_is_neither_full_nor_empty() {
     let empty = NodeView { total_bytes: Some(0), ..node(0, 0) };
     assert_eq!(problems(vec![empty.clone(), node(1, 900)]), []);
     assert_eq!(problems(vec![empty, node(1, 10)]), []);
 }
 
 #[test]
-fn nothing_is_said_about_the_room_of_a_node_with_unknown_memory() {
+fn nothing_is_claimed_about_the_room_of_a_node_with_unknown_memory() {
     let [total, free, cache] = [
         NodeView { total_bytes: None, ..node(0, 0) },
         NodeView { free_bytes: None, ..node(0, 0) },
@@ -254,6 +255,6 @@ fn a_view_keeps_its_observations_next_to_its_findings() {
     let view = view(vec![node(3, 10), node(5, 900)]);
     let explored = Explored::of(View::Nodes(view.clone()));
     assert_eq!(explored.view, View::Nodes(view));
-    assert_eq!(explored.findings[0].evidence, [Place::Node(NodeId(3))]);
+    assert_eq!(explored.findings[0].evidence, [ProblemPlace::Node(NodeId(3))]);
     assert_eq!(BTreeMap::from([(explored.findings[0].what.weight, 1)])[&Weight::Wrong], 1);
 }

@@ -7,7 +7,7 @@ use numalab_record::explore::{
     ProcessView, RoomByNode, ThreadView, View,
 };
 use numalab_results::explore::{
-    Expectation, ExploreFinding, Explored, Obstacle, Place, Problem, ProcessProblem, Remedy,
+    Expectation, ExploreFinding, Explored, Obstacle, Problem, ProblemPlace, ProcessProblem, Remedy,
     Touched, Unmet, Weight, unmet,
 };
 use numalab_topology::{CpuId, CpuSet, DeviceKind, NodeId, NodeSet};
@@ -114,7 +114,10 @@ fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
         segment: segment_name.to_owned(),
         bytes: 900 * MIB,
     };
-    assert_eq!((found.what.remedy, found.evidence), (Some(remedy), vec![Place::Mapping(0x7f00)]));
+    assert_eq!(
+        (found.what.remedy, found.evidence),
+        (Some(remedy), vec![ProblemPlace::Mapping(0x7f00)])
+    );
     for (kind, policy, mib, left) in [
         (MappingKind::Shared, "default", 900, [500, 970]),
         (MappingKind::Shared, "default", 900, [2, 10]),
@@ -285,7 +288,11 @@ fn threads_on_several_nodes_have_their_memory_spread_and_balancing_is_named_if_i
     let found = found_of(Some(false));
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!(finding.what.problem, apart(1, 0, 1.0, Touched::ByProcess));
-    assert_eq!(finding.evidence, [Place::Thread(2), Place::Thread(3)], "those on node 1");
+    assert_eq!(
+        finding.evidence,
+        [ProblemPlace::Thread(2), ProblemPlace::Thread(3)],
+        "those on node 1"
+    );
     assert_eq!(finding.what.remedy, Some(spread(true)));
     assert_eq!(found_of(Some(true))[0].what.remedy, Some(spread(false)));
     assert_eq!(found_of(None)[0].what.remedy, Some(spread(false)), "it cannot balance");
@@ -346,7 +353,7 @@ fn memory_bound_to_nodes_where_no_thread_runs_is_summed_up_with_its_mappings() {
     let nodes = NodeSet::from_iter([NodeId(1)]);
     let problem = ProcessProblem::BoundApart { nodes, bytes: MIB };
     assert_eq!(finding.what.problem, Problem::Process(problem));
-    assert_eq!(finding.evidence, [Place::Mapping(0x1000), Place::Mapping(0x2000)]);
+    assert_eq!(finding.evidence, [ProblemPlace::Mapping(0x1000), ProblemPlace::Mapping(0x2000)]);
     assert_eq!((finding.what.weight, finding.threshold), (Weight::Note, None));
     let mut less = view;
     less.mappings.remove(0);
@@ -378,7 +385,7 @@ fn an_open_device_near_another_node_is_a_note_with_every_placed_thread() {
         nodes: NodeSet::from_iter([NodeId(0)]),
     };
     assert_eq!(finding.what.problem, Problem::Process(problem));
-    assert_eq!(finding.evidence, [Place::Thread(1)]);
+    assert_eq!(finding.evidence, [ProblemPlace::Thread(1)]);
     let near = Remedy::BindNear { device: "nvme0".to_owned(), command: "./solver".to_owned() };
     assert_eq!((finding.what.weight, &finding.what.remedy), (Weight::Note, &Some(near)));
     assert_eq!(of(Some(0), here()), []);

@@ -24,7 +24,7 @@ fn a_steps_figures_are_those_of_its_ranks() {
 }
 
 #[test]
-fn efficiency_is_the_part_of_speed_that_is_left_of_the_fewest_ranks_in_the_series() {
+fn efficiency_is_speed_relative_to_the_fewest_ranks_of_the_series() {
     let latency = figures(vec![step("two", &[100.0, 100.0]), step("one", &[80.0])]);
     let of = |found: &[StepFigures]| -> Vec<(Option<f64>, Option<usize>)> {
         found.iter().map(|of| (of.efficiency, of.baseline_ranks)).collect()

@@ -2,8 +2,8 @@
 
 use numalab_record::scaling::{Mode, ScalingMetric, ScalingStep};
 use numalab_results::scaling::{
-    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding, ScalingObservation,
-    ScalingSummary, Side,
+    CacheFit, Cause, Difference, Plateau, RankSide, ScalingEvidence, ScalingFinding,
+    ScalingObservation, ScalingSummary,
 };
 use numalab_topology::NodeId;
 
@@ -135,7 +135,7 @@ fn ranks_with_remote_memory_are_compared_with_local_ones_of_the_same_step() {
     let values = [100.0, 101.0, 99.0, 100.0, 180.0, 181.0, 179.0, 180.0];
     let findings = found(vec![placed("mixed", &values, &[local, remote].concat())]);
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    let side = |mean| Side { ranks: 4, mean };
+    let side = |mean| RankSide { ranks: 4, mean };
     let difference = Difference { metric: ScalingMetric::Latency, ratio: 1.8, real: true };
     let expected = ScalingObservation::LocalAndRemote {
         size_bytes: 512 * MIB,
@@ -231,7 +231,7 @@ fn a_slowdown_is_attributed_to_the_only_busier_resource() {
     let between = of(&[150.0, 151.0], &[(0, 0), (8, 1)]);
     assert_eq!(between, [(1, 2, true, Some(Cause::BetweenNodes))]);
     let both = of(&[150.0, 151.0], &[(0, 0), (1, 0)]);
-    assert_eq!(both, [(1, 2, true, Some(Cause::NotToldApart))]);
+    assert_eq!(both, [(1, 2, true, Some(Cause::CcdOrMemory))]);
     let none = of(&[100.0, 101.0], &[(0, 0), (1, 0)]);
     assert_eq!(none, [(1, 2, false, None)], "there is nothing to lay to anything");
     let unplaced = contention(&found(vec![one, step("many", &[150.0, 151.0])]));
@@ -274,7 +274,7 @@ fn concurrent_ranks_are_compared_with_the_same_ranks_in_turn() {
 }
 
 #[test]
-fn steps_of_which_more_than_a_twentieth_was_disturbed_come_last() {
+fn steps_disturbed_for_more_than_a_twentieth_come_last() {
     let with = |file, disturbed| ScalingStep { disturbed, ..placed(file, &[100.0], &[(0, 0)]) };
     let steps = vec![with("calm", Some(0.05)), with("busy", Some(0.06)), with("unknown", None)];
     let findings = found(steps);

@@ -1,6 +1,8 @@
 //! Findings from samples in blocks: effects, looks, the best treatment, two runs compared.
 
-use numalab_record::study::{Arm, EndReason, Entry, GuestPlace, Quantity, Reading, StudyDocument};
+use numalab_record::study::{
+    Arm, EndReason, GuestPlace, JournalEntry, Quantity, Reading, StudyDocument,
+};
 use numalab_results::compare::{Answer, Tolerance};
 use numalab_results::study::document::StudyComparison;
 use numalab_results::study::{
@@ -126,7 +128,7 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
-/// When it was that of the look itself, each resumption with the blocks said to be needed needed more.
+/// With the level of the present look, a study resumed for the blocks it needed would need more again.
 #[test]
 fn the_blocks_that_are_needed_are_those_of_the_next_look() {
     let of_blocks = |blocks: usize| {
@@ -137,12 +139,12 @@ fn the_blocks_that_are_needed_are_those_of_the_next_look() {
     let needed = |of: &StudyDocument| {
         StudySummary::of(of).answers().next().map(|(_, effect)| effect.found.ground)
     };
-    of.journal.retain(|entry| !matches!(entry, Entry::Ended { .. }));
+    of.journal.retain(|entry| !matches!(entry, JournalEntry::Ended { .. }));
     assert_eq!(needed(&of), Some(Ground::TooFew { needed: 6 }), "the session goes on");
     of.journal.push(ended(EndReason::Done));
     assert_eq!(needed(&of), Some(Ground::TooFew { needed: 8 }));
     let added = of_blocks(8).journal.into_iter().filter(|entry| match entry {
-        Entry::Sample(sample) => sample.block >= 4,
+        JournalEntry::Sample(sample) => sample.block >= 4,
         _ => false,
     });
     of.journal.extend(added);
@@ -153,7 +155,7 @@ fn the_blocks_that_are_needed_are_those_of_the_next_look() {
 /// Adds a metric for which more is better, the rate.
 fn with_rate(mut of: StudyDocument) -> StudyDocument {
     for entry in &mut of.journal {
-        let Entry::Sample(sample) = entry else { continue };
+        let JournalEntry::Sample(sample) = entry else { continue };
         let value = 10.0 / sample.observation.readings[0].value;
         let quantity = Quantity::higher("rate", "1/s");
         sample.observation.readings.push(Reading { quantity, value });
@@ -195,7 +197,7 @@ fn a_study_names_the_obstacle_to_an_answer() {
 }
 
 #[test]
-fn a_study_that_is_not_done_says_how_far_it_came_and_why() {
+fn an_unfinished_study_reports_its_progress_and_the_reason() {
     let of_reason = |reason: Option<EndReason>| {
         let mut of = simple(1.2);
         of.run.rules.blocks = 20;
@@ -268,14 +270,17 @@ fn the_baseline_against_itself_gives_the_smallest_visible_effect() {
 fn disturbed_samples_are_counted_without_warm_ups_and_a_second_attempt_counts() {
     let mut of = simple(1.2);
     of.run.rules.warm_ups = 1;
-    let Entry::Sample(first) = of.journal[4].clone() else { panic!("a sample") };
+    let JournalEntry::Sample(first) = of.journal[4].clone() else { panic!("a sample") };
     let mut again = disturbed(first.clone());
     again.observation.readings[0].value *= 3.0;
     assert_eq!(first.block, 1);
-    of.journal[4] = Entry::Sample(again);
-    of.journal.insert(5, Entry::Sample(numalab_record::study::SampleEntry { attempt: 1, ..first }));
-    let Entry::Sample(warm_up) = of.journal[1].clone() else { panic!("a sample") };
-    of.journal[1] = Entry::Sample(disturbed(warm_up));
+    of.journal[4] = JournalEntry::Sample(again);
+    of.journal.insert(
+        5,
+        JournalEntry::Sample(numalab_record::study::SampleEntry { attempt: 1, ..first }),
+    );
+    let JournalEntry::Sample(warm_up) = of.journal[1].clone() else { panic!("a sample") };
+    of.journal[1] = JournalEntry::Sample(disturbed(warm_up));
     let summary = StudySummary::of(&of);
     assert_eq!(summary.disturbed(), [(11, 0), (12, 1)]);
     assert_eq!(summary.subjects[0].blocks(), 11);
@@ -296,7 +301,7 @@ fn memory_of_guests_is_a_share_over_all_samples_of_a_treatment() {
         place(vec![(Some(0), 30), (Some(1), 30)], Some("0-3")),
     ];
     let samples = of.journal.iter_mut().filter_map(|entry| match entry {
-        Entry::Sample(sample) if sample.treatment == 1 => Some(sample),
+        JournalEntry::Sample(sample) if sample.treatment == 1 => Some(sample),
         _ => None,
     });
     samples.zip(places).for_each(|(sample, place)| sample.observation.guests = vec![place]);
@@ -327,7 +332,7 @@ fn sessions(count: usize, factor: f64) -> StudyDocument {
             for treatment in 0..2 {
                 let of_session = 1.0 + 0.001 * (session % 3) as f64;
                 let value = factor * of_session * jitter(block, treatment);
-                journal.push(Entry::Sample(sample(block, treatment, Arm::Main, value)));
+                journal.push(JournalEntry::Sample(sample(block, treatment, Arm::Main, value)));
             }
         }
     }
@@ -396,7 +401,7 @@ fn runs_without_a_common_treatment_or_metric_are_not_a_pair() {
     assert!(StudyPair::of(&old, &other, &Tolerance::default()).is_none());
     let mut in_ms = sessions(2, 1.0);
     for entry in &mut in_ms.journal {
-        let Entry::Sample(sample) = entry else { continue };
+        let JournalEntry::Sample(sample) = entry else { continue };
         sample.observation.readings[0].quantity.unit = "ms".to_owned();
     }
     assert!(StudyPair::of(&old, &in_ms, &Tolerance::default()).is_none(), "another unit");

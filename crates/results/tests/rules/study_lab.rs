@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::{
-    Arm, Disturbance, EndReason, Entry, Factor, FactorKind, Load, LoadedMachine, Observation,
-    Quantity, Reading, Rules, SampleEntry, StudyDocument, StudyRun, Treatment, Workload,
+    Arm, Disturbance, EndReason, Factor, FactorKind, JournalEntry, Load, LoadedMachine,
+    Observation, Quantity, Reading, Rules, SampleEntry, StudyDocument, StudyRun, Treatment,
+    Workload,
 };
 use numalab_record::{Environment, Kind};
 
@@ -62,14 +63,14 @@ pub fn run(factors: Vec<Factor>, blocks: usize) -> StudyRun {
     }
 }
 
-pub fn began(kernel: &str) -> Entry {
+pub fn began(kernel: &str) -> JournalEntry {
     let facts = BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]);
     let environment = Environment { facts };
-    Entry::Began { plan: "plan".to_owned(), unix_ms: 0, environment, notices: Vec::new() }
+    JournalEntry::Began { plan: "plan".to_owned(), unix_ms: 0, environment, notices: Vec::new() }
 }
 
-pub fn ended(reason: EndReason) -> Entry {
-    Entry::Ended { reason, unix_ms: 1 }
+pub fn ended(reason: EndReason) -> JournalEntry {
+    JournalEntry::Ended { reason, unix_ms: 1 }
 }
 
 /// Returns a sample of the time of `w`.
@@ -100,11 +101,11 @@ pub fn document(run: StudyRun, value: impl Fn(usize, usize) -> f64) -> StudyDocu
     for block in 0..run.rules.blocks {
         for treatment in 0..run.treatments.len() {
             let of = value(block, treatment) * jitter(block, treatment);
-            journal.push(Entry::Sample(sample(block, treatment, Arm::Main, of)));
+            journal.push(JournalEntry::Sample(sample(block, treatment, Arm::Main, of)));
         }
         if run.rules.aa {
             let of = value(block, 0) * jitter(run.rules.blocks - 1 - block, 0);
-            journal.push(Entry::Sample(sample(block, 0, Arm::Again, of)));
+            journal.push(JournalEntry::Sample(sample(block, 0, Arm::Again, of)));
         }
     }
     journal.push(ended(EndReason::Done));

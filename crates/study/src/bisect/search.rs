@@ -1,7 +1,7 @@
 //! Chooses the commits to judge, and decides each.
 
 use numalab_record::bisect::{BisectAnswer, Commit, CommitSide, JudgedCommit};
-use numalab_stats::{Direction, Look, Side, ThresholdTest, score};
+use numalab_stats::{Direction, LookResult, ThresholdSide, ThresholdTest, score};
 
 use super::error::BisectError;
 use super::sampler::is_of_the_commit;
@@ -30,8 +30,8 @@ impl Bisect<'_> {
         self.tell_ends(&ends);
         self.keep()?;
         match decided? {
-            Look::Decided(Side::Above) => {}
-            Look::Decided(Side::Below) => return Ok(BisectAnswer::NotWorse),
+            LookResult::Decided(ThresholdSide::Above) => {}
+            LookResult::Decided(ThresholdSide::Below) => return Ok(BisectAnswer::NotWorse),
             _ => return Ok(BisectAnswer::EndsUndecided),
         }
         watch(BisectStep::Judged(&self.document.good));
@@ -102,7 +102,7 @@ impl Bisect<'_> {
     }
 
     /// Tests whether the bad end is worse than the good one by more than the margin.
-    fn compare_ends(&mut self, ends: &mut Ends) -> Result<Look, BisectError> {
+    fn compare_ends(&mut self, ends: &mut Ends) -> Result<LookResult, BisectError> {
         // Costs are compared as ratios, hence in logarithms.
         let margin = (1.0 + self.question.margin_percent / 100.0).ln();
         let test = self.bisection.ends(margin).map_err(BisectError::Rules)?;
@@ -133,8 +133,8 @@ impl Bisect<'_> {
             Ok(score(of(&ends.good, at), of(&candidate, nth), of(&ends.bad, at)))
         });
         candidate.judged.side = match decided {
-            Ok(Look::Decided(Side::Above)) => CommitSide::Bad,
-            Ok(Look::Decided(Side::Below)) => CommitSide::Good,
+            Ok(LookResult::Decided(ThresholdSide::Above)) => CommitSide::Bad,
+            Ok(LookResult::Decided(ThresholdSide::Below)) => CommitSide::Good,
             Ok(_) => CommitSide::Undecided,
             // A kernel that does not boot says nothing about the metric.
             Err(error) if is_of_the_commit(&error) => CommitSide::NotRun(error.to_string()),
@@ -149,7 +149,7 @@ impl Bisect<'_> {
         &mut self,
         test: ThresholdTest,
         mut value: impl FnMut(&mut Self, usize) -> Result<f64, BisectError>,
-    ) -> Result<Look, BisectError> {
+    ) -> Result<LookResult, BisectError> {
         let mut values = Vec::new();
         let mut wanted = test.first_look();
         loop {
@@ -158,7 +158,7 @@ impl Bisect<'_> {
                 values.push(next);
             }
             match test.look(&values) {
-                Look::Continue { look_at } => wanted = look_at,
+                LookResult::Continue { look_at } => wanted = look_at,
                 decided => return Ok(decided),
             }
         }

@@ -7,18 +7,24 @@ const STUDY: &str = "name = \"s\"\nquestion = \"q?\"\n[[factor]]\nname = \"v\"\n
                      [[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
                      metric = [{ name = \"t\", better = \"lower\", exit-time = true }]\n";
 
-fn document(journal: Vec<Entry>) -> StudyDocument {
+fn document(journal: Vec<JournalEntry>) -> StudyDocument {
     let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
     let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 1).unwrap();
     StudyDocument { run: plan.run(String::new(), started), journal }
 }
 
-fn applied(took_s: f64) -> Entry {
-    Entry::Applied(Applied { block: 0, treatment: 0, arm: Arm::Main, took_s, evidence: Vec::new() })
+fn applied(took_s: f64) -> JournalEntry {
+    JournalEntry::Applied(Applied {
+        block: 0,
+        treatment: 0,
+        arm: Arm::Main,
+        took_s,
+        evidence: Vec::new(),
+    })
 }
 
-fn sample(took_s: f64) -> Entry {
-    Entry::Sample(SampleEntry {
+fn sample(took_s: f64) -> JournalEntry {
+    JournalEntry::Sample(SampleEntry {
         block: 0,
         treatment: 0,
         arm: Arm::Main,
@@ -30,8 +36,8 @@ fn sample(took_s: f64) -> Entry {
     })
 }
 
-fn ended() -> Entry {
-    Entry::Ended { reason: EndReason::Done, unix_ms: u64::MAX }
+fn ended() -> JournalEntry {
+    JournalEntry::Ended { reason: EndReason::Done, unix_ms: u64::MAX }
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) fn check(
     of_backend: &[&str],
 ) -> Result<(), Fault> {
     let rules = &study.rules;
-    let known = Known { workloads, of_backend };
+    let known = KnownMetrics { workloads, of_backend };
     if let Some(primary) = &rules.primary {
         known.check(&rule("primary"), primary)?;
     }
@@ -38,12 +38,12 @@ pub(super) fn check(
     Ok(())
 }
 
-struct Known<'a> {
+struct KnownMetrics<'a> {
     workloads: &'a [Workload],
     of_backend: &'a [&'a str],
 }
 
-impl Known<'_> {
+impl KnownMetrics<'_> {
     fn check(&self, place: &StudyPlace, name: &str) -> Result<(), Fault> {
         // A misspelled primary metric would be noticed only after the last block.
         let is_given = name.split_once('.').is_some_and(|(workload, metric)| {

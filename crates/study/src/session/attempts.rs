@@ -10,7 +10,7 @@ pub(super) type Cell = (usize, usize, Arm, usize);
 
 pub(super) struct Attempts {
     rules: Rules,
-    /// True if each attempt was disturbed.
+    /// The attempts at each cell in order; true for a disturbed one.
     disturbed: BTreeMap<Cell, Vec<bool>>,
     machine: SharedMachine,
 }

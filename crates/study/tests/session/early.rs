@@ -4,7 +4,7 @@
 use std::env;
 use std::process::Command;
 
-use numalab_record::study::{Entry, Evidence, Observation, Treatment};
+use numalab_record::study::{Evidence, JournalEntry, Observation, Treatment};
 use numalab_study::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
@@ -78,9 +78,9 @@ fn what_ends_before_the_treatment_that_is_due_survives_a_kill() {
         .output()
         .unwrap();
     assert_eq!(killed.status.code(), None, "{killed:?}");
-    let taken = |entries: &[Entry]| -> Vec<(usize, usize)> {
+    let taken = |entries: &[JournalEntry]| -> Vec<(usize, usize)> {
         let samples = entries.iter().filter_map(|entry| match entry {
-            Entry::Sample(sample) => Some((sample.block, sample.treatment)),
+            JournalEntry::Sample(sample) => Some((sample.block, sample.treatment)),
             _ => None,
         });
         samples.collect()

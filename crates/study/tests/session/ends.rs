@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use numalab_host::Interrupt;
-use numalab_record::study::{Counted, Disturbance, EndReason, Entry, StudyDocument};
+use numalab_record::study::{Counted, Disturbance, EndReason, JournalEntry, StudyDocument};
 use numalab_study::{Journal, Observer, Session, Started};
 
 use super::lab::{Lab, STUDY, Scripted};
@@ -82,7 +82,7 @@ fn an_interrupt_ends_a_study_after_the_current_sample_and_it_can_be_resumed() {
     let entries = lab.entries();
     let ended = Some(&EndReason::Interrupted);
     let last = entries.last().and_then(|entry| match entry {
-        Entry::Ended { reason, .. } => Some(reason),
+        JournalEntry::Ended { reason, .. } => Some(reason),
         _ => None,
     });
     assert_eq!(last, ended);
@@ -115,7 +115,7 @@ fn warm_ups_do_not_make_a_study_precise() {
 }
 
 #[test]
-fn a_cell_that_stays_disturbed_has_as_many_attempts_as_the_rules_allow_numbered_from_0() {
+fn a_cell_that_stays_disturbed_is_tried_up_to_the_limit_of_the_rules() {
     let study = STUDY.replace("repeats = 0", "repeats = 2");
     let lab = Lab::of(&study);
     let guest = Disturbance::Guest { guest: "g01".to_owned(), reason: None };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_host::{Classed, ErrorClass};
-use numalab_record::study::{EndReason, Entry};
+use numalab_record::study::{EndReason, JournalEntry};
 use numalab_study::{Journal, JournalError, Started, is_study, read};
 
 use super::lab::{Lab, STUDY, Scripted};
@@ -30,7 +30,7 @@ fn write_journal(directory: &Path, bytes: &[u8]) {
 fn whole_samples(bytes: &[u8]) -> usize {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let text = String::from_utf8(bytes[..whole].to_vec()).unwrap();
-    let is_sample = |line: &&str| matches!(serde_json::from_str(line), Ok(Entry::Sample(_)));
+    let is_sample = |line: &&str| matches!(serde_json::from_str(line), Ok(JournalEntry::Sample(_)));
     text.lines().filter(is_sample).count()
 }
 
@@ -72,8 +72,8 @@ fn a_journal_has_the_environment_first_then_each_treatment_before_its_samples_an
         .entries()
         .iter()
         .map(|entry| match entry {
-            Entry::Sample(_) => "sample",
-            Entry::Ended { .. } => "ended",
+            JournalEntry::Sample(_) => "sample",
+            JournalEntry::Ended { .. } => "ended",
             _ => "other",
         })
         .collect();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use numalab_host::Interrupt;
 use numalab_record::Environment;
 use numalab_record::study::{
-    Disturbance, EndReason, Entry, Evidence, Observation, Quantity, Reading, StudyDocument,
+    Disturbance, EndReason, Evidence, JournalEntry, Observation, Quantity, Reading, StudyDocument,
     Treatment,
 };
 use numalab_study::{
@@ -191,11 +191,11 @@ impl Lab {
         Some(std::fs::read_dir(self.directory.path()).unwrap().next()?.unwrap().path())
     }
 
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<JournalEntry> {
         self.results().map_or_else(Vec::new, |path| numalab_study::read(&path).unwrap().journal)
     }
 
     pub(crate) fn samples(&self) -> usize {
-        self.entries().iter().filter(|entry| matches!(entry, Entry::Sample(_))).count()
+        self.entries().iter().filter(|entry| matches!(entry, JournalEntry::Sample(_))).count()
     }
 }

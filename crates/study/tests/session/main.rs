@@ -6,7 +6,7 @@ mod ends;
 mod journal;
 mod lab;
 
-use numalab_record::study::{Counted, Disturbance, EndReason, Entry, Load, LoadedMachine};
+use numalab_record::study::{Counted, Disturbance, EndReason, JournalEntry, Load, LoadedMachine};
 use numalab_study::{Journal, SessionError};
 
 use lab::{Judge, Lab, STUDY, Scripted, failed};
@@ -87,7 +87,7 @@ fn no_sample_is_lost_and_everything_is_restored_once_whichever_call_fails() {
         assert_eq!(lab.samples(), finished, "{calls:?}");
         match lab.entries().last() {
             None => assert_eq!(fails_at, 0, "a study that was prepared has a journal"),
-            Some(Entry::Ended { reason: EndReason::Failed(reason), .. }) => {
+            Some(JournalEntry::Ended { reason: EndReason::Failed(reason), .. }) => {
                 assert_eq!(*reason, error);
             }
             Some(other) => panic!("{other:?}"),
@@ -122,7 +122,7 @@ fn a_finished_study_fails_if_it_cannot_be_restored() {
     assert!(cause.is_none(), "{error}");
     assert_eq!(lab.samples(), 4);
     let entries = lab.entries();
-    let Some(Entry::Ended { reason: EndReason::Failed(reason), .. }) = entries.last() else {
+    let Some(JournalEntry::Ended { reason: EndReason::Failed(reason), .. }) = entries.last() else {
         panic!("{entries:?}")
     };
     assert!(reason.contains("knob k"), "{reason}");

@@ -16,7 +16,7 @@ const PAGE_BYTES: u64 = 4096;
 
 /// A stretch of usable memory on one physical node.
 #[derive(Clone, Debug)]
-struct Piece {
+struct MemoryPiece {
     node: NodeId,
     bytes: u64,
     /// The physical range, if known.
@@ -25,20 +25,20 @@ struct Piece {
 
 /// Usable memory in order, without holes.
 pub(super) struct Pool {
-    pieces: Vec<Piece>,
+    pieces: Vec<MemoryPiece>,
 }
 
 /// The memory of one emulated node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Share {
-    pieces: Vec<Piece>,
+    pieces: Vec<MemoryPiece>,
     /// Bytes requested from a machine with unknown memory.
     unplaced_bytes: u64,
 }
 
 impl Share {
     pub(super) fn bytes(&self) -> u64 {
-        let sum = |sum: u64, piece: &Piece| sum.saturating_add(piece.bytes);
+        let sum = |sum: u64, piece: &MemoryPiece| sum.saturating_add(piece.bytes);
         self.pieces.iter().fold(self.unplaced_bytes, sum)
     }
 
@@ -67,11 +67,11 @@ impl Pool {
     /// Creates the pool of one node's memory: its ranges, or its size if no range is known.
     pub(super) fn of_node(machine: &Machine, node: &Node) -> Self {
         let own = |range: &&MemoryRange| range.node == node.id && range.length_bytes > 0;
-        let mut pieces: Vec<Piece> = machine
+        let mut pieces: Vec<MemoryPiece> = machine
             .ranges
             .iter()
             .filter(own)
-            .map(|range| Piece {
+            .map(|range| MemoryPiece {
                 node: node.id,
                 bytes: range.length_bytes,
                 range: Some(range.clone()),
@@ -79,13 +79,13 @@ impl Pool {
             .collect();
         order::by_key(&mut pieces, |piece| piece.range.as_ref().map(|range| range.base));
         if pieces.is_empty() && node.memory_bytes > 0 {
-            pieces.push(Piece { node: node.id, bytes: node.memory_bytes, range: None });
+            pieces.push(MemoryPiece { node: node.id, bytes: node.memory_bytes, range: None });
         }
         Self { pieces }
     }
 
     fn bytes(&self) -> u64 {
-        let sum = |sum: u64, piece: &Piece| sum.saturating_add(piece.bytes);
+        let sum = |sum: u64, piece: &MemoryPiece| sum.saturating_add(piece.bytes);
         self.pieces.iter().fold(0, sum)
     }
 
@@ -146,11 +146,11 @@ fn unplaced(sizes: &[u64]) -> Vec<Share> {
 }
 
 /// Cuts a piece after `bytes`: returns the front, and the rest if there is one.
-fn cut(piece: Piece, bytes: u64) -> (Piece, Option<Piece>) {
+fn cut(piece: MemoryPiece, bytes: u64) -> (MemoryPiece, Option<MemoryPiece>) {
     if bytes >= piece.bytes {
         return (piece, None);
     }
-    let part = |offset: u64, length_bytes: u64| Piece {
+    let part = |offset: u64, length_bytes: u64| MemoryPiece {
         node: piece.node,
         bytes: length_bytes,
         range: piece.range.as_ref().map(|range| MemoryRange {

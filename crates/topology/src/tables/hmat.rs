@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use numalab_acpi::hmat::{
-    Associativity, Cache, CacheAttributes, DataType, Entry, Locality, ProximityAttributes,
-    ProximityFlags, Reading, WritePolicy,
+    Associativity, Cache, CacheAttributes, CellValue, DataType, Entry, Locality,
+    ProximityAttributes, ProximityFlags, WritePolicy,
 };
 use numalab_acpi::{Hmat, List, Located};
 
@@ -50,10 +50,10 @@ pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
 
 /// The values from matrices for one pair: read and write latency, read and write bandwidth.
 #[derive(Default)]
-struct Figures([Option<Known>; 4]);
+struct Figures([Option<MatrixValue>; 4]);
 
 /// A value from a matrix, or the statement that there is none.
-struct Known {
+struct MatrixValue {
     /// True if it is from a matrix of reads or of writes, not of both.
     specific: bool,
     value: Option<u64>,
@@ -62,11 +62,11 @@ struct Known {
 impl Figures {
     /// Takes a cell into account. A matrix of reads or of writes has precedence over one of both,
     /// an earlier matrix over a later one, and an unknown value is ignored.
-    fn learn(&mut self, data_type: DataType, reading: Reading) {
+    fn learn(&mut self, data_type: DataType, reading: CellValue) {
         let value = match reading {
-            Reading::Value(value) => Some(value),
-            Reading::Unreachable => None,
-            Reading::Unknown | Reading::Meaningless => return,
+            CellValue::Value(value) => Some(value),
+            CellValue::Unreachable => None,
+            CellValue::Unknown | CellValue::Meaningless => return,
         };
         let (places, specific) = match data_type {
             DataType::AccessLatency => (0..2, false),
@@ -78,7 +78,7 @@ impl Figures {
         };
         for figure in &mut self.0[places] {
             if figure.as_ref().is_none_or(|known| specific && !known.specific) {
-                *figure = Some(Known { specific, value });
+                *figure = Some(MatrixValue { specific, value });
             }
         }
     }

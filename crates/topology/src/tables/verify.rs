@@ -23,14 +23,14 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
     for table in always.into_iter().chain(&bytes.hmat) {
         match AnyTable::read(table) {
             Ok(read) => tables.insert(read),
-            Err(refusal) => findings.push(of_table(&refusal)),
+            Err(refusal) => findings.push(finding_of_table(&refusal)),
         }
     }
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     // The scratch has the required number of slots, so the check cannot fail.
     let _ = check(&tables, &mut scratch, &mut |finding| {
         if finding.severity() >= Severity::Warning {
-            findings.push(of_table(&finding));
+            findings.push(finding_of_table(&finding));
         }
     });
     let read = Machine::from_tables(&tables);
@@ -38,7 +38,7 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
     findings
 }
 
-fn of_table(finding: &numalab_acpi::Finding) -> Finding {
+fn finding_of_table(finding: &numalab_acpi::Finding) -> Finding {
     let fatal =
         finding.severity() == Severity::Error || matches!(finding.problem, Problem::NoMemory);
     Finding {

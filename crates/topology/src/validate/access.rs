@@ -14,10 +14,10 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     for access in &machine.access {
         check_nodes(machine, findings, access, &cpu_nodes);
     }
-    let mut known: Vec<Known> =
-        machine.access.iter().filter_map(|access| Known::of(machine, access)).collect();
+    let mut known: Vec<KnownAccess> =
+        machine.access.iter().filter_map(|access| KnownAccess::of(machine, access)).collect();
     known.sort_by_key(|known| (known.access.initiator, known.access.class, known.distance));
-    let same = |a: &Known, b: &Known| {
+    let same = |a: &KnownAccess, b: &KnownAccess| {
         a.access.initiator == b.access.initiator && a.access.class == b.access.class
     };
     for targets in known.chunk_by(same) {
@@ -26,13 +26,13 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 /// Attributes with known distance and read latency.
-struct Known<'m> {
+struct KnownAccess<'m> {
     access: &'m AccessAttributes,
     distance: u8,
     read_ps: u64,
 }
 
-impl<'m> Known<'m> {
+impl<'m> KnownAccess<'m> {
     fn of(machine: &Machine, access: &'m AccessAttributes) -> Option<Self> {
         Some(Self {
             access,
@@ -44,8 +44,8 @@ impl<'m> Known<'m> {
 
 /// Checks the targets of one initiator in order of distance: none may be slower than one that is
 /// farther away.
-fn check_order(targets: &[Known<'_>], findings: &mut Findings) {
-    let mut slowest: Option<&Known<'_>> = None;
+fn check_order(targets: &[KnownAccess<'_>], findings: &mut Findings) {
+    let mut slowest: Option<&KnownAccess<'_>> = None;
     for group in targets.chunk_by(|a, b| a.distance == b.distance) {
         for far in group {
             if let Some(near) = slowest.filter(|near| near.read_ps > far.read_ps) {
@@ -56,7 +56,7 @@ fn check_order(targets: &[Known<'_>], findings: &mut Findings) {
     }
 }
 
-fn report(near: &Known<'_>, far: &Known<'_>, findings: &mut Findings) {
+fn report(near: &KnownAccess<'_>, far: &KnownAccess<'_>, findings: &mut Findings) {
     let (code, nearness) = if near.access.target == near.access.initiator {
         ("access-local-slower", "is local")
     } else {

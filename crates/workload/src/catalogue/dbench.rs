@@ -2,18 +2,18 @@
 
 use numalab_record::study::{Quantity, Reading};
 
-use super::{Entry, Parser};
+use super::{Parser, ToolEntry};
 use crate::error::OutputError;
 use crate::number;
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[ToolEntry {
     name: "dbench",
     summary: "file server load",
     command: &["dbench", "-D", "{scratch}"],
     arguments: &["-t", "10", "4"],
     metrics: &["throughput"],
     programs: &[("dbench", "dbench", "--help")],
-    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
+    ..ToolEntry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 }];
 
 fn metric(name: &str) -> Option<Quantity> {

@@ -6,34 +6,34 @@ use numalab_record::tiering::TierLook;
 use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
 
-use super::{Entry, Parser};
+use super::{Parser, ToolEntry};
 use crate::command::NUMALAB;
 use crate::error::OutputError;
 use crate::json;
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[
+    ToolEntry {
         name: "latency",
         summary: "numalab's chase: latency of dependent loads",
         command: &[NUMALAB, "latency", "--format", "json", "--quiet"],
         arguments: &["--size", "256M", "--pages", "4k", "--per", "node"],
         ..OWN
     },
-    Entry {
+    ToolEntry {
         name: "bandwidth",
         summary: "numalab's streams: bytes per second",
         command: &[NUMALAB, "bandwidth", "--format", "json", "--quiet"],
         arguments: &["--kernel", "read"],
         ..OWN
     },
-    Entry {
+    ToolEntry {
         name: "balancing-probe",
         summary: "memory on one node, its threads on another: does the kernel move it?",
         command: &[NUMALAB, "study", "probe", "balancing", "--format", "json"],
         metrics: &["latency-end"],
         ..OWN
     },
-    Entry {
+    ToolEntry {
         name: "tiering-probe",
         summary: "partly hot memory: does the kernel move the hot part to the fast tier?",
         command: &[NUMALAB, "study", "probe", "tiering", "--format", "json"],
@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-const OWN: Entry = Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric });
+const OWN: ToolEntry = ToolEntry::of(Parser { read: |_, finished| parse(finished.stdout), metric });
 
 /// Parses `latency`, or `latency` and a cell, as in documents; a probe's metrics have their own
 /// names.

@@ -3,13 +3,13 @@
 
 use numalab_record::study::{Quantity, Reading};
 
-use super::{Entry, Parser};
+use super::{Parser, ToolEntry};
 use crate::error::OutputError;
 use crate::number;
 use crate::option::option;
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[
+    ToolEntry {
         name: "perf-sched-pipe",
         summary: "two processes that wake each other through a pipe",
         command: &["perf", "bench", "-f", "simple", "sched", "pipe"],
@@ -17,7 +17,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         parser: Parser { read: |words, of| operations(of.stdout, words, 1_000_000), ..OPERATIONS },
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-sched-messaging",
         summary: "groups of processes that send each other messages",
         command: &["perf", "bench", "-f", "simple", "sched", "messaging"],
@@ -25,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["time"],
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-syscall-basic",
         summary: "getppid() calls",
         command: &["perf", "bench", "-f", "simple", "syscall", "basic"],
@@ -33,7 +33,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         parser: Parser { read: |words, of| operations(of.stdout, words, 10_000_000), ..OPERATIONS },
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-mem-memset",
         summary: "memset throughput",
         command: &["perf", "bench", "-f", "simple", "mem", "memset"],
@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         parser: MEMORY,
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-mem-memcpy",
         summary: "memcpy throughput",
         command: &["perf", "bench", "-f", "simple", "mem", "memcpy"],
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         parser: MEMORY,
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-futex-wake",
         summary: "waking threads one at a time",
         command: &["perf", "bench", "-f", "simple", "futex", "wake"],
@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         },
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-futex-hash",
         summary: "futex hash table operations",
         command: &["perf", "bench", "-f", "simple", "futex", "hash"],
@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         },
         ..PERF
     },
-    Entry {
+    ToolEntry {
         name: "perf-numa-mem",
         summary: "processes and threads that work on shared and private memory",
         command: &["perf", "bench", "numa", "mem"],
@@ -87,10 +87,10 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// The common fields of all benchmarks, and the parser of those that print seconds.
-const PERF: Entry = Entry {
+const PERF: ToolEntry = ToolEntry {
     timeout_s: 600,
     programs: &[("perf", "linux-perf", "--version")],
-    ..Entry::of(Parser {
+    ..ToolEntry::of(Parser {
         read: |_, of| Ok(vec![Quantity::lower("time", "s").at(seconds(of.stdout)?)]),
         metric: |name| (name == "time").then(|| Quantity::lower(name, "s")),
     })

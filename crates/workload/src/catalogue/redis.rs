@@ -2,13 +2,13 @@
 
 use numalab_record::study::{Quantity, Reading};
 
-use super::{Entry, Parser, strings};
+use super::{Parser, ToolEntry, strings};
 use crate::command::Service;
 use crate::error::OutputError;
 use crate::number;
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[
+    ToolEntry {
         name: "redis",
         summary: "redis-benchmark on a private redis-server",
         command: &["redis-benchmark", "-s", "{scratch}/redis.sock", "--csv"],
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["SET rps", "GET rps"],
         ..REDIS
     },
-    Entry {
+    ToolEntry {
         name: "redis-hot",
         summary: "redis: most reads go to few keys, which were stored last",
         command: &["sh", "-euc", HOT, "redis-hot", "{scratch}/redis.sock"],
@@ -26,14 +26,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-const REDIS: Entry = Entry {
+const REDIS: ToolEntry = ToolEntry {
     programs: &[
         ("redis-server", "redis-server", "--version"),
         ("redis-benchmark", "redis-tools", "--version"),
         ("redis-cli", "redis-tools", "--version"),
     ],
     service: Some(server),
-    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
+    ..ToolEntry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 };
 
 /// Stores `keys` values of `bytes`, the `hot` keys last, then reads them `requests` times, with

@@ -2,17 +2,17 @@
 
 use numalab_record::study::{Quantity, Reading};
 
-use super::{Entry, Parser};
+use super::{Parser, ToolEntry};
 use crate::error::OutputError;
 use crate::number;
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[ToolEntry {
     name: "stress-ng",
     summary: "a stressor of stress-ng, by operations per second",
     command: &["stress-ng", "--metrics-brief"],
     arguments: &["--vm", "1", "--vm-bytes", "256M", "-t", "5"],
     programs: &[("stress-ng", "stress-ng", "--version")],
-    ..Entry::of(Parser { read: |_, finished| parse(finished.stderr), metric })
+    ..ToolEntry::of(Parser { read: |_, finished| parse(finished.stderr), metric })
 }];
 
 fn metric(name: &str) -> Option<Quantity> {

@@ -4,7 +4,7 @@
 
 use numalab_record::study::{Quantity, Reading};
 
-use super::{Entry, Parser};
+use super::{Parser, ToolEntry};
 use crate::error::OutputError;
 use crate::need::KernelNeed;
 use crate::number;
@@ -13,8 +13,8 @@ use crate::option::option;
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 // The test's name comes first, then its options, then `run`.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[ToolEntry] = &[
+    ToolEntry {
         name: "sysbench-cpu",
         summary: "prime numbers",
         command: &["sysbench", "cpu"],
@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["events-per-second"],
         ..SYSBENCH
     },
-    Entry {
+    ToolEntry {
         name: "sysbench-memory",
         summary: "writes or reads of memory in blocks",
         command: &["sysbench", "memory"],
@@ -30,7 +30,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["throughput"],
         ..SYSBENCH
     },
-    Entry {
+    ToolEntry {
         name: "sysbench-threads",
         summary: "threads that lock and yield",
         command: &["sysbench", "threads"],
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["events-per-second"],
         ..SYSBENCH
     },
-    Entry {
+    ToolEntry {
         name: "sysbench-mutex",
         summary: "threads that lock mutexes",
         command: &["sysbench", "mutex"],
@@ -49,11 +49,11 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// The common fields of all tools.
-const SYSBENCH: Entry = Entry {
+const SYSBENCH: ToolEntry = ToolEntry {
     end: &["run"],
     timeout_s: 600,
     programs: &[("sysbench", "sysbench", "--version")],
-    ..Entry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
+    ..ToolEntry::of(Parser { read: |_, finished| parse(finished.stdout), metric })
 };
 
 fn metric(name: &str) -> Option<Quantity> {

@@ -43,7 +43,7 @@ pub fn run(words: &Words) -> Result<(), Failure> {
         blocks.push(addr);
     }
     println!(
-        "fragmentation: {} of {} frames free, {} blocks of 2 MiB had, {} would be ideal",
+        "fragmentation: {} of {} frames free, {} blocks of 2 MiB allocated, {} would be ideal",
         free,
         all,
         blocks.len(),

@@ -31,7 +31,7 @@ pub fn run(plan: &'static Plan) -> Result<(), Failure> {
         *told.lock() = Some(free_bytes());
         taken.into_iter().for_each(|addr| give_back(addr, 1));
     });
-    let left = left.lock().take().ok_or("the other cpu told nothing")?;
+    let left = left.lock().take().ok_or("the other cpu sent no result")?;
     println!(
         "refusal: cpu {} is refused with {:.1} % free ({} of {} KiB)",
         other,

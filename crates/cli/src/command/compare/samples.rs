@@ -16,7 +16,7 @@ use crate::failure::Failure;
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let names = paths.map(|path| path.display().to_string());
     let (values, unit, usual) = match &args.metric {
-        None => (both(paths, of_numbers)?, String::new(), Direction::LowerIsBetter),
+        None => (both(paths, read_numbers)?, String::new(), Direction::LowerIsBetter),
         Some(metric) => {
             let pattern = Pattern::parse(metric);
             let pattern =
@@ -51,7 +51,7 @@ fn both<T: Send>(
     Ok([first?, second?])
 }
 
-fn of_numbers(path: &Path) -> Result<Vec<f64>, Failure> {
+fn read_numbers(path: &Path) -> Result<Vec<f64>, Failure> {
     let name = path.display();
     let values = numbers(&text(path)?);
     let values = values.map_err(|error| Failure::bad_input(format!("{name}, {error}")))?;

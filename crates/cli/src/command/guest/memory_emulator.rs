@@ -14,7 +14,7 @@ use crate::output;
 /// Time limit of a guest's boot while instructions and accesses are counted, on a loaded host.
 pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// Returns the memory system that the arguments ask for, if any; emulated tiers cost what the
+/// Returns the memory system that the arguments describe, if any; emulated tiers cost what the
 /// arguments give.
 pub(super) fn wanted(
     args: &MemoryEmulatorArgs,

@@ -35,11 +35,11 @@ fn plan(args: &PinArgs) -> PinPlan {
     }
 }
 
-/// Shows where each virtual cpu would be pinned.
+/// Shows where each vCPU would be pinned.
 fn foreseen(qemu: &mut QmpClient, plan: &PinPlan, host: &Machine) -> Result<String, PinError> {
     let placement = plan.placement(&vcpus(qemu)?, host)?;
     let line = |(vcpu, cpus): &(numalab_guest::qmp::Vcpu, _)| {
-        format!("vcpu {}: thread {} would be on cpus {cpus}\n", vcpu.index, vcpu.thread)
+        format!("vCPU {}: thread {} would be on cpus {cpus}\n", vcpu.index, vcpu.thread)
     };
     Ok(placement.iter().map(line).collect())
 }

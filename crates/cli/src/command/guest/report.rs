@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use numalab_guest::qmp::MemoryProof;
-use numalab_guest::{Asked, GuestError, Outcome, PinReport, Runtime, Sink};
+use numalab_guest::{GuestError, Outcome, PinReport, Runtime, Sink, StopCheck};
 use numalab_guest_agent::Stream;
 use numalab_host::{Interrupt, note, print_error};
 
@@ -31,7 +31,7 @@ impl Relay {
     /// Runs a guest to its end.
     pub fn follow<T>(
         &self,
-        run: impl FnOnce(&Runtime, &mut dyn Sink, Asked<'_>) -> Result<T, GuestError>,
+        run: impl FnOnce(&Runtime, &mut dyn Sink, StopCheck<'_>) -> Result<T, GuestError>,
     ) -> Result<T, GuestError> {
         let mut sink = |stream: Stream, bytes: &[u8]| {
             self.silent.set(false);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use numalab_host::{Interrupt, print_error};
 use numalab_places::BACKENDS;
-use numalab_record::study::{EndReason, Entry, StudyDocument};
+use numalab_record::study::{EndReason, JournalEntry, StudyDocument};
 use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
     Journal, ReadyStudy, Session, SessionError, StudyChanges, read, stated_time, too_few,
@@ -77,7 +77,8 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     };
     if args.dry_run {
         let document = read(&args.directory)?;
-        let taken = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_)));
+        let taken =
+            document.journal.iter().filter(|entry| matches!(entry, JournalEntry::Sample(_)));
         return print(&resumed(&document)?, taken.count(), args.show.format);
     }
     let journal = Journal::resume(&args.directory)?;

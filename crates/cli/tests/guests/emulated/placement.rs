@@ -61,7 +61,7 @@ fn policies_place_memory_as_they_promise() {
 }
 
 #[test]
-fn weighted_interleave_gives_a_node_as_many_pages_as_its_weight() {
+fn weighted_interleave_gives_each_node_its_weight_in_pages() {
     let Some(booted) = booted() else { return };
     let part = booted.answer.part("weights");
     if part[0].starts_with("none in Linux") {

@@ -72,7 +72,7 @@ fn risen_ns(curve: &Curve, part: f64) -> f64 {
     below.1 + (mb_s - below.0) / (above.0 - below.0) * (above.1 - below.1) - points[0].1
 }
 
-/// Returns the bytes read and written for each byte that a kernel asks for.
+/// Returns the bytes read and written for each byte that a kernel requests.
 fn moved_by(kernel: &str) -> [f64; 2] {
     match kernel {
         "read" => [1.0, 0.0],

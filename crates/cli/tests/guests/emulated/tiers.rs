@@ -242,7 +242,7 @@ done
 ";
 
 #[test]
-fn hot_memory_comes_to_a_full_fast_tier_where_cold_memory_is_demoted() {
+fn hot_memory_reaches_a_full_fast_tier_where_cold_memory_is_demoted() {
     if !is_long_or_not_run("a guest with a full fast tier") {
         return;
     }

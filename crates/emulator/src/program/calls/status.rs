@@ -27,7 +27,7 @@ impl Program {
     }
 }
 
-/// Returns the thread or process of which a path is the status.
+/// Returns the thread or process for a path such as `/proc/42/status`.
 fn status_of(path: &str) -> Option<u64> {
     let of = path.strip_prefix("/proc/")?.strip_suffix("/status")?;
     of.rsplit('/').next()?.parse().ok()

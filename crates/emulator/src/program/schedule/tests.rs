@@ -68,7 +68,7 @@ fn threads_of_one_cpu_share_its_time_until_another_one_of_the_node_is_idle() {
 }
 
 #[test]
-fn a_sleeper_goes_on_when_all_cpus_have_come_to_its_time() {
+fn a_sleeper_wakes_when_all_cpus_have_reached_its_time() {
     let mut schedule = schedule();
     (0..2).for_each(|_| _ = schedule.begins(0));
     schedule.sleeps(0, 10, 4 * MS);
@@ -83,7 +83,7 @@ fn a_sleeper_goes_on_when_all_cpus_have_come_to_its_time() {
 }
 
 #[test]
-fn a_woken_thread_goes_on_then_on_its_cpu_or_an_idle_one_of_its_node() {
+fn a_woken_thread_resumes_at_once_on_its_cpu_or_an_idle_one_of_its_node() {
     let mut schedule = Schedule::new(&[0, 0], &[0, 1]);
     (0..3).for_each(|_| _ = schedule.begins(0));
     schedule.waits(0, 20);

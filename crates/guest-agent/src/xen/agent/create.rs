@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use numalab_host::CommandError;
 
-use super::{Agent, AgentError, Made, versions};
+use super::{Agent, AgentError, CreatedDomain, versions};
 use crate::xen::domain::{READY, STATE};
 use crate::xen::event::{LostPhase, XenEvent};
 use crate::xen::plan::{DomainPlan, Pinning};
@@ -33,7 +33,7 @@ impl Agent<'_> {
             let like_it = saved.as_ref().filter(|(first, _)| first.can_become(domain));
             match self.create(domain, like_it.map(|(_, file)| file.as_path())) {
                 Ok(id) => {
-                    self.waits_for(Made { index, name: domain.name.clone(), id })?;
+                    self.waits_for(CreatedDomain { index, name: domain.name.clone(), id })?;
                     let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
                     self.tell(XenEvent::Created { domain, id, seconds })?;
                 }
@@ -48,7 +48,7 @@ impl Agent<'_> {
     }
 
     /// Records a created domain, and begins to watch its state.
-    pub(super) fn waits_for(&mut self, made: Made) -> Result<(), XenstoreError> {
+    pub(super) fn waits_for(&mut self, made: CreatedDomain) -> Result<(), XenstoreError> {
         self.store.watch(&state_path(made.id), &made.name)?;
         self.made.push(made);
         Ok(())
@@ -73,11 +73,11 @@ impl Agent<'_> {
         arguments.extend(paused.then_some("-p"));
         arguments.push(&file);
         arguments.extend(saved.as_deref());
-        let created = self.xl(&arguments).map_err(|error| said(&error));
+        let created = self.xl(&arguments).map_err(|error| message(&error));
         let id = self.id_of(&domain.name);
         if let Some(id) = id {
             let (index, name) = (self.leftovers.len(), domain.name.clone());
-            self.leftovers.push(Made { index, name, id });
+            self.leftovers.push(CreatedDomain { index, name, id });
         }
         let pinned = created.and_then(|_| match paused {
             true => self.pin(domain),
@@ -101,8 +101,8 @@ impl Agent<'_> {
     /// Pins the cpus of a domain whose memory has already been allocated, and lets it run.
     fn pin(&self, domain: &DomainPlan) -> Result<(), String> {
         let pinned = self.xl(&["vcpu-pin", &domain.name, "all", &domain.cpus]);
-        pinned.map_err(|error| said(&error))?;
-        self.xl(&["unpause", &domain.name]).map(drop).map_err(|error| said(&error))
+        pinned.map_err(|error| message(&error))?;
+        self.xl(&["unpause", &domain.name]).map(drop).map_err(|error| message(&error))
     }
 
     fn id_of(&mut self, name: &str) -> Option<u32> {
@@ -153,7 +153,11 @@ impl Agent<'_> {
         }
     }
 
-    fn lose_ended(&mut self, pending: &[Made], phase: LostPhase) -> Result<(), AgentError> {
+    fn lose_ended(
+        &mut self,
+        pending: &[CreatedDomain],
+        phase: LostPhase,
+    ) -> Result<(), AgentError> {
         let listed = read_list(&self.xl(&["list"])?);
         for domain in pending {
             let line = listed.iter().find(|line| line.domain == domain.id);
@@ -198,7 +202,7 @@ fn telling(console: &str) -> String {
 }
 
 /// Returns a tool's error message in one line.
-fn said(error: &CommandError) -> String {
+fn message(error: &CommandError) -> String {
     let lines: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
     lines.join("; ")
 }

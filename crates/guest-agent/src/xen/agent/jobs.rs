@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numalab_host::{from_json, unix_ns};
 
-use super::{Agent, AgentError, Made};
+use super::{Agent, AgentError, CreatedDomain};
 use crate::digest::sha256;
 use crate::xen::domain::{BEGIN, JOB, OUTPUT, PostedJob, PostedResult, RESULT, done, execute};
 use crate::xen::event::{DomainAnswer, FIRST_DOMAIN, LostPhase, XenEvent};
@@ -90,7 +90,7 @@ impl Agent<'_> {
     /// Returns the result of one domain, or the problem with it.
     fn answer_of(
         &mut self,
-        domain: &Made,
+        domain: &CreatedDomain,
         number: usize,
     ) -> Result<Result<DomainAnswer, String>, XenstoreError> {
         let path = |name: &str| format!("/local/domain/{}/{name}", domain.id);

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{Agent, AgentError, Made, tool_output};
-use crate::xen::event::{Place, VcpuPlace, XenEvent};
+use super::{Agent, AgentError, CreatedDomain, tool_output};
+use crate::xen::event::{DomainPlace, VcpuPlace, XenEvent};
 use crate::xen::plan::DomainKind;
 use crate::xen::text::{ListedVcpu, XenDump, count_frames, read_vcpus};
 
@@ -32,8 +32,8 @@ impl Agent<'_> {
     }
 
     /// Counts the frames of one domain from its own table, by the machine's memory map.
-    fn frames_of(&self, domain: &Made) -> Place {
-        let mut place = Place { domain: domain.name.clone(), ..Place::default() };
+    fn frames_of(&self, domain: &CreatedDomain) -> DomainPlace {
+        let mut place = DomainPlace { domain: domain.name.clone(), ..DomainPlace::default() };
         let planned = &self.plan.domains[domain.index];
         if planned.kind == DomainKind::Pvh {
             let reason = "xen-mfndump reads only the table of a pv domain";
@@ -69,7 +69,7 @@ impl Agent<'_> {
     }
 }
 
-/// Returns the place of a virtual cpu, with its affinity as `xl` prints it.
+/// Returns the place of a vCPU, with its affinity as `xl` prints it.
 fn vcpu_place(vcpu: &ListedVcpu) -> VcpuPlace {
     let hard = vcpu.hard.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
     VcpuPlace { vcpu: vcpu.index, cpu: vcpu.cpu.map(|cpu| cpu.0), hard }

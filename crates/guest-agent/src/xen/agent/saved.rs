@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::mount::{MountFlags, mount};
 
 use super::create::console;
-use super::{Agent, AgentError, Made};
+use super::{Agent, AgentError, CreatedDomain};
 use crate::xen::domain::READY;
 use crate::xen::event::LostPhase;
 use crate::xen::plan::DomainPlan;
@@ -30,7 +30,7 @@ impl Agent<'_> {
             .map_err(|source| AgentError::Step { step: DIRECTORY.to_owned(), source })?;
         let domain = DomainPlan { name: NAME.to_owned(), ..like.clone() };
         let id = self.create(&domain, None).map_err(refused)?;
-        self.waits_for(Made { index: 0, name: domain.name, id })?;
+        self.waits_for(CreatedDomain { index: 0, name: domain.name, id })?;
         let limit = Duration::from_secs(self.plan.limits.ready_s);
         self.wait_for_state(READY, LostPhase::Boot, limit)?;
         if self.made.pop().is_none() {

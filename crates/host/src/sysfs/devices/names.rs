@@ -11,7 +11,7 @@ const CLASSES: [&str; 8] =
 const DEEPEST: usize = 8;
 
 /// Returns the names in the order of [`CLASSES`], the most common ones first.
-pub(super) fn of(root: &Root, directory: &str, address: &str) -> Vec<String> {
+pub(super) fn device_names(root: &Root, directory: &str, address: &str) -> Vec<String> {
     let mut found = Vec::new();
     collect(root, directory, DEEPEST, &mut found);
     found.extend(nvidia(root, address).map(|name| (CLASSES.len(), name)));
@@ -35,12 +35,13 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
                     let disks = root.names(&format!("{path}/{entry}"));
                     // The disk of a path is named after its subsystem, not after its controller.
                     let is_disk = |disk: &String| {
-                        name == "nvme" && (disk.starts_with(&entry) || of_all_paths(disk).is_some())
+                        name == "nvme"
+                            && (disk.starts_with(&entry) || multipath_name(disk).is_some())
                     };
                     let block = CLASSES.iter().position(|class| *class == "block");
                     for disk in disks.into_iter().filter(is_disk) {
                         let visible =
-                            of_all_paths(&disk).map(|name| (block.unwrap_or(class), name));
+                            multipath_name(&disk).map(|name| (block.unwrap_or(class), name));
                         let own = if visible.is_some() { class } else { block.unwrap_or(class) };
                         found.extend(visible.into_iter().chain([(own, disk)]));
                     }
@@ -55,7 +56,7 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
 
 /// Returns the name of the disk that programs use, `nvme0n1`, for the hidden one of a path to it,
 /// `nvme0c1n1` (Linux `drivers/nvme/host/multipath.c`).
-fn of_all_paths(disk: &str) -> Option<String> {
+fn multipath_name(disk: &str) -> Option<String> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (subsystem, rest) = disk.strip_prefix("nvme")?.split_once('c')?;
     let (controller, namespace) = rest.split_once('n')?;
@@ -116,7 +117,7 @@ mod tests {
             "d/drm/version",
             "d/0000:42:00.0/net/eth9",
         ]);
-        let names = of(&root, "d", "0000:41:00.0");
+        let names = device_names(&root, "d", "0000:41:00.0");
         let expected =
             ["eth0", "mlx5_0", "nvme0n1", "sda", "vda", "nvme0", "card0", "renderD128", "uverbs0"];
         assert_eq!(names, expected);
@@ -125,17 +126,17 @@ mod tests {
     #[test]
     fn a_disk_with_several_paths_has_its_visible_name_first() {
         let (_top, root) = tree(&["d/nvme/nvme3/nvme0c3n1", "d/nvme/nvme3/ng0n1"]);
-        assert_eq!(of(&root, "d", "0000:41:00.0"), ["nvme0n1", "nvme0c3n1", "nvme3"]);
-        assert_eq!(of_all_paths("nvme0n1"), None);
-        assert_eq!(of_all_paths("nvme0cn1"), None);
+        assert_eq!(device_names(&root, "d", "0000:41:00.0"), ["nvme0n1", "nvme0c3n1", "nvme3"]);
+        assert_eq!(multipath_name("nvme0n1"), None);
+        assert_eq!(multipath_name("nvme0cn1"), None);
     }
 
     #[test]
-    fn a_gpu_of_nvidia_is_called_by_its_minor_number() {
+    fn an_nvidia_gpu_is_named_by_its_minor_number() {
         let (top, root) = tree(&["proc/driver/nvidia/gpus/0000:41:00.0", "d"]);
         let file = top.path().join("proc/driver/nvidia/gpus/0000:41:00.0/information");
         fs::write(file, "Model: \t\t NVIDIA A100\nDevice Minor: \t 3\n").unwrap();
-        assert_eq!(of(&root, "d", "0000:41:00.0"), ["nvidia3"]);
-        assert_eq!(of(&root, "d", "0000:42:00.0"), [""; 0]);
+        assert_eq!(device_names(&root, "d", "0000:41:00.0"), ["nvidia3"]);
+        assert_eq!(device_names(&root, "d", "0000:42:00.0"), [""; 0]);
     }
 }

@@ -17,7 +17,7 @@ const ROUNDS: u64 = 100_000;
 const WINDOW: usize = 256;
 
 /// The result of one cpu.
-struct Found {
+struct StormResult {
     span: Span,
     held: [u64; NODES],
     failure: Option<Failure>,
@@ -72,7 +72,7 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
 }
 
 /// Takes and writes frames on one cpu, and frees a random one of those held for each.
-fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
+fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> StormResult {
     let (memory, cpu, policy) = (lab.memory(), cpu_index(place), lab.policy());
     let mut random = Random::new(lab.command.seed, place as u64);
     let mut window = [const { None::<Run> }; WINDOW];
@@ -108,5 +108,5 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
             failure.get_or_insert_with(|| format!("cpu {place}: {error}"));
         }
     }
-    Found { span, held, failure }
+    StormResult { span, held, failure }
 }

@@ -19,8 +19,8 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(machine: &str, beside: &str) -> Self {
-        let engine = engine_of(&format!("{machine},beside={beside}")).for_threads();
+    fn new(machine: &str, alternatives: &str) -> Self {
+        let engine = engine_of(&format!("{machine},alternatives={alternatives}")).for_threads();
         let threads = engine.arguments.machine.cpus.len();
         let shadows = (0..threads).map(|thread| engine.shadow(thread)).collect();
         Self { engine, shadows, waited_ps: vec![0; threads] }

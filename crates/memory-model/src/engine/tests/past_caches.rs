@@ -139,8 +139,8 @@ fn writes_take_fill_buffers_and_a_store_fence_waits_for_them() {
 
 #[test]
 fn the_same_stores_wait_less_with_memory_that_is_nearer() {
-    let beside = "beside=interleave.0+interleave.1";
-    let engine = engine(&format!("{CORE},{CACHES},{beside}")).for_threads();
+    let alternatives = "alternatives=interleave.0+interleave.1";
+    let engine = engine(&format!("{CORE},{CACHES},{alternatives}")).for_threads();
     let mut shadow = engine.shadow(0);
     let flow = block_of(&[STREAM, STEP, COUNT, AGAIN]);
     let there = [0, 1].map(|node| There::on(node, false));
@@ -158,7 +158,7 @@ fn the_same_stores_wait_less_with_memory_that_is_nearer() {
 }
 
 #[test]
-fn a_core_writes_as_many_lines_past_its_caches_at_a_time_as_it_is_said_to() {
+fn a_core_writes_at_most_its_limit_of_lines_past_its_caches_at_a_time() {
     let ns_a_line = |writes| {
         let mut arguments = Arguments::parse(
             format!("cpus=0,memory=64M,latency=100,{CORE},{CACHES}").split(','),

@@ -26,7 +26,7 @@ fn a_kernel_boots_on_two_nodes_with_a_local_latency_of_100_ns_by_default() {
     assert_eq!(machine.distance(machine.nodes[0].id, machine.nodes[1].id), Some(20));
     assert_eq!(
         (shape.place, shape.file, shape.expect, shape.fail),
-        (Wanted::Auto, None, None, None)
+        (RequestedPlace::Auto, None, None, None)
     );
 }
 
@@ -63,7 +63,15 @@ fn a_kernel_boots_on_a_known_machine_whose_file_replaces_all_costs() {
 fn each_place_has_a_name() {
     let place = |word: &str| shape(json!({ "where": word })).unwrap().place;
     let places = ["auto", "real", "emulator", "plain"].map(place);
-    assert_eq!(places, [Wanted::Auto, Wanted::Real, Wanted::Emulator, Wanted::Plain]);
+    assert_eq!(
+        places,
+        [
+            RequestedPlace::Auto,
+            RequestedPlace::Real,
+            RequestedPlace::Emulator,
+            RequestedPlace::Plain
+        ]
+    );
     assert_eq!(
         refused(json!({ "where": "moon" })),
         "backend.kernel.where: \"moon\": expected auto, real, emulator or plain"

@@ -112,7 +112,7 @@ fn parts_of_a_shared_mapping_that_one_process_uses_each_are_not_shared() {
 }
 
 #[test]
-fn mappings_of_each_process_s_own_add_their_pages() {
+fn private_mappings_of_each_process_add_their_pages() {
     let own = |node: u32| {
         let mut process = process(node + 1, node, [9; 4]);
         process.regions[0].shared = false;

@@ -29,10 +29,10 @@ pub struct CrowdedSegment {
 /// Returns the largest shared segment that fills nodes while others have room.
 pub(super) fn crowded(program: &ProgramMemory, machine: &MachineCosts) -> Option<CrowdedSegment> {
     let shared = program.regions.iter().filter(|region| region.shared);
-    shared.filter_map(|region| of_region(region, machine)).max_by_key(|segment| segment.bytes)
+    shared.filter_map(|region| crowded_segment(region, machine)).max_by_key(|segment| segment.bytes)
 }
 
-fn of_region(region: &Region, machine: &MachineCosts) -> Option<CrowdedSegment> {
+fn crowded_segment(region: &Region, machine: &MachineCosts) -> Option<CrowdedSegment> {
     let room = |node: u32| Some(*machine.left_bytes.get(machine.position(node)?)? as f64 * FILLED);
     let mut on: BTreeMap<u32, u64> = BTreeMap::new();
     for pages in region.pages.iter().filter(|pages| !pages.bound) {

@@ -12,7 +12,7 @@ pub(super) type Busy = (usize, f64);
 
 /// Returns the threads' nodes and times in the profiled run.
 pub(super) fn busy_now(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Busy> {
-    let busy = |of: &ProgramThread| (of_node(of.cpu_node, machine), of.busy_ns as f64);
+    let busy = |of: &ProgramThread| (node_position(of.cpu_node, machine), of.busy_ns as f64);
     program.threads.iter().map(busy).collect()
 }
 
@@ -26,12 +26,12 @@ pub(super) fn busy_then(
     let busy = |of: &ProgramThread| {
         let saved_ns = saved_ns.get(&of.thread).copied().unwrap_or(0.0);
         let home = candidate.home(of.thread, of.cpu_node, machine);
-        (of_node(home, machine), (of.busy_ns as f64 - saved_ns).max(0.0))
+        (node_position(home, machine), (of.busy_ns as f64 - saved_ns).max(0.0))
     };
     program.threads.iter().map(busy).collect()
 }
 
-fn of_node(node: u32, machine: &MachineCosts) -> usize {
+fn node_position(node: u32, machine: &MachineCosts) -> usize {
     machine.position(node).unwrap_or(0)
 }
 

@@ -10,7 +10,7 @@ use super::{NoLoad, Remark};
 use crate::run::{LoadedCurve, Summary};
 
 /// The memory's node, and the cpus' node if a link was loaded.
-type Way = (NodeId, Option<NodeId>);
+type LoadedPath = (NodeId, Option<NodeId>);
 
 /// Returns the saturated curves of each node's memory and of each link; of curves with the same
 /// share of writes, the one with the most traffic.
@@ -19,7 +19,7 @@ pub(super) fn loads(
     machine: &Machine,
     remarks: &mut Vec<Remark>,
 ) -> Vec<LoadFigures> {
-    let mut ways: BTreeMap<Way, Vec<Curve>> = BTreeMap::new();
+    let mut ways: BTreeMap<LoadedPath, Vec<Curve>> = BTreeMap::new();
     let mut without: BTreeMap<NodeId, NoLoad> = BTreeMap::new();
     for node in machine.nodes.iter().filter(|node| node.online && node.memory_bytes > 0) {
         without.insert(node.id, NoLoad::NotMeasured);
@@ -37,7 +37,7 @@ pub(super) fn loads(
     let unmeasured = without.into_iter().filter(|&(node, _)| !ways.contains_key(&(node, None)));
     remarks.extend(unmeasured.map(|(node, why)| Remark::NoLoad { node, why }));
     let one = |node| NodeSet::from_iter([node]);
-    let load = |((node, from), curves): (Way, Vec<Curve>)| LoadFigures {
+    let load = |((node, from), curves): (LoadedPath, Vec<Curve>)| LoadFigures {
         nodes: one(node),
         from: from.map(one),
         peak_mb_s: None,
@@ -81,7 +81,7 @@ pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
 
 /// Returns the node's memory if its own cores load it, alone or with others; the link if only those
 /// of one other node do.
-fn way(loaded: &LoadedCurve<'_>, machine: &Machine) -> Option<Way> {
+fn way(loaded: &LoadedCurve<'_>, machine: &Machine) -> Option<LoadedPath> {
     let memory = loaded.cell.chaser.node;
     let homes: Option<BTreeSet<NodeId>> =
         loaded.cell.load.iter().map(|worker| machine.cpu(worker.cpu)?.node).collect();

@@ -23,13 +23,13 @@ struct MeasuredCell<'a> {
 }
 
 /// The cells measured in the runs of one side.
-pub(super) struct Side<'a> {
+pub(super) struct MeasuredSide<'a> {
     runs: Vec<Run<'a>>,
     /// The indices of the runs of each unit.
     pub(super) units: Vec<Vec<usize>>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> MeasuredSide<'a> {
     /// Returns the cell from each run that has it, if all of them ran the same experiment.
     fn by_run(&self, key: &(&'a CellId, Metric)) -> Option<Vec<Option<&MeasuredCell<'a>>>> {
         let cells: Vec<_> = self.runs.iter().map(|run| run.get(key)).collect();
@@ -50,8 +50,8 @@ impl<'a> Side<'a> {
 type Run<'a> = BTreeMap<(&'a CellId, Metric), MeasuredCell<'a>>;
 
 /// Returns the medians of a side's cells that count.
-pub(super) fn measured(runs: &[NamedRun]) -> Side<'_> {
-    Side { runs: runs.iter().map(medians).collect(), units: units(runs) }
+pub(super) fn measured(runs: &[NamedRun]) -> MeasuredSide<'_> {
+    MeasuredSide { runs: runs.iter().map(medians).collect(), units: units(runs) }
 }
 
 /// Returns the units of analysis: runs begun within half an hour of the first of them are one.
@@ -107,7 +107,7 @@ pub(super) struct MatchedCell<'a> {
     pub pages_differ: Option<(u64, u64)>,
 }
 
-pub(super) fn matched<'a>(sides: &'a [Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
+pub(super) fn matched<'a>(sides: &'a [MeasuredSide<'a>; 2]) -> Vec<MatchedCell<'a>> {
     let matched = |key: (&'a CellId, Metric)| {
         let (before, after) = (sides[0].by_run(&key)?, sides[1].by_run(&key)?);
         let (old, new) = (before.iter().flatten().next()?, after.iter().flatten().next()?);
@@ -151,7 +151,7 @@ pub(super) struct Unmatched {
     pub not_in_every_run: Vec<CellId>,
 }
 
-pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
+pub(super) fn unmatched(sides: &[MeasuredSide<'_>; 2]) -> Unmatched {
     let [before, after] = [sides[0].ids(), sides[1].ids()];
     let is_everywhere = |id: &CellId| {
         let has = |run: &Run<'_>| run.keys().any(|(other, _)| *other == id);

@@ -7,7 +7,7 @@ use numalab_record::explore::{
 };
 use numalab_topology::{NodeId, NodeSet};
 
-/// Share of a pinned guest's memory that may be remote to its virtual cpus: the memory of QEMU
+/// Share of a pinned guest's memory that may be remote to its vCPUs: the memory of QEMU
 /// itself and its firmware.
 const PINNED_REMOTE: f64 = 0.05;
 
@@ -21,12 +21,12 @@ pub enum Expectation {
         /// The least share on them.
         least: f64,
     },
-    /// At least this share of the memory that threads or virtual cpus touch is local to them.
+    /// At least this share of the memory that threads or vCPUs touch is local to them.
     Local {
         /// The least local share.
         least: f64,
     },
-    /// Every virtual cpu may run only on the cpus of the node that holds its memory.
+    /// Every vCPU may run only on the cpus of the node that holds its memory.
     Pinned,
 }
 
@@ -84,7 +84,7 @@ pub enum Unmet {
     /// Virtual cpus of a guest may run on several nodes.
     Unpinned {
         guest: String,
-        /// The virtual cpus concerned.
+        /// The vCPUs concerned.
         vcpus: Vec<u32>,
     },
     /// There is no guest to check.

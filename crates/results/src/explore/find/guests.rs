@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::process::MOSTLY;
 use super::process::apart::GAIN;
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// A problem of a guest's placement. Shares are 0 to 1.
@@ -20,11 +20,11 @@ pub enum GuestProblem {
     VcpusRemote {
         /// The guest's name.
         guest: String,
-        /// Number of all its virtual cpus.
+        /// Number of all its vCPUs.
         vcpus: usize,
         /// The nodes on which the remote ones run.
         nodes: NodeSet,
-        /// The node with most of the guest's memory; `None` if each virtual cpu was compared with
+        /// The node with most of the guest's memory; `None` if each vCPU was compared with
         /// its own guest node's memory.
         home: Option<NodeId>,
         /// The share of the memory on `home`, or the remote share without it.
@@ -73,12 +73,12 @@ fn remote_vcpus(view: &GuestsView, guest: &GuestView) -> Option<ExploreFinding> 
             })
         }
     };
-    let vcpus = remote.iter().map(|vcpu| Place::Vcpu(vcpu.index)).collect();
+    let vcpus = remote.iter().map(|vcpu| ProblemPlace::Vcpu(vcpu.index)).collect();
     let advice = Advice::wrong_if(Problem::Guest(problem), remedy);
     Some(Finding::new(advice).over(MOSTLY).shown_by(vcpus))
 }
 
-/// Returns the memory of a virtual cpu's guest node, or that of the guest.
+/// Returns the memory of a vCPU's guest node, or that of the guest.
 fn memory_of<'a>(guest: &'a GuestView, vcpu: &VcpuView) -> &'a BytesByNode {
     let own = guest.memory.iter().find(|memory| memory.guest_node == vcpu.guest_node);
     let own = own.filter(|_| vcpu.guest_node.is_some());
@@ -89,7 +89,7 @@ fn on_home(guest: &GuestView, vcpu: &VcpuView) -> f64 {
     spread::most(memory_of(guest, vcpu)).map_or(0.0, |(_, share)| share)
 }
 
-/// Returns the cpus of a node if they are enough for this number of virtual cpus; empty for a node
+/// Returns the cpus of a node if they are enough for this number of vCPUs; empty for a node
 /// without cpus.
 fn has_cpus_for(view: &GuestsView, node: NodeId, vcpus: usize) -> Result<CpuSet, Obstacle> {
     let cpus = view.cpus_by_node.get(&node).cloned().unwrap_or_default();
@@ -133,7 +133,7 @@ fn of_qemu(
     }
 }
 
-/// Moves the memory on a node without cpus to the node where virtual cpus run.
+/// Moves the memory on a node without cpus to the node where vCPUs run.
 fn memory_to(
     view: &GuestsView,
     guest: &GuestView,

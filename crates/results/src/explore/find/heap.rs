@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::nodes::PLENTY;
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Minimum share of free memory in pieces smaller than 2 MiB that is reported.
@@ -73,13 +73,13 @@ pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
     findings
 }
 
-/// Reports a node with more free memory than memory, about which nothing else can be said.
+/// Reports a node with more free memory than it has in all; no other rule applies to it.
 fn contradiction(of: &HeapNode) -> Option<ExploreFinding> {
     let HeapNode { node, free_bytes, managed_bytes, .. } = *of;
     let problem = HeapProblem::HeapFreeExceeds { node, free_bytes, managed_bytes };
     let finding = Finding::new(Advice::note(Problem::Heap(problem), None));
     let is_odd = managed_bytes > 0 && free_bytes > managed_bytes;
-    is_odd.then(|| finding.shown_by(vec![Place::Node(node)]))
+    is_odd.then(|| finding.shown_by(vec![ProblemPlace::Node(node)]))
 }
 
 fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
@@ -93,7 +93,7 @@ fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
     };
     let found = |node: &HeapNode, problem, threshold| {
         let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(threshold);
-        finding.shown_by(vec![Place::Node(node.node)])
+        finding.shown_by(vec![ProblemPlace::Node(node.node)])
     };
     let mut findings = Vec::new();
     for (node, free_share) in &known {
@@ -125,7 +125,7 @@ fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
         if let Some(share) = spread::ratio(known, domain.total_pages).filter(|of| *of < ON_ONE) {
             let problem = HeapProblem::DomainIncomplete { domain: domain.domain, share };
             let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(ON_ONE);
-            return Some(finding.shown_by(vec![Place::Domain(domain.domain)]));
+            return Some(finding.shown_by(vec![ProblemPlace::Domain(domain.domain)]));
         }
         (share < ON_ONE).then(|| {
             let on_node = domain.pages_by_node.get(&node).copied().unwrap_or(0);
@@ -135,7 +135,7 @@ fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
             let problem = HeapProblem::DomainSpread { domain, node, share };
             let remedy = room.map(|()| Remedy::RecreateDomain { domain, node });
             let advice = Advice::note_if(Problem::Heap(problem), remedy);
-            Finding::new(advice).over(ON_ONE).shown_by(vec![Place::Domain(domain)])
+            Finding::new(advice).over(ON_ONE).shown_by(vec![ProblemPlace::Domain(domain)])
         })
     });
     found.collect()

@@ -7,7 +7,7 @@ use numalab_topology::NodeId;
 use serde::Serialize;
 
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Free or reclaimable share of another node from which a full one is reported.
@@ -96,7 +96,7 @@ pub(super) fn findings(view: &NodesView) -> Vec<ExploreFinding> {
 }
 
 fn of_node(node: &NodeView, advice: Advice) -> ExploreFinding {
-    Finding::new(advice).shown_by(vec![Place::Node(node.node)])
+    Finding::new(advice).shown_by(vec![ProblemPlace::Node(node.node)])
 }
 
 fn room(node: &NodeView) -> RoomByNode {

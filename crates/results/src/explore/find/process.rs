@@ -8,7 +8,7 @@ use numalab_topology::{DeviceKind, NodeId, NodeSet};
 use serde::Serialize;
 
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Minimum amount of memory to be reported, in bytes.
@@ -137,7 +137,7 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
         let nodes: Option<NodeSet> = nodes.and_then(|nodes| nodes.parse().ok());
         if nodes.is_some_and(|nodes| nodes.intersection(&runs_on).is_empty()) {
             spread::add(&mut bound, &mapping.bytes_by_node);
-            places.push(Place::Mapping(mapping.start));
+            places.push(ProblemPlace::Mapping(mapping.start));
         }
     }
     let bytes = spread::total(&bound);
@@ -163,7 +163,7 @@ fn remote_devices(view: &ProcessView) -> Vec<ExploreFinding> {
         };
         let remedy = near(view, &device.name, near_node);
         let threads = view.threads.iter().filter(|thread| thread.node.is_some());
-        let threads = threads.map(|thread| Place::Thread(thread.thread)).collect();
+        let threads = threads.map(|thread| ProblemPlace::Thread(thread.thread)).collect();
         Some(Finding::new(Advice::note_if(Problem::Process(problem), remedy)).shown_by(threads))
     };
     view.devices.iter().filter_map(finding).collect()

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::process::apart::GAIN;
 use super::process::{LEAST_BYTES, MOSTLY};
-use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// A thread is busy if it ran for at least one part in this of the time of the busiest.
@@ -70,7 +70,7 @@ fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     ranks.sort_unstable();
     ranks.dedup();
     let problem = RanksProblem::CpusShared { cpus, threads: threads.len(), ranks };
-    let places = threads.iter().map(|(_, thread)| Place::Thread(thread.thread)).collect();
+    let places = threads.iter().map(|(_, thread)| ProblemPlace::Thread(thread.thread)).collect();
     let advice = Advice::wrong(Problem::Ranks(problem), Remedy::SpreadThreads);
     Some(Finding::new(advice).shown_by(places))
 }
@@ -84,7 +84,7 @@ fn remote(rank: &RankView) -> Option<ExploreFinding> {
     }
     let problem = RanksProblem::RankRemote { rank: rank.rank, home, share };
     let remedy = Remedy::LookAtProcess { process: rank.process };
-    let threads = rank.threads.iter().map(|thread| Place::Thread(thread.thread)).collect();
+    let threads = rank.threads.iter().map(|thread| ProblemPlace::Thread(thread.thread)).collect();
     Some(
         Finding::new(Advice::wrong(Problem::Ranks(problem), remedy)).over(MOSTLY).shown_by(threads),
     )

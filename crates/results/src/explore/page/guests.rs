@@ -9,15 +9,15 @@ use numalab_topology::NodeSet;
 
 use super::shares;
 
-/// Returns the page of guests: virtual cpus compared with memory.
+/// Returns the page of guests: vCPUs compared with memory.
 pub(super) fn page(view: &GuestsView) -> Page {
     let title = match view.guests.len() {
         0 => "no guest found on this host".to_owned(),
         guests => count(guests, "guest"),
     };
-    let shown = Table::new("each guest's vcpus and memory by node")
+    let shown = Table::new("each guest's vCPUs and memory by node")
         .words(["guest", "by"])
-        .figures(["number", "vcpus"])
+        .figures(["number", "vCPUs"])
         .words("on nodes")
         .figures("memory")
         .words("on nodes")

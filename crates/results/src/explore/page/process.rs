@@ -37,7 +37,7 @@ pub(super) fn page(view: &ProcessView) -> Page {
 }
 
 /// Returns strings to hide from shared pages: the command as remedies and title quote it, and
-/// truncated paths, which are no longer recognizable as paths.
+/// truncated paths, which are no longer recognisable as paths.
 fn private(view: &ProcessView) -> Vec<Private> {
     let commands = [view.command.clone(), cut(&view.command, 60)];
     let commands = commands.map(|text| Private { what: "command", text });

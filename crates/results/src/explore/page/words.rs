@@ -5,7 +5,7 @@ use numalab_record::explore::{HugePageMode, Unseen};
 use numalab_topology::NodeSet;
 
 use crate::explore::{
-    ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Obstacle, Place, Problem,
+    ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Obstacle, Problem, ProblemPlace,
     ProcessProblem, RanksProblem, Touched,
 };
 
@@ -40,7 +40,7 @@ fn obstacle(found: &Obstacle) -> String {
             format!("most of it is shared memory {segment}, which other processes may use too")
         }
         Obstacle::FewCpus { node, cpus, vcpus } => {
-            format!("node {node} has {cpus} cpus for {vcpus} vcpus")
+            format!("node {node} has {cpus} cpus for {vcpus} vCPUs")
         }
         Obstacle::LittleCache { node, cache_bytes } => {
             format!("node {node} has only {} of page cache to reclaim", size_words(*cache_bytes))
@@ -109,7 +109,7 @@ fn of_nodes(problem: &NodesProblem) -> String {
     }
 }
 
-fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
+fn of_process(problem: &ProcessProblem, evidence: &[ProblemPlace]) -> String {
     match problem {
         ProcessProblem::ThreadsRemote { node, home, share, touched } => {
             let what = match touched {
@@ -168,9 +168,9 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
 }
 
 /// Describes threads as a subject: `thread 12 runs`, `threads 12 and 13 run`.
-fn threads(evidence: &[Place]) -> String {
+fn threads(evidence: &[ProblemPlace]) -> String {
     let numbers = evidence.iter().filter_map(|place| match place {
-        Place::Thread(number) => Some(number),
+        ProblemPlace::Thread(number) => Some(number),
         _ => None,
     });
     match numbers.collect::<Vec<_>>().as_slice() {
@@ -205,11 +205,11 @@ fn few_huge_pages(anonymous_bytes: u64, share: f64, mode: HugePageMode) -> Strin
     )
 }
 
-fn of_guest(problem: &GuestProblem, evidence: &[Place]) -> String {
+fn of_guest(problem: &GuestProblem, evidence: &[ProblemPlace]) -> String {
     let GuestProblem::VcpusRemote { guest, vcpus, nodes, home, share, cpus_as_string } = problem;
     let who = match evidence {
-        [Place::Vcpu(only)] => format!("vcpu {only} runs"),
-        many => format!("{} of its {vcpus} vcpus run", many.len()),
+        [ProblemPlace::Vcpu(only)] => format!("vCPU {only} runs"),
+        many => format!("{} of its {vcpus} vCPUs run", many.len()),
     };
     let where_ = if nodes.len() == 1 { "node" } else { "nodes" };
     let share = share_words(*share);
@@ -303,7 +303,7 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
             "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
         ),
         Unseen::VcpuThreads { guest } => format!(
-            "which threads of guest {guest} are virtual cpus: QEMU names them with -name \
+            "which threads of guest {guest} are its vCPUs: QEMU names them with -name \
              {guest},debug-threads=on"
         ),
         Unseen::NodesOfDomains => {

@@ -14,7 +14,7 @@ use numalab_stats::Sample;
 use serde::{Deserialize, Serialize};
 
 use super::{Family, FigureKey, HostRun, LEAST_PEERS};
-use figures::Kind;
+use figures::HostKind;
 
 /// Peers of two kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -47,7 +47,7 @@ pub(super) fn parts(
     }
     let kinds = figures::kinds(keys, hosts, members);
     if let Some((best, rest)) = kinds.split_first() {
-        let halves_of = |kind: &Kind| {
+        let halves_of = |kind: &HostKind| {
             let (family, excess) = kind.worst_compared_with(best)?;
             let sign = if lower_is_better(keys, family) { 1.0 } else { -1.0 };
             Some(Halves {

@@ -43,8 +43,8 @@ type Key = (Scope, Family, Metric);
 /// One run's log medians and shares of disturbed windows, by figure and cell.
 type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 
-/// Returns the figures that both sides have, ordered by scope, and the scopes and families of which
-/// the baseline has figures and the candidate only plans.
+/// Returns the figures that both sides have, ordered by scope, and the scopes and families for which
+/// the baseline has figures and the candidate has only planned cells.
 pub(super) fn figures(
     baseline: &[NamedRun],
     candidate: &[NamedRun],

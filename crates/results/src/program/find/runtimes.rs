@@ -3,7 +3,7 @@
 
 use numalab_record::{CodePlace, Region};
 
-/// Marks by which a runtime's code is recognized.
+/// Marks by which a runtime's code is recognised.
 struct Runtime {
     /// Prefixes of its file names.
     objects: &'static [&'static str],

@@ -34,13 +34,13 @@ struct Function {
 }
 
 /// A line of a function; 0 if unknown.
-type Place = (Function, u64);
+type CodeLine = (Function, u64);
 
 #[derive(Debug, Default)]
 struct Costs {
     own: BTreeMap<u64, Figures>,
     /// Number of calls and inclusive figures, by line of the call and callee.
-    calls: BTreeMap<(u64, Place), (u64, Figures)>,
+    calls: BTreeMap<(u64, CodeLine), (u64, Figures)>,
 }
 
 pub(crate) fn callgrind(program: &ProgramMemory) -> String {
@@ -76,7 +76,7 @@ fn sum(mut one: Figures, other: Figures) -> Figures {
 }
 
 /// Makes one function of all regions allocated at the same place.
-fn of_region(region: &Region) -> Place {
+fn of_region(region: &Region) -> CodeLine {
     let made = super::program::place(&region.made_at);
     let name = match made {
         Some(line) => format!("{} allocated at {line}", region.name),
@@ -85,7 +85,7 @@ fn of_region(region: &Region) -> Place {
     (Function { object: "memory".to_owned(), file: "???".to_owned(), name }, 0)
 }
 
-fn of_code(place: &CodePlace) -> Place {
+fn of_code(place: &CodePlace) -> CodeLine {
     let named = place.line.as_deref().and_then(|line| line.rsplit_once(':'));
     let (file, line) = named.unwrap_or(("???", "0"));
     let in_object = || {
@@ -106,12 +106,12 @@ struct Graph {
 impl Graph {
     /// Adds figures to the innermost (first) of these places, or to `called` when called from
     /// there.
-    fn add(&mut self, places: &[CodePlace], called: Option<Place>, figures: Figures) {
+    fn add(&mut self, places: &[CodePlace], called: Option<CodeLine>, figures: Figures) {
         if figures == NONE {
             return;
         }
         let inward = called.into_iter().chain(places.iter().map(of_code));
-        let mut inner: Option<Place> = None;
+        let mut inner: Option<CodeLine> = None;
         for (function, line) in inward {
             let costs = self.functions.entry(function.clone()).or_default();
             // callgrind_annotate expects self cost on every line that calls.

@@ -71,7 +71,7 @@ impl MetricFigures {
 
 /// Progress of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State<'a> {
+pub enum CellState<'a> {
     /// The interval became as narrow as requested.
     Precise,
     /// The budget ran out first.
@@ -87,7 +87,7 @@ pub enum State<'a> {
 pub struct CellSummary<'a> {
     pub cell: &'a Cell,
     /// The state in which the run left the cell.
-    pub state: State<'a>,
+    pub state: CellState<'a>,
     /// Proofs of placement, one per worker.
     pub placements: &'a [Placement],
     /// One entry per metric with samples.
@@ -100,10 +100,10 @@ impl<'a> CellSummary<'a> {
         Self {
             cell: &result.cell,
             state: match &result.ended {
-                Some(Outcome::Precise) => State::Precise,
-                Some(Outcome::BudgetSpent) => State::BudgetSpent,
-                Some(Outcome::Failed { reason }) => State::Failed(reason),
-                None => State::Unmeasured,
+                Some(Outcome::Precise) => CellState::Precise,
+                Some(Outcome::BudgetSpent) => CellState::BudgetSpent,
+                Some(Outcome::Failed { reason }) => CellState::Failed(reason),
+                None => CellState::Unmeasured,
             },
             placements: &result.placements,
             figures: Metric::ALL
@@ -115,7 +115,7 @@ impl<'a> CellSummary<'a> {
 
     /// Returns `true` if the figures count: the cell ended, and its placement was proven.
     pub fn counts(&self) -> bool {
-        matches!(self.state, State::Precise | State::BudgetSpent)
+        matches!(self.state, CellState::Precise | CellState::BudgetSpent)
     }
 
     /// Returns the figure to report for `metric`; `None` if the cell does not count.

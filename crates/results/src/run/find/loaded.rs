@@ -57,7 +57,7 @@ pub struct Peak {
 /// Latency by bandwidth of one chaser and its load workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedCurve<'a> {
-    /// A cell of the curve; all its parameters but the delay hold for every point.
+    /// A cell of the curve; all its parameters except the delay hold for every point.
     pub cell: &'a LoadedCell,
     /// The points, lowest load first.
     pub points: Vec<LoadedPoint>,

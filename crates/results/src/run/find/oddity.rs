@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::matrix::{Matrix, MatrixEntry};
 use super::remote::Remote;
 use super::tlb::{SPLIT_SHARE, Split, split};
-use super::{CellSummary, LevelName, MetricFigures, State, Summary};
+use super::{CellState, CellSummary, LevelName, MetricFigures, Summary};
 use crate::Finding;
 
 /// Minimum ratio to the median of the other nodes for a node to be reported as slow.
@@ -232,23 +232,23 @@ fn misplaced(summary: &Summary<'_>) -> Option<RunFinding> {
 }
 
 /// Returns the ids of the cells in a given state.
-fn cells_in(summary: &Summary<'_>, wanted: fn(&State<'_>) -> bool) -> Vec<CellId> {
+fn cells_in(summary: &Summary<'_>, wanted: fn(&CellState<'_>) -> bool) -> Vec<CellId> {
     let of = |cell: &&CellSummary<'_>| wanted(&cell.state);
     summary.cells.iter().filter(of).map(|cell| cell.cell.id.clone()).collect()
 }
 
 fn failed(summary: &Summary<'_>) -> Option<RunFinding> {
     let reason = summary.cells.iter().find_map(|cell| match cell.state {
-        State::Failed(reason) => Some(reason.to_owned()),
+        CellState::Failed(reason) => Some(reason.to_owned()),
         _ => None,
     });
     let planned = summary.progress.planned;
-    let cells = cells_in(summary, |state| matches!(state, State::Failed(_)));
+    let cells = cells_in(summary, |state| matches!(state, CellState::Failed(_)));
     Some(Finding::new(Oddity::Failed { planned, reason: reason? }).shown_by(cells))
 }
 
 fn unmeasured(summary: &Summary<'_>) -> Option<RunFinding> {
-    let cells = cells_in(summary, |state| *state == State::Unmeasured);
+    let cells = cells_in(summary, |state| *state == CellState::Unmeasured);
     let planned = summary.progress.planned;
     (!cells.is_empty()).then(|| Finding::new(Oddity::Unmeasured { planned }).shown_by(cells))
 }
@@ -364,7 +364,7 @@ fn bursty(summary: &Summary<'_>) -> Option<RunFinding> {
 
 fn not_precise(summary: &Summary<'_>) -> Option<RunFinding> {
     let (planned, precision) = (summary.progress.planned, summary.run.precision);
-    let cells = cells_in(summary, |state| *state == State::BudgetSpent);
+    let cells = cells_in(summary, |state| *state == CellState::BudgetSpent);
     (!cells.is_empty()).then(|| {
         Finding::new(Oddity::NotPrecise { planned, precision }).over(precision).shown_by(cells)
     })

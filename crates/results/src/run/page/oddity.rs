@@ -73,7 +73,7 @@ fn failed(finding: &RunFinding, cells: &str, reason: &str) -> String {
 
 fn bursts(cells: &str, too_short: f64) -> String {
     format!(
-        "bursty: in {cells} windows come in bursts, and intervals are too short by up to about {}",
+        "windows come in bursts in {cells}: intervals are too narrow, by up to about {}",
         ratio(too_short)
     )
 }

@@ -5,7 +5,8 @@ use numalab_page::{Panel, Part, Table, Weight};
 use numalab_record::Civil;
 
 use super::oddity::sentence;
-use crate::run::{CellSummary, State, Summary};
+use crate::label::whole_sentence;
+use crate::run::{CellState, CellSummary, Summary};
 
 /// Maximum number of cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
@@ -24,7 +25,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
     if summary.findings.is_empty() {
         return None;
     }
-    let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
+    let notes = summary.findings.iter().map(|found| whole_sentence(&sentence(found)));
     let mut odd = part("All anomalies", notes.collect(), None);
     // The lead names the first two, so a terminal needs the list only for more.
     if summary.findings.len() > 2 {
@@ -65,10 +66,10 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
         .iter()
         .filter_map(|cell| {
             let why = match cell.state {
-                State::Precise => return None,
-                State::BudgetSpent => "out of time",
-                State::Failed(reason) => reason,
-                State::Unmeasured => "not started",
+                CellState::Precise => return None,
+                CellState::BudgetSpent => "out of time",
+                CellState::Failed(reason) => reason,
+                CellState::Unmeasured => "not started",
             };
             Some(vec![cell.cell.id.0.clone(), reached(cell), why.to_owned()])
         })

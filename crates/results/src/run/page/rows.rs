@@ -4,7 +4,7 @@ use numalab_page::rows::{Holds, Rows, optional};
 use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
 
 use crate::label;
-use crate::run::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
+use crate::run::{CellState, CellSummary, Figure, MetricFigures, Summary, is_on_node};
 
 /// Columns that distinguish cells beyond their names: see [`fields`].
 pub(crate) const FIELDS: [&str; 6] = ["size_bytes", "pages", "pattern", "kernel", "cpu", "node"];
@@ -76,11 +76,11 @@ fn figure_fields(figures: &MetricFigures) -> Vec<String> {
     ]
 }
 
-fn state(state: State<'_>) -> &'static str {
+fn state(state: CellState<'_>) -> &'static str {
     match state {
-        State::Precise => "precise",
-        State::BudgetSpent => "budget-spent",
-        State::Failed(_) => "failed",
-        State::Unmeasured => "unmeasured",
+        CellState::Precise => "precise",
+        CellState::BudgetSpent => "budget-spent",
+        CellState::Failed(_) => "failed",
+        CellState::Unmeasured => "unmeasured",
     }
 }

@@ -51,9 +51,9 @@ pub enum ScalingObservation {
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,
         /// Ranks with local memory.
-        local: Side,
+        local: RankSide,
         /// Ranks with remote memory.
-        remote: Side,
+        remote: RankSide,
         /// The change from local to remote.
         difference: Difference,
     },
@@ -148,7 +148,7 @@ pub struct Plateau {
 
 /// The ranks on one side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Side {
+pub struct RankSide {
     /// Number of ranks.
     pub ranks: usize,
     /// The mean over these ranks, in the metric's unit.
@@ -175,7 +175,7 @@ pub enum Cause {
     /// Other resources that nodes share: neither a CCD nor a node's memory has more load.
     BetweenNodes,
     /// CCDs or memory controllers; the evidence does not separate them.
-    NotToldApart,
+    CcdOrMemory,
     /// Unknown, because the record lacks the nodes or the CCDs of ranks.
     Unknown,
 }

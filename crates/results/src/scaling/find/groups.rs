@@ -63,10 +63,10 @@ pub fn cpu_node(place: RankPlace, machine: Option<&Machine>) -> Option<NodeId> {
 /// Returns all groups of the fullest step of each series.
 pub fn all(scaling: &Scaling) -> Vec<Group> {
     let steps = series(scaling).into_iter().filter_map(|first| fullest(scaling, first));
-    steps.flat_map(|step| of_step(scaling, step)).collect()
+    steps.flat_map(|step| groups_of_step(scaling, step)).collect()
 }
 
-fn of_step(scaling: &Scaling, step: &ScalingStep) -> Vec<Group> {
+fn groups_of_step(scaling: &Scaling, step: &ScalingStep) -> Vec<Group> {
     let Some(&size_bytes) = step.sizes_bytes.last() else { return Vec::new() };
     let Some(values) = step.at(size_bytes) else { return Vec::new() };
     let machine = scaling.machine.as_ref();

@@ -6,7 +6,7 @@ use numalab_record::scaling::{Mode, Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{Alternative, Sample, rank_sum};
 
 use super::words;
-use crate::label::capital;
+use crate::label::{capital, whole_sentence};
 use crate::scaling::figures::{mean, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 use crate::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
@@ -18,7 +18,10 @@ const LEADS: usize = 4;
 
 pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
     let scaling = report.scaling;
-    let lead = |found| Lead::new(capital(words::name(found)), words::sentence(found), Mood::Plain);
+    let lead = |found| {
+        let sentence = whole_sentence(&words::sentence(found));
+        Lead::new(capital(words::name(found)), sentence, Mood::Plain)
+    };
     let sizes = sizes(scaling);
     let meta = [
         count(scaling.steps.len(), "step"),
@@ -71,7 +74,8 @@ fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
         found.evidence.iter().map(cited)
     });
     let table = Table::new("evidence for the sentences").words("rule").words("evidence").rows(rows);
-    let notes = report.findings.iter().skip(LEADS).map(words::sentence);
+    let notes =
+        report.findings.iter().skip(LEADS).map(|found| whole_sentence(&words::sentence(found)));
     Part::of("Findings and evidence", vec![Panel::table(table).folded()])
         .map(|part| part.noted(notes.collect()))
 }

@@ -4,8 +4,8 @@ use numalab_page::number::{count, figure, size};
 use numalab_record::scaling::ScalingMetric;
 
 use crate::scaling::{
-    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding,
-    ScalingObservation as Seen, Side,
+    CacheFit, Cause, Difference, Plateau, RankSide, ScalingEvidence, ScalingFinding,
+    ScalingObservation as Seen,
 };
 
 /// Returns the name of the rule behind a finding.
@@ -94,8 +94,8 @@ fn disturbance(disturbed: usize, steps: usize) -> String {
 
 fn local_and_remote(
     size_bytes: u64,
-    local: &Side,
-    remote: &Side,
+    local: &RankSide,
+    remote: &RankSide,
     difference: &Difference,
 ) -> String {
     let (at, unit) = (size(size_bytes), difference.metric.unit());
@@ -151,7 +151,7 @@ fn cause_words(cause: Cause) -> &'static str {
             "; neither a CCD nor a node's memory has more ranks, which leaves the other resources \
              that nodes share (links between them, power)"
         }
-        Cause::NotToldApart => {
+        Cause::CcdOrMemory => {
             "; CCDs and memory controllers are both loaded more, so this step cannot separate them"
         }
         Cause::Unknown => {

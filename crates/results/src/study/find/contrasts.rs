@@ -1,7 +1,7 @@
 //! The contrasts between treatments that a study tests.
 
 use numalab_record::study::{Cells, Factor, FactorKind, StudyRun};
-use numalab_stats::{Contrast, Layout};
+use numalab_stats::{Contrast, FactorLevels};
 use serde::Serialize;
 
 /// The comparison of treatments that an effect makes.
@@ -71,7 +71,7 @@ pub struct HeldLevel {
 }
 
 /// One comparison that a study makes on every metric.
-pub(super) struct Asked {
+pub(super) struct PlannedContrast {
     pub kind: EffectKind,
     pub change: Change,
     /// The treatments of the two sides, if there are just two.
@@ -79,7 +79,7 @@ pub(super) struct Asked {
     pub contrast: Contrast,
 }
 
-impl Asked {
+impl PlannedContrast {
     /// Returns each treatment's values in the blocks that are complete for this contrast. A
     /// treatment that stopped early lacks the last blocks.
     pub(super) fn columns(&self, cells: &Cells) -> Vec<Vec<f64>> {
@@ -92,10 +92,10 @@ impl Asked {
 }
 
 /// Returns all contrasts of a study, main effects first.
-pub(super) fn asked(run: &StudyRun) -> Vec<Asked> {
+pub(super) fn asked(run: &StudyRun) -> Vec<PlannedContrast> {
     let counts: Vec<usize> = run.factors.iter().map(|factor| factor.levels.len()).collect();
     // A parsed study has at least two levels per factor.
-    let Ok(layout) = Layout::new(counts) else { return Vec::new() };
+    let Ok(layout) = FactorLevels::new(counts) else { return Vec::new() };
     if layout.treatments() != run.treatments.len() {
         return Vec::new();
     }
@@ -110,7 +110,7 @@ pub(super) fn asked(run: &StudyRun) -> Vec<Asked> {
 
 struct Asking<'a> {
     run: &'a StudyRun,
-    layout: Layout,
+    layout: FactorLevels,
 }
 
 impl Asking<'_> {
@@ -121,9 +121,9 @@ impl Asking<'_> {
         choices.flat_map(|(at, factor)| (1..factor.levels.len()).map(move |level| (at, level)))
     }
 
-    fn main(&self) -> Vec<Asked> {
+    fn main(&self) -> Vec<PlannedContrast> {
         let single = self.run.factors.len() == 1;
-        let main = |(factor, level): (usize, usize)| Asked {
+        let main = |(factor, level): (usize, usize)| PlannedContrast {
             kind: EffectKind::Main,
             change: Change { changed: vec![self.change(factor, level)], ..Change::default() },
             sides: single.then_some((0, level)),
@@ -132,7 +132,7 @@ impl Asking<'_> {
         self.changes().map(main).collect()
     }
 
-    fn within(&self) -> Vec<Asked> {
+    fn within(&self) -> Vec<PlannedContrast> {
         if self.run.factors.len() == 1 {
             return Vec::new();
         }
@@ -145,7 +145,7 @@ impl Asking<'_> {
                 }
                 levels[factor] = level;
                 let Some(candidate) = self.treatment(&levels) else { continue };
-                asked.push(Asked {
+                asked.push(PlannedContrast {
                     kind: EffectKind::Within,
                     change: Change {
                         changed: vec![self.change(factor, level)],
@@ -160,7 +160,7 @@ impl Asking<'_> {
         asked
     }
 
-    fn together(&self) -> Vec<Asked> {
+    fn together(&self) -> Vec<PlannedContrast> {
         let scaled = self.run.factors.iter().any(|factor| factor.kind == FactorKind::Scale);
         let treatments = (1..self.layout.treatments()).filter(|_| !scaled);
         treatments
@@ -169,7 +169,7 @@ impl Asking<'_> {
                 let changed = levels.iter().enumerate().filter(|(_, level)| **level > 0);
                 let changed: Vec<LevelChange> =
                     changed.map(|(at, level)| self.change(at, *level)).collect();
-                (changed.len() > 1).then(|| Asked {
+                (changed.len() > 1).then(|| PlannedContrast {
                     kind: EffectKind::Together,
                     change: Change { changed, ..Change::default() },
                     sides: Some((0, candidate)),
@@ -179,12 +179,12 @@ impl Asking<'_> {
             .collect()
     }
 
-    fn interactions(&self) -> Vec<Asked> {
+    fn interactions(&self) -> Vec<PlannedContrast> {
         let mut asked = Vec::new();
         for one in self.changes() {
             for other in self.changes().filter(|other| other.0 > one.0) {
                 let changed = [one, other].map(|(at, level)| self.change(at, level)).to_vec();
-                asked.push(Asked {
+                asked.push(PlannedContrast {
                     kind: EffectKind::Interaction,
                     change: Change { changed, ..Change::default() },
                     sides: None,
@@ -195,7 +195,7 @@ impl Asking<'_> {
         asked
     }
 
-    fn trends(&self) -> Vec<Asked> {
+    fn trends(&self) -> Vec<PlannedContrast> {
         let factors = self.run.factors.iter().enumerate();
         let scales = factors.filter(|(_, factor)| factor.kind == FactorKind::Scale);
         let mut asked = Vec::new();
@@ -205,7 +205,12 @@ impl Asking<'_> {
                 let Ok(contrast) = contrast else { return };
                 let change =
                     Change { changed, scale: Some(scale.name.clone()), ..Change::default() };
-                asked.push(Asked { kind: EffectKind::Trend, change, sides: None, contrast });
+                asked.push(PlannedContrast {
+                    kind: EffectKind::Trend,
+                    change,
+                    sides: None,
+                    contrast,
+                });
             };
             add(Vec::new(), self.layout.trend(at, &scale.numbers));
             for (factor, level) in self.changes() {

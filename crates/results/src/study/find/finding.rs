@@ -1,6 +1,6 @@
 //! Findings about a study apart from its effects, as values.
 
-use numalab_record::study::{CachedFile, EndReason, Entry};
+use numalab_record::study::{CachedFile, EndReason, JournalEntry};
 use numalab_stats::Ground;
 use serde::Serialize;
 
@@ -226,8 +226,8 @@ impl StudySummary<'_> {
 
     fn incomplete(&self) -> Option<StudyFinding> {
         let reason = match self.document.journal.last() {
-            Some(Entry::Ended { reason: EndReason::Done, .. }) => return None,
-            Some(Entry::Ended { reason, .. }) => Some(reason.clone()),
+            Some(JournalEntry::Ended { reason: EndReason::Done, .. }) => return None,
+            Some(JournalEntry::Ended { reason, .. }) => Some(reason.clone()),
             _ => None,
         };
         let finished = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! Looks at the results of a study, each of which has its share of the error.
 
-use numalab_record::study::{EndReason, Entry};
+use numalab_record::study::{EndReason, JournalEntry};
 
 /// The numbers of looks at a study's results.
 pub(super) struct Looks {
@@ -13,19 +13,21 @@ impl Looks {
     /// Counts how many times results could have been looked at: after each finished session that was
     /// followed by another, and now. A killed session printed nothing, and one that was interrupted in
     /// its first block has no results.
-    pub(super) fn of(journal: &[Entry]) -> Self {
+    pub(super) fn of(journal: &[JournalEntry]) -> Self {
         let (mut now, mut ended, mut has_results) = (1, false, false);
         for entry in journal {
             match entry {
-                Entry::Ended { reason: EndReason::Failed(_), .. } => {}
-                Entry::Ended { reason: EndReason::Interrupted, .. } => ended |= has_results,
-                Entry::Ended { .. } => ended = true,
-                Entry::Sample(sample) => {
+                JournalEntry::Ended { reason: EndReason::Failed(_), .. } => {}
+                JournalEntry::Ended { reason: EndReason::Interrupted, .. } => ended |= has_results,
+                JournalEntry::Ended { .. } => ended = true,
+                JournalEntry::Sample(sample) => {
                     now += usize::from(ended);
                     ended = false;
                     has_results |= sample.block > 0;
                 }
-                Entry::Began { .. } | Entry::Applied(_) | Entry::Out { .. } => {}
+                JournalEntry::Began { .. }
+                | JournalEntry::Applied(_)
+                | JournalEntry::Out { .. } => {}
             }
         }
         Self { now, later: now + usize::from(ended) }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Entry, StudyDocument};
+use numalab_record::study::{JournalEntry, StudyDocument};
 use numalab_stats::{
     Confidence, Criteria, Direction, Interval, RunShift, Sample, Verdict, percent_change,
 };
@@ -131,11 +131,11 @@ fn sessions(document: &StudyDocument) -> BTreeMap<usize, usize> {
     let (mut session, mut of) = (0, BTreeMap::new());
     for entry in &document.journal {
         match entry {
-            Entry::Began { .. } => session += 1,
-            Entry::Sample(sample) => {
+            JournalEntry::Began { .. } => session += 1,
+            JournalEntry::Sample(sample) => {
                 of.insert(sample.block, session);
             }
-            Entry::Applied(_) | Entry::Out { .. } | Entry::Ended { .. } => {}
+            JournalEntry::Applied(_) | JournalEntry::Out { .. } | JournalEntry::Ended { .. } => {}
         }
     }
     of

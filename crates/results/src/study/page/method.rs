@@ -24,9 +24,8 @@ pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
          logarithms. Better and worse need a signed-rank test after Holm's adjustment over main \
          effects and interactions in all metrics, and an interval that excludes zero; equivalent \
          needs two one-sided tests within the margin, and takes precedence. Other effects explain \
-         these: they are adjusted among themselves, and count where one that they explain is \
-         decided. The geometric mean has a BCa \
-         bootstrap interval from 20 blocks on, and the permutation test is given next to the \
+         these: they are adjusted among themselves, and count only if an effect that they explain is \
+         decided. The geometric mean has a BCa bootstrap interval from 20 blocks on, and the permutation test is given next to the \
          signed-rank test."
             .to_owned(),
         looks(summary),

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn load_is_said_with_its_figures_and_with_the_host_where_it_was_there() {
+    fn load_is_reported_with_its_figures_and_its_host() {
         let load = Load::Stolen { stolen_ms: 7, of_ms: 11 };
         let said = |on| disturbance(&Disturbance::Load { on, load });
         assert_eq!(said(LoadedMachine::Own), "stolen 7 of 11 ms");

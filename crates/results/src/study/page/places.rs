@@ -47,8 +47,8 @@ pub(super) fn cpus(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
         rows.map(|(cpus, guests)| vec![treatment(summary, map), cpus.to_owned(), guests.join(", ")])
             .collect::<Vec<_>>()
     });
-    Table::new("Guests by the CPUs that they may run on")
-        .words(["treatment", "CPUs", "guests"])
+    Table::new("Guests by the cpus that they may run on")
+        .words(["treatment", "cpus", "guests"])
         .rows(rows)
 }
 

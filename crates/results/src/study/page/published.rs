@@ -7,7 +7,7 @@ use crate::study::{
     Effect, PublishedChange, PublishedMetric, StudyFinding, StudyObservation, StudySummary, Subject,
 };
 
-/// Largest number of metrics with published figures of which each has a sentence.
+/// Largest number of metrics with published figures for which each one gets a sentence.
 const FEW: usize = 2;
 
 /// Returns a sentence for each metric with published figures; where these are many, for the one that

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_page::number::{figure, percent};
 use numalab_page::{Dot, Mood, RunOrder, Table};
-use numalab_record::study::{Arm, Entry, Evidence, FactorKind};
+use numalab_record::study::{Arm, Evidence, FactorKind, JournalEntry};
 use numalab_stats::{Interval, Test};
 
 use super::words;
@@ -290,10 +290,10 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     };
     for entry in &summary.document.journal {
         match entry {
-            Entry::Applied(applied) if applied.arm == Arm::Main => {
+            JournalEntry::Applied(applied) if applied.arm == Arm::Main => {
                 applied.evidence.iter().for_each(|evidence| add(applied.treatment, evidence));
             }
-            Entry::Sample(sample) if sample.arm == Arm::Main => {
+            JournalEntry::Sample(sample) if sample.arm == Arm::Main => {
                 sample
                     .observation
                     .evidence

@@ -12,10 +12,10 @@ use crate::study::StudySummary;
 /// The course of one treatment: the median over its samples at each look.
 struct Course {
     treatment: String,
-    looks: Vec<Look>,
+    looks: Vec<TierReading>,
 }
 
-struct Look {
+struct TierReading {
     at_s: f64,
     fast_percent: f64,
     latency_ns: f64,
@@ -45,7 +45,7 @@ pub(super) fn panels(summary: &StudySummary<'_>, workload: usize) -> Vec<Panel> 
     ]
 }
 
-fn course(summary: &StudySummary<'_>, workload: usize, treatment: usize) -> Vec<Look> {
+fn course(summary: &StudySummary<'_>, workload: usize, treatment: usize) -> Vec<TierReading> {
     let is_judged = |sample: &&SampleEntry| {
         sample.workload == workload
             && sample.treatment == treatment
@@ -63,11 +63,11 @@ fn course(summary: &StudySummary<'_>, workload: usize, treatment: usize) -> Vec<
     (0..shortest).filter_map(|at| medians(seen.iter().map(|looks| &looks[at]))).collect()
 }
 
-fn medians<'a>(looks: impl Iterator<Item = &'a TierLook> + Clone) -> Option<Look> {
+fn medians<'a>(looks: impl Iterator<Item = &'a TierLook> + Clone) -> Option<TierReading> {
     let median = |value: &dyn Fn(&TierLook) -> f64| {
         Some(Sample::new(looks.clone().map(value).collect::<Vec<_>>()).ok()?.median())
     };
-    Some(Look {
+    Some(TierReading {
         at_s: median(&|look| seconds(look.at_ns as f64))?,
         fast_percent: median(&|look| {
             let pages = look.fast_pages + look.slow_pages;
@@ -77,7 +77,7 @@ fn medians<'a>(looks: impl Iterator<Item = &'a TierLook> + Clone) -> Option<Look
     })
 }
 
-fn panel(courses: &[Course], caption: &str, unit: &str, value: fn(&Look) -> f64) -> Panel {
+fn panel(courses: &[Course], caption: &str, unit: &str, value: fn(&TierReading) -> f64) -> Panel {
     let series = |course: &Course| Series {
         name: course.treatment.clone(),
         points: course.looks.iter().map(|look| (look.at_s, value(look))).collect(),

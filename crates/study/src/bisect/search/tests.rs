@@ -68,7 +68,7 @@ fn judged(samples: &[f64]) -> JudgedCommit {
 
 /// Returns the decision of a test of scores on these values, repeated cyclically, and the number of
 /// values that it took.
-fn decided(bisect: &mut Bisect<'_>, values: &[f64]) -> (Look, usize) {
+fn decided(bisect: &mut Bisect<'_>, values: &[f64]) -> (LookResult, usize) {
     let test = bisect.bisection.state().unwrap();
     let mut taken = 0;
     let decided = bisect.decide(test, |_, nth| {
@@ -121,13 +121,13 @@ fn a_bad_revision_that_does_not_descend_from_the_good_one_is_refused() {
 fn scores_far_from_the_middle_decide_at_once_and_those_around_it_never() {
     searching(2, |bisect, _| {
         let (bad, of_bad) = decided(bisect, &[0.48, 0.51, 0.5, 0.52]);
-        assert_eq!(bad, Look::Decided(Side::Above));
+        assert_eq!(bad, LookResult::Decided(ThresholdSide::Above));
         let (good, of_good) = decided(bisect, &[-0.48, -0.51, -0.5, -0.52]);
-        assert_eq!(good, Look::Decided(Side::Below));
+        assert_eq!(good, LookResult::Decided(ThresholdSide::Below));
         assert_eq!(of_bad, of_good, "what is as clear takes as many");
         assert!(of_bad < 40, "{of_bad}");
         let (neither, all) = decided(bisect, &[-0.3, 0.3]);
-        assert!(!matches!(neither, Look::Decided(_)), "{neither:?}");
+        assert!(!matches!(neither, LookResult::Decided(_)), "{neither:?}");
         assert_eq!(all, 40, "as many as may be");
     });
 }

@@ -112,7 +112,7 @@ fn attempts_in_a_journal_are_those_that_were_added() {
     let study = crate::parse(STUDY, "s.toml", crate::Backends::NONE).unwrap();
     let started = crate::Started { version: String::new(), command: vec![], unix_ms: 0 };
     let run: StudyRun = crate::Plan::new(study, 1).unwrap().run(String::new(), started);
-    let journal = samples.into_iter().map(numalab_record::study::Entry::Sample).collect();
+    let journal = samples.into_iter().map(numalab_record::study::JournalEntry::Sample).collect();
     let attempts = Attempts::of(&StudyDocument { run, journal }, &rules);
     assert_eq!((attempts.count(FIRST), attempts.count((1, 0, Arm::Main, 0))), (2, 1));
     assert_eq!(attempts.done(), 1);

@@ -32,7 +32,7 @@ fn another_environment_is_reported_with_the_differences_and_the_remedy() {
 }
 
 #[test]
-fn the_class_is_of_the_cause_unless_something_is_left_changed() {
+fn the_error_class_is_that_of_the_cause_unless_a_setting_stays_changed() {
     assert_eq!(SessionError::from(lacking()).class(), ErrorClass::Lacking);
     assert_eq!(SessionError::from(BackendError::Interrupted).class(), ErrorClass::Failed);
     let cause = Some(Box::new(SessionError::Backend(lacking())));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_is_known_by_its_family_and_model_whatever_its_l2() {
+    fn a_core_is_identified_by_family_and_model_whatever_its_l2() {
         let models = [
             ("AuthenticAMD", (23, 1), Family::Zen1),
             ("AuthenticAMD", (23, 8), Family::Zen1),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_without_numbers_is_known_by_its_vendor_and_l2() {
+    fn a_core_without_numbers_is_identified_by_vendor_and_l2() {
         let sizes = [
             ("GenuineIntel", MIB, Family::Skylake),
             ("GenuineIntel", 1280 << 10, Family::SunnyCove),

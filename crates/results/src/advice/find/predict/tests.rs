@@ -359,7 +359,7 @@ fn pages_of_a_file_are_read_to_the_node_that_waits_for_them_and_not_bound() {
 }
 
 #[test]
-fn questions_one_run_cannot_answer_are_left_to_trials_where_there_is_a_gain() {
+fn questions_that_one_run_cannot_answer_are_left_to_trials_if_a_gain_is_possible() {
     let kernel = KernelNow { balancing: Some(1), ..KernelNow::default() };
     let balanced = MachineCosts { kernel, ..machine() };
     let off = Candidate::Balancing { mode: 0 };

@@ -7,7 +7,7 @@ use super::{LARGE_BYTES, MOSTLY, ProcessProblem, runs_on};
 use crate::Finding;
 use crate::explore::find::nodes::PLENTY;
 use crate::explore::find::room::{has_room, spread_over};
-use crate::explore::find::{Advice, ExploreFinding, Obstacle, Place, Problem, Remedy};
+use crate::explore::find::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 
 /// Returns true for memory that other processes can use too.
 pub(super) fn is_shared(mapping: &MappingView) -> bool {
@@ -73,11 +73,11 @@ pub(super) fn crowding(view: &ProcessView) -> impl Iterator<Item = ExploreFindin
         let (segment, bytes) = (name(of), spread::total(&of.bytes_by_node));
         let problem = ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy };
         let advice = Advice::wrong_if(Problem::Process(problem), remedy);
-        Some(Finding::new(advice).over(FULL).shown_by(vec![Place::Mapping(of.start)]))
+        Some(Finding::new(advice).over(FULL).shown_by(vec![ProblemPlace::Mapping(of.start)]))
     })
 }
 
-/// Notes large files of which most pages are on nodes where no thread runs. The first process to
+/// Notes large files with most pages on nodes where no thread runs. The first process to
 /// read a file placed its pages.
 pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
     let nodes = runs_on(view);
@@ -98,7 +98,7 @@ pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFi
             nodes: nodes.clone(),
         };
         let advice = Advice::note_if(Problem::Process(problem), placed(view, of, &nodes, file));
-        Some(Finding::new(advice).over(MOSTLY).shown_by(vec![Place::Mapping(of.start)]))
+        Some(Finding::new(advice).over(MOSTLY).shown_by(vec![ProblemPlace::Mapping(of.start)]))
     })
 }
 

@@ -24,15 +24,15 @@ struct Axis {
     boundaries: Vec<f64>,
 }
 
-/// Hosts with alike figures.
-pub(super) struct Kind {
+/// Hosts with similar figures.
+pub(super) struct HostKind {
     pub(super) members: Vec<usize>,
     /// The median level in each family that divides the hosts; higher is worse.
     levels: Vec<(Family, f64)>,
 }
 
 /// Returns the kinds, best one first; none if all hosts are of one kind.
-pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<Kind> {
+pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<HostKind> {
     let axes: Vec<Axis> = Family::ALL
         .into_iter()
         .filter_map(|family| Axis::of(family, levels(keys, hosts, members, family)))
@@ -48,14 +48,15 @@ pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) ->
     if common.len() < 2 || common.iter().any(|hosts| share(hosts) > MOST_OF_ONE) {
         return Vec::new();
     }
-    let mut kinds: Vec<Kind> = common.into_iter().map(|members| Kind::of(members, &axes)).collect();
+    let mut kinds: Vec<HostKind> =
+        common.into_iter().map(|members| HostKind::of(members, &axes)).collect();
     for member in rare.into_iter().flatten() {
-        let distance = |kind: &Kind| kind.distance(member, &axes);
+        let distance = |kind: &HostKind| kind.distance(member, &axes);
         let nearest = kinds.iter_mut().min_by(|a, b| distance(a).total_cmp(&distance(b)));
         nearest.into_iter().for_each(|kind| kind.members.push(member));
     }
     kinds.iter_mut().for_each(|kind| kind.members.sort_unstable());
-    let sum = |kind: &Kind| kind.levels.iter().map(|(_, level)| level).sum::<f64>();
+    let sum = |kind: &HostKind| kind.levels.iter().map(|(_, level)| level).sum::<f64>();
     kinds.sort_by(|a, b| sum(a).total_cmp(&sum(b)));
     kinds
 }
@@ -80,7 +81,7 @@ impl Axis {
     }
 }
 
-impl Kind {
+impl HostKind {
     fn of(members: Vec<usize>, axes: &[Axis]) -> Self {
         let level = |axis: &Axis| {
             let levels: Vec<f64> = members.iter().map(|&member| axis.level(member)).collect();

@@ -101,7 +101,7 @@ fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding> {
         Some((few, many)) if many.ccd == few.ccd && many.node > few.node => None,
         Some((few, many)) if many.node == few.node && many.ccd > few.ccd => Some(Cause::Ccd),
         Some((few, many)) if many == few => Some(Cause::BetweenNodes),
-        Some(_) => Some(Cause::NotToldApart),
+        Some(_) => Some(Cause::CcdOrMemory),
         None => Some(Cause::Unknown),
     };
     let found = compared((least, most), size_bytes, |difference| ScalingObservation::Contention {

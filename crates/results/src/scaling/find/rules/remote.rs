@@ -8,7 +8,7 @@ use numalab_topology::NodeId;
 use super::{
     Finding, LEAST_DIFFERENCE, ScalingEvidence, ScalingFinding, ScalingObservation, difference,
 };
-use crate::scaling::Side;
+use crate::scaling::RankSide;
 use crate::scaling::find::figures::mean;
 use crate::scaling::find::groups::cpu_node;
 
@@ -30,7 +30,7 @@ pub(super) fn find(scaling: &Scaling) -> Option<ScalingFinding> {
         side.flat_map(|(_, values)| values.iter().copied()).collect()
     };
     let (local, remote) = (side(true), side(false));
-    let kind = |values: &[f64]| Some(Side { ranks: values.len(), mean: mean(values)? });
+    let kind = |values: &[f64]| Some(RankSide { ranks: values.len(), mean: mean(values)? });
     let what = ScalingObservation::LocalAndRemote {
         size_bytes: *step.sizes_bytes.last()?,
         local: kind(&local)?,
