@@ -309,3 +309,21 @@ const MOST_PAIRS: usize = 2;
 pub(crate) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_page_faults_is_a_line_if_they_take_any() {
+        let line = |faults| {
+            let program = ProgramMemory { page_faults: faults, ..ProgramMemory::default() };
+            page_faults(&program, 40e6).map(|lead| lead.sentence)
+        };
+        let expected = "8192 first uses of pages, which the kernel maps, clears or copies, and the freeing \
+                        of pages take 50 % of the threads' time, 20.0 ms.";
+        let taken = PageFaults { count: 8192, time_ns: 20_000_000 };
+        assert_eq!(line(Some(taken)).as_deref(), Some(expected));
+        assert_eq!([line(None), line(Some(PageFaults::default()))], [None, None]);
+    }
+}
