@@ -17,15 +17,6 @@ use super::world::World;
 /// Pages that a fault maps around the one that was loaded from a file (`fault_around_bytes`).
 const AROUND: u64 = 16;
 
-/// The page of an access that needs the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Touched {
-    pub number: u64,
-    pub page: Page,
-    /// If the page could be part of a huge one: true if it is the first of its pages.
-    pub if_huge: Option<bool>,
-}
-
 impl World {
     /// Returns the fault of an access to a page of a region, before it is placed.
     pub fn fault_of(&mut self, number: u64, region: usize, store: bool) -> Option<Fault> {
@@ -49,7 +40,7 @@ impl World {
     }
 
     /// Handles a store to a page that a file or another process shares: the copy is a new page, except
-    /// that the parent of a child keeps the record of its own.
+    /// that the parent of a child keeps its record.
     pub fn copies(&mut self, number: u64, region: usize) {
         self.forget_page(number);
         if self.regions.all()[region].is_file() || self.is_inherited(number) {
@@ -60,9 +51,15 @@ impl World {
         }
     }
 
-    /// Lets the seat's thread wait for a fault.
-    pub fn faults(&mut self, seat: usize, fault: Fault, touched: Touched) {
-        let Touched { number, page, if_huge } = touched;
+    /// Lets the seat's thread wait for a fault of a page with this number. If it could be part of a huge
+    /// one, `if_huge` is true for the first of that one's pages.
+    pub fn faults(
+        &mut self,
+        seat: usize,
+        fault: Fault,
+        (number, page): (u64, Page),
+        if_huge: Option<bool>,
+    ) {
         if let (Some(is_first), Fault::Store) = (if_huge, fault) {
             self.engine.stores_if_huge(is_first, &mut self.threads[seat].shadow);
         }
@@ -98,7 +95,7 @@ impl World {
                 continue;
             }
             let Some((page, fault)) = self.places(seat, number, asked) else { return };
-            self.faults(seat, fault, Touched { number, page, if_huge: None });
+            self.faults(seat, fault, (number, page), None);
         }
     }
 
@@ -135,7 +132,7 @@ impl World {
             return None;
         };
         if is_first {
-            self.faults(seat, Fault::Load, Touched { number, page, if_huge: None });
+            self.faults(seat, Fault::Load, (number, page), None);
         }
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
         let used = *self.zeros.get_or_insert_with(|| Box::leak(Box::new(PageUse::new(0, page, 0))));

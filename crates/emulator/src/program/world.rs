@@ -13,7 +13,6 @@ use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space, block};
 use super::account::Touch;
 use super::code::{Instruction, Made};
 use super::contention::{Contention, Use};
-use super::faults::Touched;
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
@@ -220,7 +219,7 @@ impl World {
         if let Some(fault) = fault {
             let fault = if fault == Fault::Store { placed } else { fault };
             let if_huge = may_be_huge.then_some(is_first);
-            self.faults(seat, fault, Touched { number, page, if_huge });
+            self.faults(seat, fault, (number, page), if_huge);
         }
         let of = &self.regions.all()[region];
         if is_new && !store && of.is_file() && !of.shared {
