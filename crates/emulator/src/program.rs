@@ -8,6 +8,7 @@ mod code;
 mod contention;
 mod exec;
 mod family;
+mod faults;
 mod futexes;
 mod guest_memory;
 mod huge;

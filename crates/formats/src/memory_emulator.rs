@@ -64,6 +64,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         core: None,
         tlb: None,
         other_page_ns: 0.0,
+        faults: None,
         transfers: None,
         caches: costs.caches.clone(),
     };

@@ -1,5 +1,7 @@
 //! Anonymous memory of a chosen page size on a chosen node.
 
+mod fresh;
+
 use std::ffi::c_void;
 use std::ptr::NonNull;
 

@@ -284,6 +284,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         core: None,
         tlb: None,
         other_page_ns: 0.0,
+        faults: None,
         transfers: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?

@@ -87,9 +87,13 @@ pub struct VcpuFigures {
     pub references: Figure,
     /// Cost of translations: walks, and hits in TLBs beyond the first level.
     pub translation_ps: Figure,
+    /// Page faults.
+    pub faults: Figure,
+    /// Time of the kernel in them and in freeing pages.
+    pub faults_ps: Figure,
     /// Cost of memory, caches and translations, including what instructions hide.
     pub cost_ps: Figure,
-    /// Time of the vCPU: its instructions, and the cost that they did not hide.
+    /// Time of the vCPU: its instructions, the cost that they did not hide, and page faults.
     pub time_ps: Figure,
 }
 
@@ -103,6 +107,8 @@ impl VcpuFigures {
             walks: Figure::default(),
             references: Figure::default(),
             translation_ps: Figure::default(),
+            faults: Figure::default(),
+            faults_ps: Figure::default(),
             cost_ps: Figure::default(),
             time_ps: Figure::default(),
         }

@@ -107,6 +107,22 @@ impl Shadow {
         }
     }
 
+    /// Stops until everything in flight has ended, as the actual core did from `now_ps` for
+    /// `waited_ps`.
+    pub(crate) fn stops(&mut self, now_ps: u64, waited_ps: u64) {
+        for core in &mut self.cores {
+            let there_ps = now_ps.saturating_add_signed(core.later_ps);
+            let there_ps = core.pipeline.stops_ps().saturating_sub(there_ps);
+            core.takes(there_ps, waited_ps);
+        }
+    }
+
+    /// Adds a difference in the time of the kernel's work to the placement with huge pages.
+    pub fn works_longer_if_huge(&mut self, by_ps: i64) {
+        let huge = self.cores.iter_mut().filter(|core| core.tlbs.is_some());
+        huge.for_each(|core| core.before_ps += by_ps);
+    }
+
     /// Looks up a translation in the TLBs of placements that have their own.
     pub fn translate(&self, page: u64, frame: u64, elsewhere: &[There]) {
         for (core, there) in self.cores.iter().zip(elsewhere) {

@@ -31,6 +31,7 @@ use crate::vcpu::Vcpu;
 mod active;
 mod charge;
 mod coherence;
+mod faults;
 mod hierarchy;
 mod paced;
 mod past_caches;

@@ -18,10 +18,12 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 mod check;
 mod core;
 mod error;
+mod faults;
 mod timing;
 mod tlb;
 pub use core::Core;
 pub use error::MachineError;
+pub use faults::{Fault, Faults};
 pub use timing::family::Family;
 pub(crate) use timing::family::Renaming;
 pub use timing::family::identity::{Found, Identity};
@@ -141,6 +143,9 @@ pub struct Machine {
     /// Translation of addresses; without it, translations are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tlb: Option<Tlb>,
+    /// Page faults of a program that is not a whole machine; without it, they are free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
     /// Transfers of lines between caches; without them, caches are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,

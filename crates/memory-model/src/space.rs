@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::machine::Machine;
+use crate::tlb::is_huge;
 use pool::Pool;
 
 /// Bytes of a page.
@@ -41,6 +42,8 @@ pub struct Page {
     /// Position of the node of the page table with its entry: that of the thread that first touched
     /// the 2 MiB around it.
     pub table: usize,
+    /// True if the kernel copies it at the next store, because a file or another process shares it.
+    pub is_shared: bool,
 }
 
 /// A program's address space on a machine.
@@ -135,6 +138,11 @@ impl Space {
         self.zeroed.contains_key(&number)
     }
 
+    /// Returns true if any of these pages was read, but not written.
+    pub fn has_zeros(&self, numbers: Range<u64>) -> bool {
+        self.zeroed.range(numbers).next().is_some()
+    }
+
     /// Returns which of these pages were read, but not written.
     pub fn zeroed(&self, numbers: Range<u64>) -> Vec<u64> {
         self.zeroed.range(numbers).map(|(number, _)| *number).collect()
@@ -143,6 +151,26 @@ impl Space {
     /// Makes the next access to pages that were only read the first one.
     pub fn forget_zeros(&mut self, numbers: Range<u64>) {
         self.zeroed(numbers).iter().for_each(|number| _ = self.zeroed.remove(number));
+    }
+
+    /// Sets whether the kernel copies a page at the next store.
+    pub fn shares(&mut self, number: u64, is_shared: bool) {
+        self.pages.entry(number).and_modify(|page| page.is_shared = is_shared);
+    }
+
+    /// Shares all pages with a child of the process.
+    pub fn forks(&mut self) {
+        self.pages.values_mut().for_each(|page| page.is_shared = true);
+    }
+
+    /// Returns true if a page has been touched and the kernel copies it at the next store.
+    pub fn is_shared(&self, number: u64) -> bool {
+        self.pages.get(&number).is_some_and(|page| page.is_shared)
+    }
+
+    /// Returns true if all pages in the 2 MiB around a page have been touched.
+    pub fn has_block(&self, number: u64) -> bool {
+        self.pages.range(block(number)).count() as u64 == HUGE_PAGES
     }
 
     /// Returns the node of the page table with a page's entry.
@@ -193,25 +221,31 @@ impl Space {
         let nodes = if huge { 1 } else { nearest.len() };
         let mut order = nearest[first].iter().filter(allowed).take(nodes);
         order.find_map(|&node| {
-            Some(Page { frame: pools[node].take(huge)?, node, bound: true, table: home })
+            let frame = pools[node].take(huge)?;
+            Some(Page { frame, node, bound: true, table: home, is_shared: false })
         })
     }
 
-    /// Frees pages; their next touch is a first touch.
-    pub fn discard(&mut self, numbers: Range<u64>) {
+    /// Frees pages; their next touch is a first touch. Returns the number of small ones that the
+    /// process had for itself.
+    pub fn discard(&mut self, numbers: Range<u64>) -> u64 {
         self.forget_zeros(numbers.clone());
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
+        let mut own = 0;
         for number in gone {
             if let Some(page) = self.pages.remove(&number) {
                 self.pools[page.node].free(page.frame);
+                let is_huge = is_huge(number * PAGE_BYTES, page.frame);
+                own += u64::from(!page.is_shared && !is_huge);
             }
         }
+        own
     }
 
-    /// Removes a mapping: its pages, and their policy.
-    pub fn unmap(&mut self, numbers: Range<u64>) {
+    /// Removes a mapping: its pages, and their policy; returns the same as [`Self::discard`].
+    pub fn unmap(&mut self, numbers: Range<u64>) -> u64 {
         self.forget_placement(&numbers);
-        self.discard(numbers);
+        self.discard(numbers)
     }
 
     /// Sets or removes the policy of a range of pages; `moves` migrates pages on other nodes, like
@@ -288,7 +322,7 @@ impl Space {
 
     fn replace(&mut self, number: u64, old: Page, new: Page) {
         self.pools[old.node].free(old.frame);
-        self.pages.insert(number, Page { table: old.table, ..new });
+        self.pages.insert(number, Page { table: old.table, is_shared: old.is_shared, ..new });
     }
 
     /// Moves pages in the address space like mremap(2): they keep their frames.
@@ -301,7 +335,7 @@ impl Space {
         let moved: Vec<(u64, Page)> = moved.collect();
         let placement = self.placement_of(from.start).cloned();
         let end = to + (from.end - from.start);
-        self.unmap(to..end);
+        _ = self.unmap(to..end);
         self.pages.extend(moved.iter().map(|(number, page)| (to + (number - from.start), *page)));
         self.zeroed.extend(read.iter().map(|(number, table)| (to + (number - from.start), *table)));
         if let Some(placement) = placement {

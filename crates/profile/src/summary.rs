@@ -51,6 +51,7 @@ pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -
         regions: kept.iter().map(region).collect(),
         contended_lines: Vec::new(),
         unplaced: program.unplaced,
+        page_faults: None,
         timeline: timeline(program.timeline.finish(ended_ns), &positions),
     }
 }

@@ -57,8 +57,8 @@ pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
     AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodePages, NodeWaits,
-    PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing,
-    Stretch, StretchAccesses,
+    PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
+    RegionPart, Sharing, Stretch, StretchAccesses,
 };
 pub use ranks::{RankFigures, RankTable, mean_of};
 pub use run::{Environment, Run};

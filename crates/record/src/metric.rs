@@ -79,6 +79,19 @@ pub enum Metric {
     /// The time of a load from another page, in nanoseconds: each load needs a page walk, and none
     /// waits for another.
     PageRead,
+    /// The time of the first load of a page of private memory, in nanoseconds: a page fault.
+    FirstLoad,
+    /// The time of the first store to a page of private memory, in nanoseconds.
+    FirstStore,
+    /// The time of the first store to a page of a file in a private mapping, in nanoseconds.
+    PageCopy,
+    /// The time of the first loads of 16 pages of a file, in nanoseconds.
+    FileLoad,
+    /// The time to free a page that was stored to, in nanoseconds.
+    PageFree,
+    /// The time of the first stores to all pages of 2 MiB for which huge pages are requested, in
+    /// nanoseconds.
+    HugeStore,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
     /// The share of frames on the node of the requesting cpu, from 0 to 1.
@@ -89,7 +102,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 18] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RankBandwidth,
@@ -99,6 +112,12 @@ impl Metric {
         Self::CoreClock,
         Self::AtomicAdd,
         Self::PageRead,
+        Self::FirstLoad,
+        Self::FirstStore,
+        Self::PageCopy,
+        Self::FileLoad,
+        Self::PageFree,
+        Self::HugeStore,
         Self::Elapsed,
         Self::LocalShare,
         Self::Frame,
@@ -112,6 +131,12 @@ impl Metric {
             | Self::LineSpread
             | Self::AtomicAdd
             | Self::PageRead
+            | Self::FirstLoad
+            | Self::FirstStore
+            | Self::PageCopy
+            | Self::FileLoad
+            | Self::PageFree
+            | Self::HugeStore
             | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth | Self::RankBandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
@@ -129,6 +154,12 @@ impl Metric {
             | Self::LoadToUse
             | Self::AtomicAdd
             | Self::PageRead
+            | Self::FirstLoad
+            | Self::FirstStore
+            | Self::PageCopy
+            | Self::FileLoad
+            | Self::PageFree
+            | Self::HugeStore
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::RankBandwidth | Self::CoreClock | Self::LocalShare => {
@@ -137,10 +168,24 @@ impl Metric {
         }
     }
 
-    /// Returns true if runs are compared by it. A spread only qualifies another value, and a rank's
-    /// share is included in the sum.
+    /// Returns true for the kernel's time at a first use of memory, which a cell measures in few
+    /// windows.
+    fn is_of_faults(self) -> bool {
+        matches!(
+            self,
+            Self::FirstLoad
+                | Self::FirstStore
+                | Self::PageCopy
+                | Self::FileLoad
+                | Self::PageFree
+                | Self::HugeStore
+        )
+    }
+
+    /// Returns true if runs are compared by it. A spread only qualifies another value, a rank's
+    /// share is included in the sum, and page faults are too few.
     pub fn is_compared(self) -> bool {
-        !matches!(self, Self::LineSpread | Self::RankBandwidth)
+        !matches!(self, Self::LineSpread | Self::RankBandwidth) && !self.is_of_faults()
     }
 
     /// Returns true if a sample can be zero: a spread, a share, or a bandwidth without load. All
@@ -171,6 +216,12 @@ impl Metric {
             Self::CoreClock => "core-clock",
             Self::AtomicAdd => "atomic-add",
             Self::PageRead => "page-read",
+            Self::FirstLoad => "first-load",
+            Self::FirstStore => "first-store",
+            Self::PageCopy => "page-copy",
+            Self::FileLoad => "file-load",
+            Self::PageFree => "page-free",
+            Self::HugeStore => "huge-store",
             Self::Elapsed => "elapsed",
             Self::LocalShare => "local-share",
             Self::Frame => "frame",

@@ -30,9 +30,21 @@ pub struct ProgramMemory {
     pub contended_lines: Vec<ContendedLine>,
     /// Accesses to pages for which the machine had no memory left, or whose node is unknown.
     pub unplaced: u64,
+    /// Its page faults, if the time that they take is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_faults: Option<PageFaults>,
     /// The program's use of memory over time, in order; empty if that was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Stretch>,
+}
+
+/// The kernel's work at first uses of pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageFaults {
+    /// The number of page faults.
+    pub count: u64,
+    /// The time that threads took for them and to free pages, in ns; a part of their busy time.
+    pub time_ns: u64,
 }
 
 /// A program's thread, with its node and busy time.

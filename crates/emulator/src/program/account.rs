@@ -204,7 +204,7 @@ mod tests {
     fn touch(slot: usize, kind: Kind) -> Touch {
         let used: &PageUse = Box::leak(Box::new(PageUse::new(
             0,
-            Page { frame: 0, node: 0, bound: false, table: 0 },
+            Page { frame: 0, node: 0, bound: false, table: 0, is_shared: false },
             0,
         )));
         Touch { slot, kind, used, home: 1 }

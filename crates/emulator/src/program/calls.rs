@@ -20,7 +20,7 @@ use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 pub use affinity::is_own;
 use affinity::{lends_cpus, takes_cpus_back};
-use processes::{is_fork, keeps_turn};
+use processes::{copies_pages, is_fork, keeps_turn};
 
 /// `MADV_DONTNEED`, `MADV_FREE`, `MADV_REMOVE`.
 const DISCARDS: [u64; 3] = [4, 8, 9];
@@ -150,6 +150,10 @@ impl Program {
         if is_child {
             self.is_child(seat);
         }
+        let copies = pending.filter(|of| is_fork && copies_pages(of.call, &of.arguments));
+        if let (Some(_), 0.., Some(world)) = (copies, value, self.in_turn(seat)) {
+            world.forks(!is_child);
+        }
         if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
             self.returned(world, seat, pending, value);
         }
@@ -209,6 +213,9 @@ impl Program {
                 world.answer(seat, call, arguments);
             }
             Call::Clone => self.turns.await_births(),
+            Call::WaitsForChild => {
+                world.has_children = self.turns.order().schedule.children.are_any();
+            }
             Call::ClockTime | Call::TimeOfDay => self.write_time(world, seat, call, arguments),
             Call::GetAffinity if is_own(address) => self.write_cpus(seat, arguments[2], value),
             Call::GetCpu => write_cpu(world, seat, arguments),
@@ -217,7 +224,7 @@ impl Program {
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
-            world.discard(address, second);
+            world.discard(seat, address, second);
         }
     }
 
@@ -267,7 +274,7 @@ impl World {
             Call::Map => {
                 let end = value + length.next_multiple_of(PAGE_BYTES);
                 // `MAP_FIXED` replaces what was mapped there.
-                self.unmap(value, length);
+                self.unmap(seat, value, length);
                 let file =
                     (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
                 let name = file.unwrap_or_else(|| ANONYMOUS.to_owned());
@@ -279,26 +286,16 @@ impl World {
                 }
             }
             Call::Unmap => {
-                self.unmap(address, length);
+                self.unmap(seat, address, length);
                 self.regions.remove(address, address + length);
             }
-            Call::Remap => self.remap(address, length, third, value),
+            Call::Remap => self.remap(seat, (address, length), (value, third)),
             Call::Break => self.moved_break(seat, value),
             Call::Advise if HUGE.contains(&third) => {
                 self.regions.say_huge(address..address + length, third == HUGE[0]);
             }
             _ => {}
         }
-    }
-
-    /// Places pages at once, as if the seat's thread wrote them.
-    fn populate(&mut self, seat: usize, mut numbers: std::ops::Range<u64>) {
-        let thread = &self.threads[seat];
-        let always = self.engine.arguments.huge_always;
-        _ = numbers.try_for_each(|number| {
-            let huge = self.regions.huge(number * PAGE_BYTES).is_given(always);
-            self.space.touch(number, thread.home, thread.placement.as_ref(), huge).map(|_| ())
-        });
     }
 
     /// Makes the next access to pages the first one if they were only read: the kernel may have
@@ -308,25 +305,13 @@ impl World {
         self.space.forget_zeros(numbers);
     }
 
-    fn discard(&mut self, address: u64, length: u64) {
-        self.forget();
-        self.space.discard(pages(address, length));
-        self.pages.remove(pages(address, length));
-    }
-
-    fn unmap(&mut self, address: u64, length: u64) {
-        self.forget();
-        self.space.unmap(pages(address, length));
-        self.pages.remove(pages(address, length));
-    }
-
-    fn remap(&mut self, from: u64, length: u64, new_length: u64, to: u64) {
+    fn remap(&mut self, seat: usize, (from, length): (u64, u64), (to, new_length): (u64, u64)) {
         self.forget();
         let kept = pages(from, length.min(new_length));
         self.space.remap(kept.clone(), to / PAGE_BYTES);
         self.pages.rename(kept, to / PAGE_BYTES);
         if new_length < length {
-            self.unmap(from + new_length, length - new_length);
+            self.unmap(seat, from + new_length, length - new_length);
         }
         let number = self.regions.of(from, |_, _| ANONYMOUS.to_owned());
         self.regions.moved(number, (from, from + length), (to, to + new_length));
@@ -341,7 +326,7 @@ impl World {
             let callers = self.threads[seat].calls.callers(MOST_CALLERS);
             self.regions.grow(old_end, end, HEAP, callers);
         } else if end < old_end {
-            self.unmap(end, old_end - end);
+            self.unmap(seat, end, old_end - end);
             self.regions.remove(end, old_end);
         }
     }

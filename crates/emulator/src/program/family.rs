@@ -78,6 +78,11 @@ impl Children {
         self.replace(process, 0);
     }
 
+    /// Returns true if there are children.
+    pub fn are_any(&self) -> bool {
+        self.processes.iter().any(|process| *process != 0)
+    }
+
     /// Enters a child that is being created: forgets its siblings, and returns its position after
     /// its parent's.
     pub fn born(&mut self) -> usize {

@@ -27,8 +27,8 @@ pub struct Remembered {
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.
     pub elsewhere: [There; MOST_ALTERNATIVES],
-    /// True for the page of zeros that stands for one that was only read.
-    pub is_zeros: bool,
+    /// True if the next store needs the kernel: it is the page of zeros, or shared.
+    pub only_loads: bool,
     /// The generation of the address space in which this is so.
     pub generation: u32,
 }
@@ -187,6 +187,19 @@ impl Lines {
     /// Lets each line pass through the nearest cache and TLB once more.
     pub fn ends_round(&mut self) {
         self.repeatable.ends_round();
+    }
+
+    /// Drops the lines of a page, and counts their pending accesses.
+    pub fn forget_page(&mut self, number: u64, mut counts: Counts<'_>) {
+        let first = number * (PAGE_BYTES / LINE_BYTES);
+        for line in first..first + PAGE_BYTES / LINE_BYTES {
+            let at = (line % LINES as u64) as usize;
+            if let Some(mut recent) = self.recent[at].take_if(|recent| recent.line == line) {
+                let more = self.repeatable.take(line);
+                more.iter().for_each(|(_, accesses)| recent.add(*accesses));
+                counts.add(&recent);
+            }
+        }
     }
 
     /// Counts all pending accesses, and drops all lines.

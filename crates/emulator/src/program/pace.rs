@@ -130,6 +130,11 @@ impl Pace {
         self.since = None;
     }
 
+    /// Leaves a time out of the block that is being measured.
+    pub fn pauses(&mut self, ps: u64) {
+        self.since.iter_mut().for_each(|(_, since_ps)| *since_ps += ps);
+    }
+
     /// Begins a stretch, which is a sample if it is simulated and stands for others. The one before it,
     /// if that was a sample, corrects the time that has passed since the last one by the difference of
     /// its own time from that of the means (a difference estimator: W. Cochran, "Sampling Techniques",

@@ -155,13 +155,8 @@ impl PageUse {
         usize::try_from(self.heir.get()).ok()?.checked_sub(1)
     }
 
-    /// Returns true if it is inherited, and this process has not used it.
-    pub fn is_only_inherited(&self) -> bool {
-        self.is_inherited() && self.users() == 1
-    }
-
     /// Returns true if it is inherited from the parent process.
-    fn is_inherited(&self) -> bool {
+    pub fn is_inherited(&self) -> bool {
         self.threads[PARENT / 64].get() >> (PARENT % 64) & 1 == 1
     }
 
@@ -277,7 +272,7 @@ mod tests {
     use Kind::{Load, Store};
 
     const fn on(node: usize) -> Page {
-        Page { frame: 0, node, bound: false, table: 0 }
+        Page { frame: 0, node, bound: false, table: 0, is_shared: false }
     }
 
     const UNIT_PS: u64 = 1 << UNIT_BITS;

@@ -145,7 +145,7 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
 mod tests {
     use super::*;
 
-    const HOME: Page = Page { frame: 0, node: 0, bound: false, table: 0 };
+    const HOME: Page = Page { frame: 0, node: 0, bound: false, table: 0, is_shared: false };
     /// Makes a number of accesses by the seat's thread, on a node.
     fn access(page: &PageUse, (seat, home): (usize, usize), accesses: [u64; 2]) {
         page.uses(seat, home);

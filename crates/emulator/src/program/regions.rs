@@ -41,6 +41,16 @@ impl Region {
     }
 }
 
+/// Memory with a name of a file that is not one.
+const NO_FILES: [&str; 3] = ["/dev/shm/", "/dev/zero", "/memfd:"];
+
+impl Region {
+    /// Returns true for a mapped file, the pages of which are in memory before they are used.
+    pub fn is_file(&self) -> bool {
+        self.name.starts_with('/') && !NO_FILES.iter().any(|name| self.name.starts_with(name))
+    }
+}
+
 /// Pages that one thread touched first at one place of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstTouches {

@@ -8,7 +8,7 @@ use numalab_memory_model::arguments::Alternative;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
-    self as record, ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed,
+    self as record, ContendedLine, Elsewhere, LineUser, NodeWaits, PageFaults, PagesAlike, Placed,
     ProgramMemory, ProgramThread, RegionAccesses, Stretch, StretchAccesses,
 };
 
@@ -52,7 +52,18 @@ fn summarised_world(world: &World) -> ProgramMemory {
         regions: regions.into_values().collect(),
         contended_lines: lines(world, &objects),
         unplaced: world.unplaced,
+        page_faults: page_faults(world),
     }
+}
+
+/// Returns the page faults of all threads; `None` if they take no time on the machine.
+fn page_faults(world: &World) -> Option<PageFaults> {
+    world.engine.arguments.machine.faults?;
+    let phases = world.engine.counters.phases();
+    let all = phases
+        .flat_map(|(_, vcpus)| vcpus)
+        .fold((0, 0), |(count, ps), of| (count + of.faults.get(), ps + of.faults_ps.get()));
+    Some(PageFaults { count: all.0, time_ns: all.1 / 1000 })
 }
 
 /// Returns the time line, with positions for regions.

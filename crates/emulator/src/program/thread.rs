@@ -329,6 +329,14 @@ impl Thread {
         (self.last_line, self.last_page) = (NONE, NONE);
     }
 
+    /// Drops a page and its lines, after counting its pending accesses.
+    pub fn forget_page(&mut self, engine: &Engine, number: u64) {
+        self.pages.forget(number);
+        let Self { lines, account, cpu, home, .. } = self;
+        lines.forget_page(number, Counts { engine, account, cpu: *cpu, home: *home });
+        (self.last_line, self.last_page) = (NONE, NONE);
+    }
+
     /// Ends its turn; returns its time in ps.
     pub fn leaves(&mut self) -> u64 {
         self.catches_up();

@@ -1,18 +1,18 @@
 //! State that all threads share: pages, mappings and their figures. Only the holder of the turn
 //! touches it.
 
-use std::ops::Range;
+use std::collections::BTreeSet;
 
 use numalab_memory_model::arguments::{Alternative, Arguments, MOST_ALTERNATIVES, Policy};
 use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
+use numalab_memory_model::machine::Fault;
 use numalab_memory_model::outcome::Source;
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space, block};
 
 use super::account::Touch;
 use super::code::{Instruction, Made};
 use super::contention::{Contention, Use};
-use super::guest_memory;
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
@@ -37,7 +37,11 @@ pub struct World {
     /// If true, QEMU does not show all stores: an instruction of aarch64 stores zeros unseen (`DC ZVA`).
     pub hides_stores: bool,
     /// Use of the page of zeros.
-    zeros: Option<&'static PageUse>,
+    pub zeros: Option<&'static PageUse>,
+    /// Pages of files that were mapped around a load from one of them, in groups.
+    pub mapped: BTreeSet<u64>,
+    /// True if processes may share pages with this one.
+    pub has_children: bool,
     /// The address ranges that are mapped.
     pub regions: Regions,
     /// Lines that threads contend for.
@@ -54,8 +58,8 @@ pub struct World {
     /// The latest time of any thread, in ps.
     latest_ps: u64,
     /// Increased when pages go or move, which invalidates the threads' caches.
-    generation: u32,
-    nodes: usize,
+    pub generation: u32,
+    pub nodes: usize,
     follows_users: bool,
 }
 
@@ -73,6 +77,8 @@ impl World {
             pages: Pages::default(),
             hides_stores: false,
             zeros: None,
+            mapped: BTreeSet::new(),
+            has_children: false,
             regions: Regions::default(),
             contention: Contention::default(),
             heap: None,
@@ -119,7 +125,7 @@ impl World {
     pub fn access(&mut self, seat: usize, made: &Made) {
         let generation = self.generation;
         let known = self.threads[seat].pages.of(made.address, generation);
-        if known.is_none_or(|known| known.is_zeros && made.kind == Kind::Store) {
+        if known.is_none_or(|known| known.only_loads && made.kind == Kind::Store) {
             let Some(page) = self.look_up(seat, made) else { return };
             self.threads[seat].pages.remember(page);
         }
@@ -165,9 +171,8 @@ impl World {
             let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
         }
-        // A store to a page of zeros must be noticed here.
-        let quick = active.has_quick_way() && !found.is_zeros;
-        let known = outcome.known.filter(|_| quick);
+        // The first store to a line comes here, also in pages that may only be loaded from.
+        let known = outcome.known.filter(|_| active.has_quick_way());
         let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
         lines.remember(virtual_address, found, known, &mut counts);
         (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);
@@ -186,6 +191,44 @@ impl World {
         }
     }
 
+    /// Places the page of an access in a region, if it has no place, and lets the seat's thread wait for
+    /// the kernel; also returns the node of the huge page that could be around it.
+    fn touches(
+        &mut self,
+        seat: usize,
+        made: &Made,
+        region: usize,
+    ) -> Option<(Page, Option<usize>)> {
+        let (number, store) = (made.address / PAGE_BYTES, made.kind == Kind::Store);
+        let fault = self.fault_of(number, region, store);
+        if matches!(fault, Some(Fault::Copy | Fault::Reuse)) {
+            self.copies(number, region);
+        }
+        let huge = self.regions.huge(made.address);
+        let asked = huge.is_given(self.engine.arguments.huge_always);
+        let may_be_huge = huge.is_given(true);
+        let is_first = self.space.node_of_block(number).is_none();
+        let is_new = self.space.node_of(number).is_none();
+        if is_new {
+            self.forget_zeros(if asked { block(number) } else { number..number + 1 });
+        }
+        let Some((mut page, placed)) = self.places(seat, number, asked) else {
+            self.unplaced += 1;
+            return None;
+        };
+        if let Some(fault) = fault {
+            let fault = if fault == Fault::Store { placed } else { fault };
+            let if_huge = may_be_huge.then_some(is_first);
+            self.faults(seat, fault, (number, page), if_huge);
+        }
+        let of = &self.regions.all()[region];
+        if is_new && !store && of.is_file() && !of.shared {
+            page.is_shared = true;
+            self.space.shares(number, true);
+        }
+        Some((page, may_be_huge.then(|| self.space.node_of_block(number)).flatten()))
+    }
+
     /// Looks up the page of an access that the seat's thread has not cached.
     #[cold]
     fn look_up(&mut self, seat: usize, made: &Made) -> Option<Remembered> {
@@ -199,25 +242,11 @@ impl World {
             "" => ANONYMOUS.to_owned(),
             path => path.to_owned(),
         });
-        // Stores to shared mappings (`MAP_SHARED`) go to the parent's pages.
-        if store && !self.regions.all()[region].shared {
-            self.copies(number);
-        }
         if !store && self.reads_zeros(number, region) {
             return self.zeros(seat, number, region);
         }
-        let huge = self.regions.huge(made.address);
-        let asked = huge.is_given(self.engine.arguments.huge_always);
-        if self.space.node_of(number).is_none() {
-            self.forget_zeros(if asked { block(number) } else { number..number + 1 });
-        }
+        let (page, block) = self.touches(seat, made, region)?;
         let thread = &self.threads[seat];
-        let placed = self.space.touch(number, thread.home, thread.placement.as_ref(), asked);
-        let Some(page) = placed else {
-            self.unplaced += 1;
-            return None;
-        };
-        let block = huge.is_given(true).then(|| self.space.node_of_block(number)).flatten();
         let callers = || thread.calls.callers(MOST_CALLERS);
         let used = self.pages.get(number).unwrap_or_else(|| {
             self.regions.touched(region, seat, made.by.address, callers);
@@ -237,53 +266,8 @@ impl World {
         let elsewhere =
             elsewhere(watched, number, page, Homes { block, packed, users: used.heir() });
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
-        let is_zeros = false;
-        Some(Remembered { number, page, slot, region, used, elsewhere, is_zeros, generation })
-    }
-
-    /// Returns true if a read of a page in a region finds the kernel's page of zeros.
-    pub fn reads_zeros(&self, number: u64, region: usize) -> bool {
-        self.space.node_of(number).is_none()
-            && (self.space.is_zeroed(number)
-                || self.regions.all()[region].is_private_memory()
-                // What the kernel has written, such as a file's content, is not seen here.
-                && guest_memory::is_zero(number * PAGE_BYTES, PAGE_BYTES)
-                && !(self.hides_stores && guest_memory::is_allocated(number)))
-    }
-
-    /// Looks up the page of zeros for a thread that reads it in place of a page.
-    fn zeros(&mut self, seat: usize, number: u64, region: usize) -> Option<Remembered> {
-        let Some(page) = self.space.read_zeros(number, self.threads[seat].home) else {
-            self.unplaced += 1;
-            return None;
-        };
-        let slot = u32::try_from(region * self.nodes + page.node).ok()?;
-        Some(Remembered {
-            number,
-            page,
-            slot,
-            region,
-            used: self.zeros.get_or_insert_with(|| Box::leak(Box::new(PageUse::new(0, page, 0)))),
-            elsewhere: [There::on(page.node, false); MOST_ALTERNATIVES],
-            is_zeros: true,
-            generation: self.generation,
-        })
-    }
-
-    /// Makes all threads look up pages again that were only read.
-    pub fn forget_zeros(&mut self, numbers: Range<u64>) {
-        for number in self.space.zeroed(numbers) {
-            self.threads.iter_mut().for_each(|thread| thread.pages.forget(number));
-        }
-    }
-
-    /// Handles a first store to a page inherited from the parent: the kernel copies it, and the
-    /// copy is a new page.
-    fn copies(&mut self, number: u64) {
-        if self.pages.get(number).is_some_and(PageUse::is_only_inherited) {
-            self.space.discard(number..number + 1);
-            self.pages.remove(number..number + 1);
-        }
+        let only_loads = page.is_shared && !self.regions.all()[region].shared;
+        Some(Remembered { number, page, slot, region, used, elsewhere, only_loads, generation })
     }
 
     /// Invalidates the threads' caches.
@@ -346,6 +330,8 @@ fn clear(figures: &VcpuFigures) {
         walks,
         references,
         translation_ps,
+        faults,
+        faults_ps,
         cost_ps,
         time_ps,
     } = figures;
@@ -353,7 +339,7 @@ fn clear(figures: &VcpuFigures) {
         node.accesses.iter().chain(&node.misses).chain([&node.cost_ps, &node.queue_ps])
     });
     let own = [instructions, io, other, walks, references, translation_ps, cost_ps, time_ps];
-    of_nodes.chain(own).for_each(|figure| figure.set(0));
+    of_nodes.chain(own).chain([faults, faults_ps]).for_each(|figure| figure.set(0));
 }
 
 /// Nodes (positions) on which a page might be, where known.

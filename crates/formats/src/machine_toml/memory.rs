@@ -1,7 +1,7 @@
 //! The performance of a machine's memory, in addition to its topology: the `[memory]` table.
 
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{Core, Tlb, Transfers};
+use numalab_memory_model::machine::{Core, Faults, Tlb, Transfers};
 use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub struct MemoryFigures {
     /// Additional latency in ns of a line of memory in another page than those read last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_page_ns: Option<f64>,
+    /// Page faults; without it, first uses of pages take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
     /// The number of accesses that a core has in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,

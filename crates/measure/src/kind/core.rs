@@ -1,5 +1,7 @@
 //! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, an
-//! atomic addition, and page walks that overlap.
+//! atomic addition, page walks that overlap, and page faults.
+
+mod faults;
 
 use numalab_host::{base_pages, page_size_bytes};
 use std::time::Duration;
@@ -8,6 +10,7 @@ use numalab_membench::{Adds, AtomicAdds, Line, PageReads, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
 use numalab_topology::CpuId;
 
+use self::faults::Faults;
 use super::{Measurement, Together};
 use crate::buffer::{Buffer, MemorySource, pinned};
 use crate::chase::{BuiltChase, ChaseOrder};
@@ -59,6 +62,7 @@ fn run(
             walk: chase.walk(),
             pages: pages.map_or(&[][..], |lines| &*lines),
             own: Line::ZERO,
+            faults: Faults::new()?,
         };
         // Brings the buffer into L1 before the first window.
         loops.walk.loads(LOADS);
@@ -87,6 +91,7 @@ struct Loops<'a> {
     pages: &'a [Line],
     /// A line that no other core uses.
     own: Line,
+    faults: Option<Faults>,
 }
 
 impl Loops<'_> {
@@ -113,6 +118,9 @@ impl Loops<'_> {
         ];
         if reads.pages > 0 {
             values.push((Metric::PageRead, reads.ns_per_page(clock)));
+        }
+        if let Some(faults) = &mut self.faults {
+            values.extend(faults.take(clock)?);
         }
         Ok(WindowValues { values, duration_ns, work: LOADS })
     }

@@ -270,7 +270,11 @@ impl Active<'_> {
     /// transfer from another vCPU that it needs. Inlined: with a call, a miss takes a quarter
     /// longer on the host.
     #[inline(always)]
-    fn looked_up(&mut self, access: Access, begin_ps: u64) -> (InCaches, Option<Transfer>) {
+    pub(super) fn looked_up(
+        &mut self,
+        access: Access,
+        begin_ps: u64,
+    ) -> (InCaches, Option<Transfer>) {
         let found = self.hit(access.address, access.kind, begin_ps);
         if self.leaves(access, begin_ps, found.own) {
             return (InCaches { leaves: true, ..InCaches::NEAREST }, None);

@@ -2,8 +2,8 @@
 
 use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{
-    CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA, Scope,
-    Timing, TlbPart, page_size,
+    CacheLevel, Core, Faults, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA,
+    Scope, Timing, TlbPart, page_size,
 };
 use crate::curve::Curve;
 use alloc::vec::Vec;
@@ -45,6 +45,8 @@ impl Machine {
             self.check_matrix("store_latency_ns", stores, latency)?;
         }
         latency("other_page_ns", self.other_page_ns)?;
+        let faults = self.faults.iter().flat_map(Faults::all);
+        faults.map(|(name, ns)| latency(name, ns)).collect::<Result<(), _>>()?;
         if let Some(nodes) = &self.node_bandwidth_mb_s {
             self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
         }

@@ -14,12 +14,18 @@ impl Pipeline {
         latest_ps
     }
 
-    /// Returns the time at which everything in flight ends.
-    pub fn settles_ps(&mut self) -> u64 {
-        self.turns_to(None, (self.begin_ps, self.last + 1));
+    /// Stops within a block until everything in flight has ended, as for the kernel; returns the time
+    /// at which it has.
+    pub fn stops_ps(&mut self) -> u64 {
         self.window.clear();
         self.schedulers.clear();
         self.latest_ps
+    }
+
+    /// Returns the time at which everything in flight ends.
+    pub fn settles_ps(&mut self) -> u64 {
+        self.turns_to(None, (self.begin_ps, self.last + 1));
+        self.stops_ps()
     }
 
     /// Returns the time at which a value of the block is known.

@@ -164,8 +164,8 @@ proptest! {
         let mut space = space();
         for (number, home, what) in steps {
             match what {
-                0 => space.discard(number..number + 3),
-                1 => space.unmap(number..number + 9),
+                0 => _ = space.discard(number..number + 3),
+                1 => _ = space.unmap(number..number + 9),
                 2 => space.set_placement(number..number + 5, Some(Placement::Bind(vec![home])), true, home),
                 3 => space.remap(number..number + 4, 200 + number),
                 _ => drop(space.touch(number, home, Some(&Placement::Local), false)),

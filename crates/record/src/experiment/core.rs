@@ -1,4 +1,4 @@
-//! L1 load-to-use relative to a dependent add, the core clock, and an atomic addition.
+//! L1 load-to-use relative to a dependent add, the core clock, an atomic addition, and page faults.
 
 use numalab_topology::{CpuId, Machine};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    NodePages, NodeWaits, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
-    RegionPart, Sharing, Stretch, StretchAccesses,
+    NodePages, NodeWaits, PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
+    RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
 /// The minimum share of a process's accesses to shared memory that must go to parts which processes
@@ -53,6 +53,8 @@ impl ProgramMemory {
             whole.elapsed_ns = whole.elapsed_ns.max(process.elapsed_ns);
             whole.contended_lines.extend(process.contended_lines);
             whole.unplaced += process.unplaced;
+            let more = process.page_faults.into_iter();
+            whole.page_faults = whole.page_faults.into_iter().chain(more).reduce(PageFaults::and);
         }
         for (region, uses) in whole.regions.iter_mut().zip(&uses) {
             if region.shared && are_shared(uses) {
@@ -64,6 +66,12 @@ impl ProgramMemory {
         let threads = whole.threads.iter_mut();
         threads.for_each(|thread| thread.elsewhere.retain(|of| of.placed != Placed::Packed));
         whole
+    }
+}
+
+impl PageFaults {
+    fn and(self, other: Self) -> Self {
+        Self { count: self.count + other.count, time_ns: self.time_ns + other.time_ns }
     }
 }
 

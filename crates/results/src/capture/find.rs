@@ -12,7 +12,7 @@ pub use load::{CurveFamily, curve_families};
 
 use numalab_formats::machine_toml::{LoadFigures, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::Curve;
-use numalab_memory_model::machine::Family;
+use numalab_memory_model::machine::{Family, Faults};
 use numalab_record::Document;
 use numalab_topology::{Machine, Node, NodeId, NodeSet};
 use serde::Serialize;
@@ -210,8 +210,21 @@ pub fn capture(document: &Document) -> Captured {
     memory.load = load::loads(&summary, machine, &mut remarks);
     let known = (&memory.load[..], &memory.cache_latency_ns[..]);
     memory.core = core::core(&summary, machine, known, &mut remarks);
+    let mut faults = summary.cores.iter().filter_map(|core| core.faults);
+    memory.faults = faults.next().map(in_tenths);
     memory.transfers = transfers::transfers(&summary, machine, &mut remarks);
     Captured { figures, chase, remarks }
+}
+
+fn in_tenths(faults: Faults) -> Faults {
+    Faults {
+        load_ns: load::tenths(faults.load_ns),
+        store_ns: load::tenths(faults.store_ns),
+        copy_ns: load::tenths(faults.copy_ns),
+        file_ns: load::tenths(faults.file_ns),
+        free_ns: load::tenths(faults.free_ns),
+        huge_ns: faults.huge_ns.map(load::tenths),
+    }
 }
 
 /// Returns the machine without facts that hold only for a moment or a process.

@@ -15,6 +15,7 @@ mod remote;
 mod tlb;
 mod walk;
 
+use numalab_memory_model::machine::Faults;
 use numalab_record::{CoreCell, Document, Experiment, Metric, Run};
 use numalab_topology::CpuId;
 
@@ -78,6 +79,20 @@ impl Progress {
     }
 }
 
+/// Returns the times of page faults on a core; `None` if they were not measured.
+fn faults(cell: &CellSummary<'_>) -> Option<Faults> {
+    let median = |metric| cell.figure(metric).map(|figure| figure.median);
+    let store_ns = median(Metric::FirstStore)?;
+    Some(Faults {
+        load_ns: median(Metric::FirstLoad)?,
+        store_ns,
+        copy_ns: median(Metric::PageCopy).unwrap_or(store_ns),
+        file_ns: median(Metric::FileLoad).unwrap_or_default(),
+        free_ns: median(Metric::PageFree).unwrap_or_default(),
+        huge_ns: median(Metric::HugeStore),
+    })
+}
+
 /// Clock and latencies of one core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
@@ -91,6 +106,8 @@ pub struct Core {
     pub atomic_add_ns: Option<Figure>,
     /// The time of a load that needs a page walk, among independent ones, in nanoseconds.
     pub page_read_ns: Option<Figure>,
+    /// The times of page faults.
+    pub faults: Option<Faults>,
 }
 
 /// Everything that the records of one run show.
@@ -241,6 +258,7 @@ fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
             clock_ghz: cell.figure(Metric::CoreClock).cloned(),
             atomic_add_ns: cell.figure(Metric::AtomicAdd).cloned(),
             page_read_ns: cell.figure(Metric::PageRead).cloned(),
+            faults: faults(cell),
         }),
         _ => None,
     };

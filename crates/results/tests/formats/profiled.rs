@@ -143,6 +143,7 @@ fn program() -> ProgramMemory {
         regions: regions(),
         contended_lines: vec![contended([0xff, 0xff00])],
         unplaced: 17,
+        page_faults: None,
         timeline: timeline(),
     }
 }

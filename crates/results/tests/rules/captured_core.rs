@@ -141,6 +141,28 @@ fn walkers_are_as_many_as_independent_reads_of_pages_need() {
 }
 
 #[test]
+fn page_faults_are_in_the_file_of_a_run_that_measured_them() {
+    let faults = |times: &[(Metric, f64)]| {
+        let mut document = run(2 * MIB, Vec::new());
+        let mut cells = document.cells.iter_mut();
+        let is_core = |cell: &&mut CellResult| matches!(cell.cell.experiment, Experiment::Core(_));
+        let core = cells.find(is_core).expect("a core cell");
+        let like = core.samples[0].clone();
+        let sample = |&(metric, value): &(Metric, f64)| Sample { metric, value, ..like.clone() };
+        core.samples.extend(times.iter().map(sample));
+        capture(&document).figures.memory.faults
+    };
+    let stores = [(Metric::FirstLoad, 640.04), (Metric::FirstStore, 1650.0)];
+    let found = faults(&stores).expect("page faults");
+    assert_eq!((found.load_ns, found.store_ns, found.copy_ns), (640.0, 1650.0, 1650.0));
+    assert_eq!((found.free_ns, found.huge_ns), (0.0, None), "not measured");
+    let more = [(Metric::PageCopy, 2000.0), (Metric::FileLoad, 700.0), (Metric::HugeStore, 1.8e5)];
+    let found = faults(&[&stores[..], &more].concat()).expect("page faults");
+    assert_eq!((found.copy_ns, found.file_ns, found.huge_ns), (2000.0, 700.0, Some(1.8e5)));
+    assert_eq!(faults(&[]), None, "a run of an earlier version");
+}
+
+#[test]
 fn a_guests_huge_pages_on_small_ones_of_its_host_are_in_no_tlb() {
     let at = |bit: u64| {
         let (size_bytes, pages) = ((2 * MIB) << bit, Pages::Transparent);

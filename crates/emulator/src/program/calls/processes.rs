@@ -58,6 +58,12 @@ pub(super) fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
     call == Call::Fork || call == Call::Clone && flags & THREAD == 0
 }
 
+/// Returns true for a call that creates a process with its own memory (without `CLONE_VM`).
+pub(super) fn copies_pages(call: Call, [flags, ..]: &[u64; 6]) -> bool {
+    const SHARES_MEMORY: u64 = 0x100;
+    call == Call::Fork || flags & SHARES_MEMORY == 0
+}
+
 /// Returns true if the thread keeps its turn during the call: it uses the world once more to report
 /// (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), so that no other thread
 /// may touch it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
-use numalab_record::{CodePlace, ContendedLine, ProgramMemory, ProgramThread, Region};
+use numalab_record::{CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region};
 use numalab_topology::{IdSet, NodeId};
 
 use crate::program::{Location, RemoteCost, RemoteRegion, user_code};
@@ -56,11 +56,25 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
         ),
     };
     let mood = if worth { Mood::Odd } else { Mood::Fine };
-    let mut lead =
-        vec![Lead::new("Memory", memory, Mood::Plain), Lead::new("Placement", remote, mood)];
+    let mut lead = vec![Lead::new("Memory", memory, Mood::Plain)];
+    lead.extend(page_faults(program, cost.time_ns));
+    lead.push(Lead::new("Placement", remote, mood));
     lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, cost)));
     lead.extend(contended(program, cost.time_ns));
     lead
+}
+
+/// Reports the time of page faults, if it is known.
+fn page_faults(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
+    let PageFaults { count, time_ns: faults_ns } = program.page_faults?;
+    let faults_ns = faults_ns as f64;
+    let sentence = format!(
+        "{count} first uses of pages, which the kernel maps, clears or copies, and the freeing of pages \
+         take {} % of the threads' time, {} ms.",
+        trimmed(100.0 * faults_ns / time_ns.max(1.0)),
+        figure(faults_ns / 1e6)
+    );
+    (faults_ns > 0.0).then(|| Lead::new("Page faults", sentence, Mood::Plain))
 }
 
 fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
@@ -294,4 +308,22 @@ const MOST_PAIRS: usize = 2;
 /// Shortens a name from the left, because the end of a path says more than its beginning.
 pub(crate) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_page_faults_is_a_line_if_they_take_any() {
+        let line = |faults| {
+            let program = ProgramMemory { page_faults: faults, ..ProgramMemory::default() };
+            page_faults(&program, 40e6).map(|lead| lead.sentence)
+        };
+        let expected = "8192 first uses of pages, which the kernel maps, clears or copies, and the freeing \
+                        of pages take 50 % of the threads' time, 20.0 ms.";
+        let taken = PageFaults { count: 8192, time_ns: 20_000_000 };
+        assert_eq!(line(Some(taken)).as_deref(), Some(expected));
+        assert_eq!([line(None), line(Some(PageFaults::default()))], [None, None]);
+    }
 }

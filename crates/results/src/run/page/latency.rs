@@ -139,7 +139,12 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
                 figure(ns.median)
             )
         });
-        let others: Vec<String> = load.into_iter().chain(atomic).chain(reads).collect();
+        let faults = core.faults.map(|faults| {
+            let [load, store] = [faults.load_ns, faults.store_ns].map(figure);
+            format!("the first load of a page takes {load} ns, and the first store {store} ns")
+        });
+        let others = load.into_iter().chain(atomic).chain(reads).chain(faults);
+        let others: Vec<String> = others.collect();
         let others = (!others.is_empty()).then(|| others.join("; "));
         match (clock, others) {
             (Some(clock), Some(others)) => Some(format!("cpu {} {clock}; {others}.", core.cpu)),

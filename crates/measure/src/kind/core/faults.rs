@@ -1,0 +1,95 @@
+//! Page faults: first loads and stores of memory that is touched only once, so that the pages which the
+//! kernel clears are not in the caches.
+
+use std::ops::Range;
+
+use numalab_host::{Mapping, base_pages, page_size_bytes};
+use numalab_membench::{Clock, PageTouches, Stamp};
+use numalab_record::{Metric, Pages};
+
+use crate::error::MeasureError;
+
+/// Pages touched in a window, and windows with such touches, and with one of a huge page: together
+/// more than the L2 of most processors, and little in a small guest.
+const PAGES: usize = 128;
+const WINDOWS: usize = 12;
+const HUGE_WINDOWS: usize = 3;
+/// Windows after which the pages of one are freed: if freed at once, the same ones would be touched
+/// next.
+const LATER: usize = 6;
+/// Pages that the kernel maps around a fault of a file (`fault_around_bytes`).
+const AROUND: f64 = 16.0;
+const HUGE_BYTES: usize = 2 << 20;
+
+/// Memory that is touched a piece per window.
+pub(super) struct Faults {
+    loaded: Mapping,
+    stored: Mapping,
+    huge: Option<Mapping>,
+    /// This program's file, twice: to load from, and to store to.
+    file: Option<[Mapping; 2]>,
+    page_bytes: usize,
+    window: usize,
+}
+
+impl Faults {
+    /// Maps the memory; returns `None` if base pages are large.
+    pub fn new() -> Result<Option<Self>, MeasureError> {
+        let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
+        if page_bytes > HUGE_BYTES / 2 {
+            return Ok(None);
+        }
+        let bytes = PAGES * WINDOWS * page_bytes;
+        let of_program = || Mapping::of_own_program(bytes);
+        Ok(Some(Self {
+            loaded: Mapping::new(bytes, base_pages())?,
+            stored: Mapping::new(bytes, base_pages())?,
+            huge: Mapping::new(HUGE_WINDOWS * HUGE_BYTES, Pages::Transparent).ok(),
+            file: of_program().and_then(|one| Some([one, of_program()?])),
+            page_bytes,
+            window: 0,
+        }))
+    }
+
+    /// Touches the next piece; returns nothing after the last one.
+    pub fn take(&mut self, clock: &Clock) -> Result<Vec<(Metric, f64)>, MeasureError> {
+        let window = self.window;
+        self.window += 1;
+        if window >= WINDOWS {
+            return Ok(Vec::new());
+        }
+        let page_bytes = self.page_bytes;
+        let piece = |at: usize| at * PAGES * page_bytes..(at + 1) * PAGES * page_bytes;
+        let here = piece(window);
+        let ns = |touches: PageTouches| touches.ns_per_page(clock);
+        let stores = |of: &mut Mapping| {
+            PageTouches::stores(&mut of.as_bytes_mut()[here.clone()], page_bytes)
+        };
+        let loads = |of: &Mapping| PageTouches::loads(&of.as_bytes()[here.clone()], page_bytes);
+        let mut values = vec![
+            (Metric::FirstLoad, ns(loads(&self.loaded)?)),
+            (Metric::FirstStore, ns(stores(&mut self.stored)?)),
+        ];
+        let long_enough = |of: &&mut [Mapping; 2]| of[0].len_bytes() >= here.end;
+        if let Some([loaded, stored]) = self.file.as_mut().filter(long_enough) {
+            values.push((Metric::FileLoad, AROUND * ns(loads(loaded)?)));
+            values.push((Metric::PageCopy, ns(stores(stored)?)));
+        }
+        if let Some(huge) = self.huge.as_mut().filter(|_| window < HUGE_WINDOWS) {
+            let bytes = &mut huge.as_bytes_mut()[window * HUGE_BYTES..][..HUGE_BYTES];
+            let touches = PageTouches::stores(bytes, page_bytes)?;
+            values.push((Metric::HugeStore, clock.ns(touches.ticks)));
+        }
+        if let Some(before) = window.checked_sub(LATER) {
+            values.push((Metric::PageFree, self.frees(piece(before), clock)?));
+        }
+        Ok(values)
+    }
+
+    fn frees(&mut self, bytes: Range<usize>, clock: &Clock) -> Result<f64, MeasureError> {
+        let start = Stamp::now();
+        self.stored.discard(bytes)?;
+        let ticks = Stamp::now().since(start)?;
+        Ok(clock.ns(ticks) / PAGES as f64)
+    }
+}

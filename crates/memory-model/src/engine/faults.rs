@@ -1,0 +1,85 @@
+//! Page faults: the kernel's work at the first use of a page, and what it leaves in the caches.
+
+use super::{Access, Active, Engine};
+use crate::cost::ps;
+use crate::counters::Kind;
+use crate::elsewhere::Shadow;
+use crate::machine::{Fault, Faults};
+use crate::pipeline::Pipeline;
+use crate::space::{HUGE_PAGES, PAGE_BYTES, Page};
+
+impl Engine {
+    /// Adds to the placement with huge pages the difference that these make to a first store to a page:
+    /// the first one in a huge page clears all of it.
+    pub fn stores_if_huge(&self, is_first: bool, shadow: &mut Shadow) {
+        let Some(faults) = self.arguments.machine.faults else { return };
+        let huge_ns = if is_first { faults.takes_ns(Fault::Huge) } else { 0.0 };
+        let takes_ps = ps(huge_ns).cast_signed() - ps(faults.store_ns).cast_signed();
+        shadow.works_longer_if_huge(takes_ps);
+    }
+}
+
+impl Active<'_> {
+    /// Waits for everything in flight and then for a page fault, unless the machine has no times of
+    /// faults.
+    pub fn faults(&mut self, fault: Fault, shadow: Option<&mut Shadow>) {
+        let Some(faults) = self.engine.arguments.machine.faults else { return };
+        self.figures.faults.add(1);
+        self.is_in_kernel(ps(faults.takes_ns(fault)), shadow);
+    }
+
+    /// Waits for everything in flight and then for the kernel to free a number of pages.
+    pub fn frees(&mut self, pages: u64, shadow: Option<&mut Shadow>) {
+        let faults = self.engine.arguments.machine.faults.filter(|_| pages > 0);
+        if let Some(Faults { free_ns, .. }) = faults {
+            self.is_in_kernel(ps(pages as f64 * free_ns), shadow);
+        }
+    }
+
+    fn is_in_kernel(&mut self, takes_ps: u64, shadow: Option<&mut Shadow>) {
+        let now_ps = self.time_ps.get();
+        let ended_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::stops_ps);
+        let waited_ps = ended_ps.saturating_sub(now_ps);
+        if let Some(shadow) = shadow {
+            shadow.stops(now_ps, waited_ps);
+        }
+        self.figures.faults_ps.add(takes_ps);
+        self.figures.time_ps.add(waited_ps + takes_ps);
+        self.time_ps.add(waited_ps + takes_ps);
+    }
+
+    /// Brings the lines of a page that the kernel has written into the caches; of a huge page those
+    /// around this one last, as Linux clears it (`process_huge_page`).
+    pub fn writes_page(&mut self, page: Page, number: u64, is_huge: bool) {
+        if self.engine.arguments.machine.faults.is_none() {
+            return;
+        }
+        if !is_huge {
+            return self.writes_lines(page.frame, number * PAGE_BYTES);
+        }
+        let at = number % HUGE_PAGES;
+        let first = (page.frame - at * PAGE_BYTES, (number - at) * PAGE_BYTES);
+        for distance in (0..HUGE_PAGES).rev() {
+            let ends = [at.checked_sub(distance), (distance > 0).then_some(at + distance)];
+            let inside = |at: &u64| *at < HUGE_PAGES;
+            for bytes in ends.into_iter().flatten().filter(inside).map(|at| at * PAGE_BYTES) {
+                self.writes_lines(first.0 + bytes, first.1 + bytes);
+            }
+        }
+    }
+
+    fn writes_lines(&mut self, frame: u64, page: u64) {
+        let line_bytes = 1 << self.engine.line_shift;
+        for offset in (0..PAGE_BYTES).step_by(line_bytes) {
+            let access = Access {
+                address: frame + offset,
+                virtual_address: page + offset,
+                kind: Kind::Store,
+                bytes: 64,
+                position: 0,
+                table: None,
+            };
+            self.looked_up(access, self.time_ps.get());
+        }
+    }
+}
