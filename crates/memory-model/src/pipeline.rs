@@ -17,7 +17,8 @@
 //! memory, from recent stores to loads of the same bytes ([`stores`]). After a mispredicted branch,
 //! instructions are issued only when its operands are known and the core has restarted. Stores past
 //! the caches wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can
-//! be prefetched (`streams`), and lines at the distances of an instruction (`strides`).
+//! be prefetched (`streams`), and lines at the distances of an instruction (`strides`) or near those that
+//! it misses (`neighbours`).
 
 pub mod aarch64;
 mod act;
@@ -28,6 +29,7 @@ mod fills;
 pub mod flow;
 mod front;
 mod late;
+mod neighbours;
 pub mod operands;
 mod prefetch;
 pub(crate) mod schedulers;
@@ -48,6 +50,7 @@ use fills::Fills;
 pub use fills::Miss;
 use flow::{Accessor, Flow};
 use late::Late;
+use neighbours::Neighbours;
 use schedulers::Schedulers;
 use stores::Stores;
 use streams::Streams;
@@ -96,9 +99,11 @@ pub struct Pipeline {
     combining: Combining,
     /// Recent stores that forward data to loads.
     stores: Stores,
-    /// The prefetchers of lines in a row, and of lines at the distances of instructions.
+    /// The prefetchers of lines in a row, of lines at the distances of instructions, and of lines near
+    /// those that they miss.
     streams: Option<Streams>,
     strides: Option<Strides>,
+    neighbours: Option<Neighbours>,
     walkers: Walkers,
     /// Extra time of an atomic read-modify-write over a load.
     atomic_ps: Option<u64>,
@@ -149,6 +154,7 @@ impl Pipeline {
             stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
             streams: core.prefetch.map(|lines| Streams::new(lines, core.reach())),
             strides: core.prefetches_strides().then(Strides::default),
+            neighbours: core.neighbours_ns().map(|later_ns| Neighbours::new(ps(later_ns))),
             walkers: Walkers::of(tlb),
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),

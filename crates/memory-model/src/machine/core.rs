@@ -115,6 +115,12 @@ impl Core {
             && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
     }
 
+    /// Returns the time from a miss to the request of lines near it, in ns, if it prefetches them.
+    pub(crate) fn neighbours_ns(&self) -> Option<f64> {
+        self.prefetch?;
+        self.timing.and_then(|of| Some(of.family.neighbours_cycles()? * of.cycle_ns))
+    }
+
     /// Returns the distances of its prefetcher, if that looks no further ahead than a stream is long.
     pub(crate) fn reach(&self) -> Option<Reach> {
         self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.reach())
