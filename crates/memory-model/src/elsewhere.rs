@@ -303,12 +303,12 @@ impl Elsewhere {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
             (Line::Farther { takes_ps, miss }, None) => {
-                begin_ps = pipeline.room_ps(miss, begin_ps);
+                begin_ps = pipeline.room_ps((miss, went.line), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let takes = (takes_ps, nearest_ps);
                 let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);
                 let times = (begin_ps, begin_ps + left_ps);
-                pipeline.fill(went.line, times, went.act.instruction);
+                pipeline.fill(went.line, times, went.act);
                 left_ps
             }
         };
@@ -334,7 +334,7 @@ impl Elsewhere {
     #[inline]
     fn reaches(&mut self, went: &Went) -> Came {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let came_ps = self.pipeline.comes_ps(went.act.instruction, reached_ps);
+        let came_ps = self.pipeline.comes_ps((went.act.instruction, went.act.kind), reached_ps);
         let issue_ps = self.pipeline.issue_ps(went.act.position, came_ps);
         let begin_ps = self.pipeline.translated_ps(went.streamed, issue_ps, went.walk_ps);
         Came { reached_ps, came_ps, issue_ps, begin_ps }

@@ -17,7 +17,8 @@
 //! memory, from recent stores to loads of the same bytes ([`stores`]). After a mispredicted branch,
 //! instructions are issued only when its operands are known and the core has restarted. Stores past
 //! the caches wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can
-//! be prefetched (`streams`), and lines at the distances of an instruction (`strides`).
+//! be prefetched (`streams`), and lines at the distances of an instruction (`strides`) or near those that
+//! it misses (`neighbours`).
 
 pub mod aarch64;
 mod act;
@@ -28,9 +29,13 @@ mod fills;
 pub mod flow;
 mod front;
 mod late;
+mod lines;
+mod neighbours;
 pub mod operands;
 mod prefetch;
+mod queued;
 pub(crate) mod schedulers;
+mod sets;
 pub mod speeds;
 pub mod stores;
 pub(crate) mod streams;
@@ -43,12 +48,15 @@ pub mod x86;
 pub use act::{Act, Times};
 use astray::Astray;
 pub(crate) use astray::Passed;
-use combining::{Combining, Piece};
+use combining::Combining;
 use fills::Fills;
 pub use fills::Miss;
 use flow::{Accessor, Flow};
 use late::Late;
+use neighbours::Neighbours;
+use queued::StoreQueue;
 use schedulers::Schedulers;
+use sets::Sets;
 use stores::Stores;
 use streams::Streams;
 use strides::Strides;
@@ -87,18 +95,22 @@ pub struct Pipeline {
     loaded_ps: u64,
     /// Time at which everything in flight ends.
     latest_ps: u64,
-    /// The unfinished instructions.
+    /// The unfinished instructions, and stores that have retired before their lines arrived.
     window: Window,
+    queue: StoreQueue,
     /// Instructions that wait for their operands.
     schedulers: Schedulers,
     fills: Fills,
+    sets: Sets,
     /// Stores past the caches, which use fill buffers as well.
     combining: Combining,
     /// Recent stores that forward data to loads.
     stores: Stores,
-    /// The prefetchers of lines in a row, and of lines at the distances of instructions.
+    /// The prefetchers of lines in a row, of lines at the distances of instructions, and of lines near
+    /// those that they miss.
     streams: Option<Streams>,
     strides: Option<Strides>,
+    neighbours: Option<Neighbours>,
     walkers: Walkers,
     /// Extra time of an atomic read-modify-write over a load.
     atomic_ps: Option<u64>,
@@ -143,12 +155,15 @@ impl Pipeline {
             loaded_ps: 0,
             latest_ps: 0,
             window: Window::new(core.instructions),
+            queue: StoreQueue::new(core.store_queue()),
             schedulers: core.schedulers(),
             fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
+            sets: Sets::new(ps(core.set_line_ns())),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
             streams: core.prefetch.map(|lines| Streams::new(lines, core.reach())),
             strides: core.prefetches_strides().then(Strides::default),
+            neighbours: core.neighbours_ns().map(|later_ns| Neighbours::new(ps(later_ns))),
             walkers: Walkers::of(tlb),
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
@@ -272,10 +287,11 @@ impl Pipeline {
         }
     }
 
-    /// Returns the issue time of an instruction that could be issued at `now_ps`.
+    /// Returns the issue time of an instruction with this access that could be issued at `now_ps`.
     #[inline]
-    pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
-        self.window.comes_ps(instruction, now_ps)
+    pub fn comes_ps(&self, (instruction, kind): (u64, Kind), now_ps: u64) -> u64 {
+        let came_ps = self.window.comes_ps(instruction, now_ps);
+        if kind == Kind::Store { self.queue.room_ps(came_ps) } else { came_ps }
     }
 
     /// Returns the time at which instructions after an access continue if none has to wait for it,
@@ -283,53 +299,6 @@ impl Pipeline {
     #[inline]
     pub fn passes_ps(came_ps: u64, issue_ps: u64) -> u64 {
         came_ps.max(issue_ps.saturating_sub(AHEAD_PS))
-    }
-
-    /// Returns true if no line is in flight at this time.
-    #[inline]
-    pub fn is_idle(&self, now_ps: u64) -> bool {
-        self.fills.is_idle(now_ps)
-    }
-
-    /// Returns the arrival time of a line that is already in flight.
-    #[inline]
-    pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
-        self.fills.under_way_ps(line, now_ps)
-    }
-
-    /// Returns the time at which a miss that could begin at `issue_ps` gets a fill buffer.
-    pub fn room_ps(&mut self, miss: Miss, issue_ps: u64) -> u64 {
-        let of = (self.core.misses, &mut self.combining, miss);
-        self.fills.room_ps(of, (self.begin_ps, issue_ps))
-    }
-
-    /// Returns the time at which a store past the caches that could begin at `issue_ps` gets a fill
-    /// buffer.
-    pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
-        let Core { misses, prefetch, writes, .. } = self.core;
-        let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
-        let miss = Miss { goes_back: false, is_far: false };
-        self.fills.room_ps((most, &mut self.combining, miss), (self.begin_ps, issue_ps))
-    }
-
-    /// Adds a line in flight, requested by an instruction.
-    pub fn fill(&mut self, line: u64, (begin_ps, done_ps): (u64, u64), instruction: u64) {
-        self.combining.give_up(line);
-        self.fills.add(line, (begin_ps, done_ps));
-        self.latest_ps = self.latest_ps.max(done_ps);
-        self.window.add(instruction, done_ps, true);
-    }
-
-    /// Combines a piece of a line with others that are stored past the caches; returns whether the
-    /// line was already being combined.
-    pub fn joins(&mut self, piece: Piece) -> bool {
-        self.combining.joins(piece)
-    }
-
-    /// Adds a line in flight to memory, past the caches.
-    pub fn write(&mut self, done_ps: u64) {
-        self.combining.write(done_ps);
-        self.latest_ps = self.latest_ps.max(done_ps);
     }
 
     /// Returns the size in bytes of the non-temporal stores of the instruction at this position; 0

@@ -123,6 +123,12 @@ impl VcpuState {
         let (Some((from, flow)), Some(pipeline)) = (before, &mut self.pipeline) else {
             return prediction;
         };
+        if let Some(flow) = flow
+            && flow.ends == Ends::Conditional
+            && place.address != from.end
+        {
+            pipeline.jumps(flow);
+        }
         let is_wrong = prediction == Prediction::Wrong;
         let mut path = Vec::new();
         if pipeline.expects_paths() {

@@ -138,13 +138,13 @@ impl Active<'_> {
             }
             (None, _, level) => {
                 let miss = Miss::new(level, self.caches.len(), found.goes_back);
-                begin_ps = pipeline.room_ps(miss, begin_ps);
+                begin_ps = pipeline.room_ps((miss, line), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 past = self.past_nearest(access, begin_ps, target, level);
                 let takes = (past.takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
                 let left_ps = pipe.map_or(takes.0, |pipe| pipe.left_ps(streamed, begin_ps, takes));
-                self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
+                self.fills(line, (begin_ps, begin_ps + left_ps), act);
                 left_ps
             }
         };
@@ -195,7 +195,7 @@ impl Active<'_> {
         let behind_ps = self.state.behind_ps(position, self.engine.ps_own);
         let reached_ps = time_ps.saturating_sub(behind_ps);
         let pipeline = self.state.pipeline.as_mut()?;
-        let came_ps = pipeline.comes_ps(instruction, reached_ps);
+        let came_ps = pipeline.comes_ps((instruction, access.kind), reached_ps);
         let issue_ps = pipeline.issue_ps(position, came_ps);
         let (walk_ps, translated) = self.translation_ps(access, issue_ps);
         let of = self.streamed(&access);
@@ -210,9 +210,9 @@ impl Active<'_> {
         (access.position, access.virtual_address >> self.engine.line_shift)
     }
 
-    fn fills(&mut self, line: u64, times: (u64, u64), instruction: u64) {
+    fn fills(&mut self, line: u64, times: (u64, u64), by: Act) {
         if let Some(pipeline) = &mut self.state.pipeline {
-            pipeline.fill(line, times, instruction);
+            pipeline.fill(line, times, by);
         }
     }
 

@@ -160,7 +160,7 @@ impl Active<'_> {
             let accessor = accessor.filter(|accessor| accessor.is_quick())?;
             reached_ps = time_ps.saturating_sub(accessor.behind_ps);
             let instruction = state.instructions - behind;
-            came_ps = pipeline.comes_ps(instruction, reached_ps);
+            came_ps = pipeline.comes_ps((instruction, kind), reached_ps);
             issue_ps = pipeline.issues_ps(accessor, came_ps);
             under_way = pipeline.under_way_ps(line, issue_ps);
             let mut forwarded = Forwarded::default();

@@ -91,6 +91,11 @@ impl Core {
         cycles * self.cycle_ns()
     }
 
+    /// Returns the time between two lines that arrive in one set of the nearest cache, in ns.
+    pub(crate) fn set_line_ns(&self) -> f64 {
+        self.timing.map_or(0.0, |of| of.family.set_line_cycles() * of.cycle_ns)
+    }
+
     /// Returns the maximum time by which it fetches instructions ahead of their issue, in ns: a
     /// queue of 72 (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and
     /// AMD's guide for family 17h, 2.9, "micro-op queue").
@@ -98,10 +103,15 @@ impl Core {
         self.timing.map_or(0.0, |timing| 72.0 * timing.cycle_ns / f64::from(timing.width))
     }
 
+    /// Returns the entries of its store queue; 0 if that is not known.
+    pub(crate) fn store_queue(&self) -> u32 {
+        self.timing.map_or(0, |timing| timing.family.store_queue())
+    }
+
     /// Returns the time of the stores that its store queue holds, in ns.
     pub(crate) fn stores_ns(&self) -> f64 {
-        let entries = |timing: Timing| f64::from(timing.family.store_queue());
-        self.timing.map_or(0.0, |of| entries(of) * of.store.each * of.cycle_ns)
+        let each_ns = self.timing.map_or(0.0, |of| of.store.each * of.cycle_ns);
+        f64::from(self.store_queue()) * each_ns
     }
 
     /// Returns the time of a store to another line than the one before, in ns.
@@ -113,6 +123,12 @@ impl Core {
     pub(crate) fn prefetches_strides(&self) -> bool {
         self.prefetch.is_some()
             && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
+    }
+
+    /// Returns the time from a miss to the request of lines near it, in ns, if it prefetches them.
+    pub(crate) fn neighbours_ns(&self) -> Option<f64> {
+        self.prefetch?;
+        self.timing.and_then(|of| Some(of.family.neighbours_cycles()? * of.cycle_ns))
     }
 
     /// Returns the distances of its prefetcher, if that looks no further ahead than a stream is long.

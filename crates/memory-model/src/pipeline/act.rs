@@ -70,6 +70,7 @@ impl Pipeline {
         }
         let known = (ready_ps, accessor.renames);
         self.stores.store(bytes, known, number);
+        self.queue.add();
     }
 
     /// Returns the data that earlier stores forward to a load of these bytes; `by` is its

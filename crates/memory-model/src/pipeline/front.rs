@@ -3,6 +3,7 @@
 
 use super::Pipeline;
 use super::flow::Flow;
+use super::operands::Ends;
 use super::speeds::Parts;
 use crate::predictor::Prediction;
 
@@ -17,7 +18,9 @@ impl Pipeline {
     /// of the cache, and more if that is still full.
     #[inline]
     pub fn takes_ps(&mut self, flow: &Flow, begin_ps: u64) -> u64 {
-        let Parts { front_ps, back_ps, stores_ps } = flow.parts;
+        let Parts { front_ps, jumps_ps, jumps, back_ps, stores_ps } = flow.parts;
+        let is_open = flow.ends == Ends::Conditional;
+        let front_ps = if jumps && !is_open { jumps_ps } else { front_ps };
         self.stored_ps = self.stored_ps.max(begin_ps) + stores_ps;
         let stored_ps = self.stored_ps.max(self.lined_ps);
         let back_ps = back_ps.max(stored_ps.saturating_sub(begin_ps + self.queue_ps));
@@ -25,6 +28,13 @@ impl Pipeline {
         let fetches_ps = self.fetched_ps.max(begin_ps.saturating_sub(self.most_ahead_ps));
         self.fetched_ps = fetches_ps + front_ps;
         back_ps.max(self.fetched_ps.saturating_sub(begin_ps))
+    }
+
+    /// Records that the conditional branch at the end of a block was taken: no core fetches past it in the
+    /// same cycle.
+    #[inline]
+    pub(crate) fn jumps(&mut self, flow: &Flow) {
+        self.fetched_ps += flow.parts.jumps_ps - flow.parts.front_ps;
     }
 
     /// Records how the branch at the block's end was predicted.
@@ -83,19 +93,32 @@ mod tests {
         assert_eq!([adds.takes_ps, jump.takes_ps], [150, 212]);
         let mut pipeline = Pipeline::new(core, None);
         let mut now_ps = 0;
-        let mut takes_ps = |flow| {
-            let takes_ps = pipeline.takes_ps(flow, now_ps);
-            now_ps += takes_ps;
-            takes_ps
+        let mut all = |pipeline: &mut Pipeline, flows: &[&'static Flow]| -> Vec<u64> {
+            let mut takes_ps = |flow: &&'static Flow| {
+                let takes_ps = pipeline.takes_ps(flow, now_ps);
+                now_ps += takes_ps;
+                if flow.ends == Ends::Conditional {
+                    pipeline.jumps(flow);
+                }
+                takes_ps
+            };
+            flows.iter().map(&mut takes_ps).collect()
         };
-        assert_eq!([adds, jump, jump, adds].map(&mut takes_ps), [150, 162, 212, 150]);
-        let most = [adds; 100].map(&mut takes_ps);
+        let of_loop = all(&mut pipeline, &[adds, jump, jump, jump, adds]);
+        assert_eq!(
+            of_loop,
+            [150, 100, 100, 190, 296],
+            "each jump is fetched before what follows it"
+        );
+        let most = all(&mut pipeline, &[adds; 100]);
         assert_eq!(most, [150; 100], "nothing waits for the front end");
-        assert_eq!(takes_ps(jump), 100);
+        assert_eq!(all(&mut pipeline, &[jump]), [100]);
         pipeline.predicts(Prediction::Wrong);
-        let begin_ps = pipeline.begin(Some(adds), now_ps, 1).at_ps;
-        assert_eq!(pipeline.takes_ps(jump, begin_ps), 212);
-        assert_eq!(pipeline.takes_ps(jump, begin_ps + 5_000), 100, "fetched while the core waited");
+        let begin_ps = pipeline.begin(Some(adds), 100_000, 1).at_ps;
+        assert_eq!(pipeline.takes_ps(adds, begin_ps), 150);
+        pipeline.jumps(jump);
+        assert_eq!(pipeline.takes_ps(adds, begin_ps + 150), 246, "behind a jump");
+        assert_eq!(pipeline.takes_ps(adds, begin_ps + 5_000), 150, "fetched while the core waited");
     }
 
     #[test]

@@ -17,9 +17,13 @@ impl Pipeline {
         if let (Some(by), Some(strides)) = (self.by(position), &mut self.strides) {
             strides.add(by, line, now_ps);
         }
+        let near_ps = match (self.by(position), &mut self.neighbours) {
+            (Some(by), Some(neighbours)) => neighbours.asked_ps(by, line, now_ps),
+            _ => now_ps,
+        };
         let strayed_ps = self.strayed_ps(position, now_ps);
         let streamed_ps = self.streams.as_mut().map_or(now_ps, |of| of.asked_ps(line, now_ps));
-        let asked_ps = streamed_ps.min(foreseen_ps).min(strayed_ps);
+        let asked_ps = streamed_ps.min(foreseen_ps).min(near_ps).min(strayed_ps);
         takes_ps.saturating_sub(now_ps.saturating_sub(asked_ps)).max(nearest_ps)
     }
 

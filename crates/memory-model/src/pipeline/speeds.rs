@@ -37,8 +37,11 @@ pub struct Speeds {
 /// Time that a block takes in the parts of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Time of the parts that fetch and decode instructions.
+    /// Time of the parts that fetch and decode instructions, if it falls through and if it jumps.
     pub front_ps: u64,
+    pub jumps_ps: u64,
+    /// True if it jumps whatever its operands are, or is assumed to, as loops do.
+    pub jumps: bool,
     /// Time of the parts that run them, apart from stores.
     pub back_ps: u64,
     /// Time in which the cache takes their stores.
@@ -48,7 +51,8 @@ pub(super) struct Parts {
 impl Parts {
     /// Returns the time of a block by itself.
     pub fn all_ps(self) -> u64 {
-        self.front_ps.max(self.back_ps).max(self.stores_ps)
+        let front_ps = if self.jumps { self.jumps_ps } else { self.front_ps };
+        front_ps.max(self.back_ps).max(self.stores_ps)
     }
 }
 
@@ -197,7 +201,13 @@ impl Speeds {
             && operands.repeated_bytes > 0
         {
             let back_ps = self.repeated_ps(block, u64::from(operands.repeated_bytes), repeated_ps);
-            return Parts { front_ps: back_ps, back_ps, stores_ps: 0 };
+            return Parts {
+                front_ps: back_ps,
+                jumps_ps: back_ps,
+                jumps: false,
+                back_ps,
+                stores_ps: 0,
+            };
         }
         let Counts { classes: counts, instructions } = self.counts(block);
         let jumps = block.last().is_some_and(|last| last.jumps);
@@ -222,11 +232,12 @@ impl Speeds {
         let entries = self.family.and_then(Family::window_instructions);
         let entries = entries.map_or(1, |each| instructions.div_ceil(each));
         let further_ps = (windows.max(entries) - 1) * self.each_ps;
-        let taken_ps = if jumps { self.taken_ps + further_ps } else { 0 };
         let wide_ps = instructions * self.each_ps / self.width;
         let busiest = by_class.chain(shared).chain(assigned).chain([divided_ps, calls_ps]);
         Parts {
-            front_ps: taken_ps.max(wide_ps),
+            front_ps: wide_ps,
+            jumps_ps: wide_ps.max(self.taken_ps + further_ps),
+            jumps,
             back_ps: busiest.max().map_or(wide_ps, |busiest_ps| busiest_ps.max(wide_ps)),
             stores_ps: stores.map(of).into_iter().max().unwrap_or(0),
         }

@@ -31,6 +31,11 @@ fn times((issue_ps, done_ps): (u64, u64)) -> Times {
     Times { came_ps: issue_ps, issue_ps, done_ps }
 }
 
+/// Returns a load by an instruction.
+fn loads(instruction: u64) -> Act {
+    Act { position: 0, instruction, kind: Kind::Load, bytes: Bytes::new(64, 8) }
+}
+
 const MISS: Miss = Miss { goes_back: false, is_far: false };
 
 #[test]
@@ -40,7 +45,7 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
     assert_eq!(begin(&mut pipeline, block, 0, 0), 0);
     assert_eq!(pipeline.issue_ps(0, 0), 0);
-    pipeline.fill(1, (0, 100), 1);
+    pipeline.fill(1, (0, 100), loads(1));
     pipeline.loaded(0, 0, 100);
     assert_eq!(pipeline.issue_ps(2, 2), 2);
     assert_eq!(pipeline.issue_ps(1, 1), 100);
@@ -53,10 +58,10 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
 fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
     let mut pipeline = Pipeline::new(CORE, None);
     for line in 0..4 {
-        assert_eq!(pipeline.room_ps(MISS, line), line);
-        pipeline.fill(line, (line, 1000 + line), line);
+        assert_eq!(pipeline.room_ps((MISS, line), line), line);
+        pipeline.fill(line, (line, 1000 + line), loads(line));
     }
-    assert_eq!(pipeline.room_ps(MISS, 10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.room_ps((MISS, 9), 10), 1000, "the first buffer to be free");
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
@@ -65,10 +70,32 @@ fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
 }
 
 #[test]
+fn a_store_that_waits_for_its_line_in_the_store_queue_stops_only_as_many_stores() {
+    let of = |family: Family| {
+        let core = Core { timing: Some(family.timing(1.0)), ..CORE };
+        let mut pipeline = Pipeline::new(core, None);
+        // mov %rcx,(%rbx)
+        let block = flow(&[&[0x48, 0x89, 0x0b]]);
+        begin(&mut pipeline, block, 0, 0);
+        pipeline.fill(1, (0, 9000), Act { kind: Kind::Store, ..loads(0) });
+        let behind = Act { kind: Kind::Store, ..loads(1) };
+        (0..64).for_each(|_| _ = pipeline.goes_on_ps(behind, false, times((10, 10))));
+        let began_ps = begin(&mut pipeline, block, 20, 101);
+        [
+            began_ps,
+            pipeline.comes_ps((101, Kind::Load), 20),
+            pipeline.comes_ps((101, Kind::Store), 20),
+        ]
+    };
+    assert_eq!(of(Family::Zen4), [20, 20, 9000], "the 65th store");
+    assert_eq!(of(Family::NeoverseN1)[0], 9000, "it stays in the reorder buffer");
+}
+
+#[test]
 fn fences_and_unknown_blocks_wait_for_everything() {
     for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
         let mut pipeline = Pipeline::new(CORE, None);
-        pipeline.fill(7, (0, 500), 1);
+        pipeline.fill(7, (0, 500), loads(1));
         assert_eq!(begin(&mut pipeline, block, 10, 2), 500);
     }
 }
@@ -121,7 +148,7 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
         flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x89, 0x0b], &[0x48, 0x8b, 0x13], &[0x48, 0x8b, 0x32]]);
     let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 0);
-    pipeline.fill(1, (0, 100), 1);
+    pipeline.fill(1, (0, 100), loads(1));
     let act = |position, kind, address| {
         let bytes = Bytes::new(address, 8);
         Act { position, instruction: u64::from(position) + 1, kind, bytes }
@@ -147,7 +174,7 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
     let mut pipeline = Pipeline::new(CORE, None);
     for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
         begin(&mut pipeline, block, 0, 0);
-        pipeline.fill(1, (0, 100), 1);
+        pipeline.fill(1, (0, 100), loads(1));
         pipeline.loaded(0, 0, 100);
         if mispredicted {
             pipeline.predicts(Prediction::Wrong);
