@@ -135,6 +135,17 @@ fn one_memory_is_split_into_equal_arrays() {
         assert_eq!(stream.array_bytes(), each * 64);
         assert_eq!(stream.kernel(), kernel);
     }
+    // At equal offsets in their huge pages, lines would share a bank of memory.
+    let mut large = array(0, (4 << 20) / 64);
+    let all = large.len() * 64;
+    let Arrays::Three { to, left, right } = Arrays::split(Kernel::Triad, &mut large).unwrap()
+    else {
+        panic!("a triad has three arrays")
+    };
+    let distances = [(&*to, &*left), (&*left, &*right)]
+        .map(|(first, second)| second.as_ptr().addr() - first.as_ptr().addr() - first.len() * 64);
+    assert_eq!(distances, [9 << 10; 2]);
+    assert!((0..192).contains(&(all - 3 * to.len() * 64 - (18 << 10))));
     let refused = Arrays::split(Kernel::Triad, &mut lines[..2]);
     assert_eq!(refused.err(), Some(StreamError::Empty { kernel: Kernel::Triad }));
 }

@@ -67,6 +67,22 @@ pub struct Described {
 }
 
 impl Described {
+    /// Returns a note if the costs of accesses are those of a machine file or of emulated tiers, not
+    /// of firmware; figures that a run measured have their own notes.
+    pub fn given_costs(&self) -> Option<Finding> {
+        let is_measured = |of: &Finding| of.code.ends_with("-measured");
+        let by = match (&self.tiers, &self.file) {
+            (Some(_), _) => "--emulate-tiers",
+            (None, Some(_)) if !self.findings.iter().any(is_measured) => "the machine file",
+            _ => return None,
+        };
+        let note = |by| {
+            let message = format!("given by {by}");
+            Finding::new(Severity::Note, "access-described", "costs of accesses", message)
+        };
+        (!self.machine.access.is_empty()).then(|| note(by))
+    }
+
     /// Returns a guest's memory as the emulator models it: from the machine's file, otherwise
     /// with these costs.
     ///

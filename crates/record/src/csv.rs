@@ -68,8 +68,9 @@ pub fn parse_samples(text: &str) -> Result<Vec<Sample>, CsvError> {
 fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let mut fields = text.split(',');
     let mut next = |field| {
-        let missing = CsvError::Field { line, field, found: shown(text), expected: "nine columns" };
-        fields.next().ok_or(missing)
+        let missing =
+            || CsvError::Field { line, field, found: shown(text), expected: "nine columns" };
+        fields.next().ok_or_else(missing)
     };
     let cell = CellId(next("cell")?.to_owned());
     let metric = next("metric")?;

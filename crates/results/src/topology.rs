@@ -16,6 +16,8 @@ use crate::report::Report;
 
 /// Codes of the findings that name measured figures.
 const MEASURED: [&str; 2] = ["latency-measured", "bandwidth-measured"];
+/// Code of the finding that names a description which gives the costs of accesses.
+const DESCRIBED: &str = "access-described";
 
 impl Report for Described {
     fn page(&self) -> Page {
@@ -74,13 +76,14 @@ fn side_cache_bytes(node: &Node) -> Option<u64> {
     sizes.reduce(u64::saturating_add)
 }
 
-/// Tabulates the costs of accesses under their source: measurements that a run gave the machine, or
-/// the firmware's tables.
+/// Tabulates the costs of accesses under their source: measurements that a run gave the machine, a
+/// description of it, or the firmware's tables.
 fn access(machine: &Machine, findings: &[Finding]) -> Option<Part> {
-    let is_measured = findings.iter().any(|finding| MEASURED.contains(&finding.code.as_str()));
-    let (title, source) = match is_measured {
-        true => ("Access costs measured by numalab", "measured"),
-        false => ("Access costs from the firmware", "HMAT"),
+    let has = |codes: &[&str]| findings.iter().any(|of| codes.contains(&of.code.as_str()));
+    let (title, source) = match () {
+        () if has(&MEASURED) => ("Access costs measured by numalab", "measured"),
+        () if has(&[DESCRIBED]) => ("Access costs of the described machine", "described"),
+        () => ("Access costs from the firmware", "HMAT"),
     };
     Part::of(title, vec![Panel::table(memory::access(machine, source))])
 }

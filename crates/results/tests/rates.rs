@@ -250,10 +250,12 @@ fn bad_hosts_are_found_and_kinds_are_not_named() {
     let uneven = [(0.8, 1.0), (0.2, 1.06)];
     let three = [(0.4, 1.0), (0.3, 1.05), (0.3, 1.1)];
     type Case<'a> = (&'a str, &'a [(f64, f64)], bool, f64);
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 8] = [
         ("two kinds 6 % apart, not recorded", &two, false, 1.15),
         ("two kinds 6 % apart, recorded", &two, true, 1.15),
         ("two kinds 3 % apart, recorded", &near, true, 1.15),
+        ("two kinds 3 % apart, recorded, bad by 6 %", &near, true, 1.06),
+        ("two kinds 3 % apart, not recorded", &near, false, 1.15),
         ("80 and 20 %, recorded", &uneven, true, 1.15),
         ("three kinds, recorded", &three, true, 1.15),
         ("three kinds, not recorded", &three, false, 1.25),

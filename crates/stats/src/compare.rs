@@ -27,11 +27,9 @@ pub fn compare_in_order(
     candidate: &Sample,
     criteria: &Criteria,
 ) -> (Comparison, Order) {
-    let (order, findings) = both(
-        baseline.len() + candidate.len(),
-        || Order::of(baseline, candidate),
-        || unpaired(baseline, candidate, criteria),
-    );
+    // One after the other, since both need memory for millions of values; each uses two threads.
+    let order = Order::of(baseline, candidate);
+    let findings = unpaired(baseline, candidate, criteria);
     let bound = bound(findings.scale, baseline.median(), criteria.margin);
     let findings = order.allow(findings, bound, criteria.confidence);
     (findings.judged(baseline.median(), criteria), order)
@@ -50,16 +48,23 @@ fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findi
     } else {
         Ground::Tested
     };
-    let interval = shift_interval(&first, &second, confidence).ok();
+    let tests = || {
+        let difference = rank_sum(&first, &second, Alternative::TwoSided);
+        let equivalence = equivalence_unpaired(&first, &second, bound);
+        (difference, equivalence, ratio_of_means(baseline, candidate, confidence).ok())
+    };
+    let values = baseline.len() + candidate.len();
+    let ((difference, equivalence, ratio_of_means), interval) =
+        both(values, tests, || shift_interval(&first, &second, confidence).ok());
     Findings {
         design,
         scale,
         effect: interval.map_or_else(|| shift(&first, &second), |interval| interval.value),
         interval,
-        difference: rank_sum(&first, &second, Alternative::TwoSided),
-        equivalence: equivalence_unpaired(&first, &second, bound),
+        difference,
+        equivalence,
         least_p,
-        ratio_of_means: ratio_of_means(baseline, candidate, confidence).ok(),
+        ratio_of_means,
         ground,
     }
 }

@@ -57,7 +57,7 @@ pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpai
 pub use error::Error;
 pub use evidence::Ground;
 pub use extremes::{Extreme, extremes};
-pub use groups::groups;
+pub use groups::{GROUPS_APART, groups};
 pub use hodges_lehmann::{
     hodges_lehmann, hodges_lehmann_interval, paired_differences, percent_change, shift,
     shift_interval,

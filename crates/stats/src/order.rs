@@ -19,7 +19,7 @@
 use crate::comparison::Findings;
 use crate::distribution::{normal_cdf, normal_quantile, student_cdf, student_quantile};
 use crate::midrank::Midranks;
-use crate::{Confidence, Equivalence, Ground, Interval, RunShift, Sample, Test, quantile};
+use crate::{Confidence, Equivalence, Ground, Interval, RunShift, Sample, Test, both, quantile};
 
 /// The number of consecutive parts of a sample.
 const PARTS: usize = 4;
@@ -100,12 +100,12 @@ impl Order {
             let ranks = RankSums::of(sample);
             (ranks.with_next, ranks.power, Trend::of(sample, &ranks))
         };
-        // One after the other: the ranks of millions of values take more memory than the values.
-        let (first, second) = (seen(baseline), seen(candidate));
+        let values = baseline.len() + candidate.len();
+        let (first, second) = both(values, || seen(baseline), || seen(candidate));
         let (product, power) = (first.0 + second.0, first.1 + second.1);
         let trends = [first.2, second.2];
         let parts = parts(baseline, candidate);
-        let all = (baseline.len() + candidate.len()) as f64;
+        let all = values as f64;
         let raw = if power > 0.0 { product / power } else { 0.0 };
         let a_side = all / 2.0;
         if (raw + 1.0 / a_side) * all.sqrt() <= LEAST_SCORE || power == 0.0 {
@@ -202,7 +202,7 @@ fn parts(baseline: &Sample, candidate: &Sample) -> Option<RunShift> {
         return None;
     }
     let has_logs = samples.iter().all(|sample| sample.min() > 0.0);
-    let means = samples.map(|sample| {
+    let means = |sample: &Sample| {
         let [low, middle, high] = [25.0, 50.0, 75.0].map(|percent| sample.percentile(percent));
         let least = middle - TAIL_QUARTILES * (middle - low);
         let most = middle + TAIL_QUARTILES * (high - middle);
@@ -216,8 +216,10 @@ fn parts(baseline: &Sample, candidate: &Sample) -> Option<RunShift> {
             values.iter().map(inner).sum::<f64>() / values.len() as f64
         };
         (0..PARTS).map(part).collect::<Vec<f64>>()
-    });
-    RunShift::of(&means[0], &means[1])
+    };
+    let values = baseline.len() + candidate.len();
+    let (first, second) = both(values, || means(baseline), || means(candidate));
+    RunShift::of(&first, &second)
 }
 
 /// Sums over the ranks of a sample's values and over their places in the order taken, each minus its
@@ -238,7 +240,6 @@ impl RankSums {
     fn of(sample: &Sample) -> Self {
         let middle = (sample.len() - 1) as f64 / 2.0;
         let (mut sums, mut before) = (Self::default(), 0.0);
-        // To search each value in the sorted copy takes several times as long as this sort.
         for (index, doubled) in Midranks::of(sample.values()).doubled.iter().enumerate() {
             let rank = *doubled as f64 / 2.0 - 1.0 - middle;
             let place = index as f64 - middle;

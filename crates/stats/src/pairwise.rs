@@ -8,6 +8,8 @@
 
 mod range;
 
+pub(crate) use range::ordered;
+
 use range::Range;
 
 use crate::whole;
@@ -33,6 +35,11 @@ const MARGIN: f64 = 0.05;
 const LARGE: usize = 1 << 16;
 /// Values of a stretch.
 const STRETCH: usize = 64;
+/// The same share for large lists, within the range that the stretches leave: there the sums are
+/// spread evenly.
+const LARGE_MARGIN: f64 = MARGIN * MARGIN / 8.0;
+/// From large lists, this share of the number of values is left to be sorted.
+const LARGE_SHARE: usize = 16;
 /// Number of parts of the staircase that are walked in turn, because within a part each step waits
 /// for the one before.
 const PARTS: usize = 4;
@@ -45,15 +52,14 @@ pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f
         below: 0,
         up_to: baseline.len() * candidate.len(),
     };
-    let few = baseline.len() + candidate.len();
+    let values = baseline.len() + candidate.len();
     let walk = |limit| differences_from(baseline, candidate, limit);
-    let mut margin = MARGIN;
-    if few > LARGE {
+    let (mut few, mut margin) = (values, MARGIN);
+    if values > LARGE {
         for limit in thinned_limits(baseline, candidate, k) {
             range.try_limit(k, limit, walk);
         }
-        // Within the range that the stretches leave, the sums are spread evenly.
-        margin *= MARGIN;
+        (few, margin) = (values / LARGE_SHARE, LARGE_MARGIN);
     }
     let Range { low, high, below, up_to } = match range.narrowed(k, few, margin, walk) {
         Ok(found) => return found,
@@ -316,7 +322,7 @@ mod tests {
                 for limit in thinned_limits(&values, &values, k) {
                     range.try_limit(k, limit, walk);
                 }
-                let _ = range.narrowed(k, 2 * n, MARGIN * MARGIN, walk);
+                let _ = range.narrowed(k, 2 * n / LARGE_SHARE, LARGE_MARGIN, walk);
                 assert!(walks.get() <= 12, "{name} {k}: {} walks", walks.get());
             }
         }

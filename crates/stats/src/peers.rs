@@ -37,6 +37,9 @@ const WEIGHT_BEFORE: f64 = 1.0;
 /// The factor on the degrees of freedom: they are learned from the bulk of the values, and a sum
 /// over several sources has a heavier tail than those suggest.
 const HEAVIER: f64 = 0.75;
+/// A kind of tail with a smaller share adds nothing to a probability; of many values, most kinds have
+/// less.
+const LEAST_TAIL: f64 = 1e-20;
 /// Rounds of expectation maximisation for a scale.
 const SCALE_ROUNDS: usize = 12;
 /// Rounds for the mixture, to which each population contributes little.
@@ -174,8 +177,8 @@ impl Tails {
             let t = distance / tail.scale;
             share * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
         };
-        let chance: f64 =
-            posterior.into_iter().zip(population.tails.iter().zip(&FREEDOMS)).map(tail).sum();
+        let tails = posterior.into_iter().zip(population.tails.iter().zip(&FREEDOMS));
+        let chance: f64 = tails.filter(|(share, _)| *share >= LEAST_TAIL).map(tail).sum();
         chance.min(1.0)
     }
 }

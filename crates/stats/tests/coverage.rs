@@ -251,3 +251,23 @@ fn bursts_too_long_for_an_interval_are_reported_with_few_false_reports() {
         assert!(said >= least - slack(repeats), "{begin}, {stay}: {said}");
     }
 }
+
+/// A cell that is precise before it sees a burst stops: no rule about its windows can know. The
+/// figures are stated, so that they cannot get worse unnoticed.
+#[test]
+fn a_cell_that_stops_among_long_bursts_covers_less_as_stated() {
+    let repeats = repeats(400);
+    for (begin, stay, stated) in [(0.01, 0.95, 0.92), (0.01, 0.97, 0.71), (0.02, 0.95, 0.67)] {
+        let long = bursts_that(400_000, begin, stay, &mut Rng::new(99));
+        let truth = 100.0 + 2.0 * Sample::new(long).unwrap().median();
+        let found =
+            share(repeats, |rng| stopped_on(&bursts_that(6_000, begin, stay, rng), 2.0, truth).0);
+        println!(
+            "printed interval, bursts of {:.0} windows in {:.0} %: {:.1} %",
+            1.0 / (1.0 - stay),
+            100.0 * begin / (begin + 1.0 - stay),
+            100.0 * found
+        );
+        assert!(found >= stated - slack(repeats), "{begin}, {stay}: {found}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Values of several kinds: where the boundaries are, and where there is none.
 
-use numalab_stats::{Rng, groups};
+use numalab_stats::{GROUPS_APART, Rng, groups};
 
 /// Returns values about 0, 10, 20 and so on, as many of each as given, all different.
 fn values(counts: &[usize]) -> Vec<f64> {
@@ -13,7 +13,7 @@ fn values(counts: &[usize]) -> Vec<f64> {
 #[test]
 fn boundaries_are_between_groups_of_a_sixth_or_more() {
     for counts in [&[20, 20][..], &[33, 7], &[16, 14, 10], &[8, 8, 8, 8, 8]] {
-        let boundaries = groups(&values(counts));
+        let boundaries = groups(&values(counts), GROUPS_APART);
         assert_eq!(boundaries.len(), counts.len() - 1, "{counts:?}: {boundaries:?}");
         for (at, boundary) in boundaries.iter().enumerate() {
             assert!((boundary - 10.0 * at as f64 - 5.0).abs() < 0.1, "{counts:?}: {boundaries:?}");
@@ -23,9 +23,9 @@ fn boundaries_are_between_groups_of_a_sixth_or_more() {
 
 #[test]
 fn a_smaller_group_is_no_kind_and_takes_no_value_of_another() {
-    assert_eq!(groups(&values(&[34, 6])), Vec::<f64>::new());
-    assert_eq!(groups(&values(&[6, 34])), Vec::<f64>::new());
-    let boundaries = groups(&values(&[18, 4, 18]));
+    assert_eq!(groups(&values(&[34, 6]), GROUPS_APART), Vec::<f64>::new());
+    assert_eq!(groups(&values(&[6, 34]), GROUPS_APART), Vec::<f64>::new());
+    let boundaries = groups(&values(&[18, 4, 18]), GROUPS_APART);
     assert!(matches!(boundaries[..], [middle] if (9.9..10.1).contains(&middle)), "{boundaries:?}");
 }
 
@@ -34,7 +34,7 @@ fn a_few_values_far_from_all_groups_do_not_hide_them() {
     for far in [-500.0, 500.0, 12.0] {
         let mut with_outliers = values(&[20, 20]);
         with_outliers.extend([far, 1.01 * far]);
-        let boundaries = groups(&with_outliers);
+        let boundaries = groups(&with_outliers, GROUPS_APART);
         assert!(
             matches!(boundaries[..], [one] if (0.1..9.9).contains(&one)),
             "{far}: {boundaries:?}"
@@ -72,7 +72,7 @@ fn kinds_are_found_with_up_to_a_tenth_of_bad_values() {
                     of_kinds(shares, 6.0, place, &mut rng) + fault
                 };
                 let values: Vec<f64> = (0..200).map(&mut value).collect();
-                groups(&values).len() == shares.len() - 1
+                groups(&values, GROUPS_APART).len() == shares.len() - 1
             });
             let found = found.count();
             println!("{shares:?}, {bad} bad of 200: kinds found in {found} of 100");
@@ -90,13 +90,15 @@ fn values_of_one_kind_are_rarely_divided() {
     let shapes: [Shape<'_>; 3] = [("normal", &normal), ("even", &even), ("heavy tails", &heavy)];
     for (name, draw) in shapes {
         for count in [16, 30, 60, 200] {
-            let divided = (0..300).filter(|_| {
+            let (mut divided, mut further) = (0, 0);
+            for _ in 0..300 {
                 let values: Vec<f64> = (0..count).map(|_| draw(&mut rng)).collect();
-                !groups(&values).is_empty()
-            });
-            let divided = divided.count();
-            println!("{count} values, {name}: {divided} of 300 divided");
+                divided += u32::from(!groups(&values, GROUPS_APART).is_empty());
+                further += u32::from(!groups(&values, 5.0).is_empty());
+            }
+            println!("{count} values, {name}: {divided} of 300 divided; at 5 deviations {further}");
             assert!(divided <= 9, "{count}, {name}: {divided}");
+            assert!(count < 60 || further == 0, "{count}, {name}: {further} at 5 deviations");
         }
     }
 }
@@ -104,8 +106,8 @@ fn values_of_one_kind_are_rarely_divided() {
 #[test]
 fn values_without_a_gap_and_few_values_have_no_boundary() {
     let even: Vec<f64> = (0..40).map(f64::from).collect();
-    assert_eq!(groups(&even), Vec::<f64>::new());
-    assert_eq!(groups(&[1.0, 1.0, 9.0, 9.0]), Vec::<f64>::new(), "of two");
-    assert_eq!(groups(&[]), Vec::<f64>::new());
-    assert_eq!(groups(&[1.0; 40]), Vec::<f64>::new(), "all alike");
+    assert_eq!(groups(&even, GROUPS_APART), Vec::<f64>::new());
+    assert_eq!(groups(&[1.0, 1.0, 9.0, 9.0], GROUPS_APART), Vec::<f64>::new(), "of two");
+    assert_eq!(groups(&[], GROUPS_APART), Vec::<f64>::new());
+    assert_eq!(groups(&[1.0; 40], GROUPS_APART), Vec::<f64>::new(), "all alike");
 }

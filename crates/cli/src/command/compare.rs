@@ -8,6 +8,7 @@ mod studies;
 
 use std::path::{Path, PathBuf};
 
+use numalab_host::note;
 use numalab_results::compare::Tolerance;
 use numalab_results::{Judgement, Report};
 
@@ -29,6 +30,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
     }
+    if let ([baseline, candidate], []) = (&args.results[..], &args.baseline[..]) {
+        note_one_place(baseline, candidate);
+    }
     let (report, judgement) = match (&args.results[..], &args.baseline[..]) {
         (candidate, baseline) if !baseline.is_empty() => compare_runs(args, baseline, candidate),
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
@@ -43,6 +47,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     }?;
     output::show(&*report, args.format)?;
     FailIf::check(args.fail_if, &judgement)
+}
+
+/// Notes that both names are those of one file or directory.
+fn note_one_place(baseline: &Path, candidate: &Path) {
+    let places = [baseline, candidate].map(|path| path.canonicalize().ok());
+    if places[0].is_some() && places[0] == places[1] {
+        note(format_args!(
+            "{} and {} are one place: it does not differ from itself, so nothing can be worse",
+            baseline.display(),
+            candidate.display()
+        ));
+    }
 }
 
 fn directories(args: &CompareArgs, first: &PathBuf, second: &PathBuf) -> Result<Compared, Failure> {

@@ -14,7 +14,9 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = args.machine.request().describe()?;
     match args.format {
         TopologyFormat::Result(format) => {
-            let Described { machine, findings, .. } = described;
+            let given = described.given_costs();
+            let Described { machine, mut findings, .. } = described;
+            findings.extend(given);
             output::show(&system::Described { machine, findings }, format)
         }
         TopologyFormat::Tool(format) => describe(described, &format),

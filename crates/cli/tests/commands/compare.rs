@@ -108,8 +108,12 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
         ends(&mut numalab_in(place.path(), &["compare", "a.txt", "b.csv", "--format", "html"]), 0);
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Inconclusive"), "{page}");
     let same = ["compare", "b.csv", "b.csv", "--margin", "10"];
-    let (text, _) = ends(&mut numalab_in(place.path(), &same), 0);
+    let (text, said) = ends(&mut numalab_in(place.path(), &same), 0);
     assert!(text.contains("\nEquivalent within 10 %"), "{text}");
+    assert!(
+        said.contains("b.csv and b.csv are one place: it does not differ from itself"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -242,6 +242,14 @@ fn attribute(line: &str, name: &str) -> u64 {
 }
 
 #[test]
+fn costs_of_a_machine_file_are_not_called_the_firmwares() {
+    let (code, page, said) = run(&["topology", "--emulate-like", "epyc-7763-nps4"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(page.contains("Access costs of the described machine"), "{page}");
+    assert!(page.contains("given by the machine file") && !page.contains("firmware"), "{page}");
+}
+
+#[test]
 fn measured_figures_are_attributes_for_hwloc_and_latencies_in_the_hmat() {
     let lab = Lab::new();
     let results = lab.path("results").display().to_string();

@@ -55,9 +55,12 @@ pub fn compare(reference: &Reference) {
 }
 
 pub fn stream(kernel: Kernel, access: Access, isa: Isa, memory: &mut [Line]) -> Stream<'_> {
+    Stream::new(kernel, access, isa, split(kernel, memory)).expect("an available set")
+}
+
+fn split(kernel: Kernel, memory: &mut [Line]) -> Arrays<'_> {
     let used = ARRAY_BYTES / Line::SIZE_BYTES * kernel.arrays();
-    let arrays = Arrays::split(kernel, &mut memory[..used]).expect("enough memory");
-    Stream::new(kernel, access, isa, arrays).expect("an available set")
+    Arrays::split(kernel, &mut memory[..used]).expect("enough memory")
 }
 
 /// Returns counted bytes per ns, which is GB/s.
@@ -71,20 +74,28 @@ pub fn rate(clock: &Clock, pass: impl FnOnce() -> u64) -> f64 {
 struct CLoop<'r> {
     reference: &'r Reference,
     kernel: Kernel,
-    first: *mut f64,
+    arrays: [*mut f64; 3],
+    doubles: usize,
 }
 
 impl<'r> CLoop<'r> {
     fn new(reference: &'r Reference, kernel: Kernel, memory: &mut [Line]) -> CLoop<'r> {
-        CLoop { reference, kernel, first: memory.as_mut_ptr().cast() }
+        let [first, second, third] = match split(kernel, memory) {
+            Arrays::One(only) => [Some(only), None, None],
+            Arrays::Two { to, from } => [Some(to), Some(from), None],
+            Arrays::Three { to, left, right } => [Some(to), Some(left), Some(right)],
+        };
+        let doubles = first.as_ref().map_or(0, |lines| lines.len() * Line::SIZE_BYTES / 8);
+        let pointer = |lines: Option<&mut [Line]>| {
+            lines.map_or(std::ptr::null_mut(), |lines| lines.as_mut_ptr().cast())
+        };
+        CLoop { reference, kernel, arrays: [first, second, third].map(pointer), doubles }
     }
 
     fn pass(&self) -> u64 {
-        let doubles = ARRAY_BYTES / 8;
-        let (a, b) = (self.first, self.first.wrapping_add(doubles));
-        let c = b.wrapping_add(doubles);
-        // SAFETY: the memory contains three arrays of that number of doubles; our loops, which also
-        // use it, do not run meanwhile.
+        let Self { arrays: [a, b, c], doubles, .. } = *self;
+        // SAFETY: the kernel's arrays have that number of doubles each; our loops, which also use
+        // them, do not run meanwhile.
         unsafe {
             match self.kernel {
                 Kernel::Read => {
@@ -97,6 +108,6 @@ impl<'r> CLoop<'r> {
                 Kernel::Triad => (self.reference.triad)(a, b, c, doubles),
             }
         }
-        self.kernel.counted_bytes(ARRAY_BYTES as u64)
+        self.kernel.counted_bytes(doubles as u64 * 8)
     }
 }

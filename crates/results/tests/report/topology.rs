@@ -137,6 +137,11 @@ fn measured_costs_of_accesses_are_not_called_the_firmwares() {
     let measured = text(&machine, &[note]);
     assert!(measured.contains("Access costs measured by numalab"), "{measured}");
     assert!(measured.contains("(measured)") && !measured.contains("HMAT"), "{measured}");
+    let given =
+        Finding::new(Severity::Note, "access-described", "costs of accesses", "given by a file");
+    let described = text(&machine, &[given]);
+    assert!(described.contains("Access costs of the described machine"), "{described}");
+    assert!(!described.contains("HMAT") && !described.contains("firmware"), "{described}");
 }
 
 #[test]

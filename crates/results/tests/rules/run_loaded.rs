@@ -135,6 +135,9 @@ fn kernels_are_separate_curves_of_one_family() {
         points[..],
         [(0.0, 100.0), (5000.0, 110.0), (12000.0, 130.0), (19200.0, 250.0), (19500.0, 400.0)]
     );
+    // One loading cpu reaches its own limit, which is not the memory's.
+    let page = summary.page().html();
+    assert!(page.contains("limit of load GB/s") && !page.contains("saturated GB/s"), "{page}");
 }
 
 #[test]

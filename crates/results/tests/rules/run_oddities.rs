@@ -1,6 +1,8 @@
 //! Doubts about a run: each rule just within its limit and just beyond.
 
-use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
+use numalab_page::Style;
+use numalab_record::{AccessPattern, CellResult, Document, LatencyCell, Metric, Outcome, Pages};
+use numalab_results::Report;
 use numalab_results::run::{Oddity, RunFinding, Summary, Target};
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Distances, NodeId};
 
@@ -272,4 +274,58 @@ fn groups_of_cpus_in_a_guest_of_one_node_are_a_host_s_nodes_unless_they_are_cach
     let mut host = spread_guest(|_| 0, |_| 0);
     host.run.environment.facts.remove("hypervisor");
     assert_eq!(found(&host), None);
+}
+
+/// Returns a guest of two cpus that share an L3 of 14 ns, with a line that takes this time to the
+/// other cpu and back.
+fn guest_with_cache(round_trip_ns: f64) -> Document {
+    let sizes = (12..=28).flat_map(|exponent: u32| [1_u64 << exponent, 3 << (exponent - 1)]);
+    let walk = |size_bytes: u64| {
+        let ns = match size_bytes {
+            ..=0x8000 => 1.0,
+            ..=0x10_0000 => 3.5,
+            ..=0x200_0000 => 14.0,
+            _ => 110.0,
+        };
+        latency(LatencyCell { size_bytes, pattern: AccessPattern::PageLocal, ..chase(0, 0) }, ns)
+    };
+    let mut cells: Vec<CellResult> = sizes.map(walk).collect();
+    cells.push(c2c(0, 1, 0, round_trip_ns));
+    let mut guest = with_fact(document(cells), "hypervisor", "kvm");
+    let cache = |(level, kind, size_bytes)| Cache {
+        level,
+        kind,
+        size_bytes: Some(size_bytes),
+        line_bytes: Some(64),
+        ways: None,
+        cpus: (0..2).map(CpuId).collect(),
+    };
+    let machine = &mut guest.run.machine;
+    let unified = CacheKind::Unified;
+    let sizes = [(1, CacheKind::Data, 1 << 15), (2, unified, 1 << 20), (3, unified, 1 << 25)];
+    machine.caches = sizes.map(cache).into();
+    for cpu in &mut machine.cpus {
+        cpu.l3_group = cpu.node.map(|node| node.0);
+    }
+    guest
+}
+
+/// Two cpus of a virtual machine were 163 to 330 ns apart under the name of one L3.
+#[test]
+fn cpus_that_share_a_cache_in_name_only_are_named_with_both_times() {
+    let found = |round_trip_ns: f64| {
+        let found = findings(&guest_with_cache(round_trip_ns));
+        found.into_iter().find(|of| matches!(of.what, Oddity::SharedCacheFar { .. }))
+    };
+    assert_eq!(found(2.0 * 7.9 * 14.0), None, "as far as a mesh may be");
+    let far = found(2.0 * 163.0).expect("a line takes eleven times the cache's latency");
+    let Oddity::SharedCacheFar { pairs: 1, one_way_ns, cache_ns, is_guest: true } = far.what else {
+        panic!("{far:?}")
+    };
+    assert!((one_way_ns - 163.0).abs() < 0.5 && (cache_ns - 14.0).abs() < 0.1, "{far:?}");
+    assert_eq!(far.evidence, [id(&c2c(0, 1, 0, 1.0))]);
+    let text = Summary::of(&guest_with_cache(326.0)).page().terminal(Style::Plain);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("seem not to: a line takes 163 ns one way (median of 1 pair)"), "{text}");
+    assert!(text.contains("and the cache 14.0 ns; the hypervisor may have"), "{text}");
 }

@@ -70,7 +70,7 @@ impl Range {
 }
 
 /// Maps a float to an integer with the same order.
-fn ordered(x: f64) -> u64 {
+pub(crate) fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }

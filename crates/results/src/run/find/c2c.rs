@@ -171,7 +171,8 @@ fn home(machine: &Machine, cell: &C2cCell) -> Home {
     }
 }
 
-fn nearness(machine: &Machine, a: CpuId, b: CpuId) -> Nearness {
+/// Returns the closest level that two cpus share.
+pub(super) fn nearness(machine: &Machine, a: CpuId, b: CpuId) -> Nearness {
     let (Some(a), Some(b)) = (machine.cpu(a), machine.cpu(b)) else {
         return Nearness::Apart;
     };

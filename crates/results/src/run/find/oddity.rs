@@ -1,6 +1,7 @@
 //! Rules that find anomalies of a machine or a run.
 
 mod distances;
+mod shared_cache;
 
 use numalab_record::{CellId, Metric};
 use numalab_stats::Sample;
@@ -116,6 +117,18 @@ pub enum Oddity {
         /// The median round trip between groups in nanoseconds.
         across_ns: f64,
     },
+    /// A line takes far longer between cpus that share an L3, as the system reports, than that cache
+    /// does.
+    SharedCacheFar {
+        /// Number of pairs of cpus measured.
+        pairs: usize,
+        /// The median time of a line one way between them, in nanoseconds.
+        one_way_ns: f64,
+        /// The latency of the L3, in nanoseconds.
+        cache_ns: f64,
+        /// True in a guest, where a hypervisor places the cpus.
+        is_guest: bool,
+    },
     /// A cache's measured size differs from its reported one.
     CacheSize {
         /// The cache's level.
@@ -208,6 +221,7 @@ pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
         huge_pages(summary),
         split_huge_pages(summary),
         cache_size(summary),
+        shared_cache::far(summary),
         emulated_time(summary),
         clock(summary),
         cpu_quota(summary).or_else(|| disturbed(summary)),

@@ -11,7 +11,7 @@ use crate::run::{BandwidthRow, Doubt, LoadedCurve, MemoryPeak, PageWalk, Summary
 pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     let curves = &summary.loaded;
     let families: Vec<&[LoadedCurve<'_>]> = curves.chunk_by(LoadedCurve::is_of_family).collect();
-    let panels = families.iter().flat_map(|family| panels(family)).collect();
+    let panels = families.iter().flat_map(|family| panels(family, summary)).collect();
     // The table of a family covers what the notes would say.
     let alone = families.iter().filter(|family| family.len() == 1).copied().flatten();
     let doubted = curves.iter().filter(|curve| curve.doubt.is_some());
@@ -35,7 +35,7 @@ const TRAFFIC: &str = "Traffic is the data moved in memory, counted as if every 
 
 /// Draws a single curve with its knee. Curves that differ only in kernel share one chart, as in
 /// Mess (Esmaili-Dokht et al., MICRO 2024), with their points listed below.
-fn panels(family: &[LoadedCurve<'_>]) -> Vec<Panel> {
+fn panels(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Vec<Panel> {
     if let [curve] = family {
         let chart = Chart::LatencyOverBandwidth(load_points(&curve.points), curve.knee);
         return vec![Panel::drawn(chart, points_table(curve)).on_terminal(Terminal::Chart)];
@@ -50,7 +50,7 @@ fn panels(family: &[LoadedCurve<'_>]) -> Vec<Panel> {
         y_name: "ns per load".to_owned(),
         series: series.collect(),
     });
-    let mut panels = vec![Panel::drawn(chart, family_table(family))];
+    let mut panels = vec![Panel::drawn(chart, family_table(family, summary))];
     panels.extend(
         family
             .iter()
@@ -64,7 +64,7 @@ fn kernel(curve: &LoadedCurve<'_>) -> String {
     format!("{}, {:.0} % reads", kernel.name(), kernel.read_percent())
 }
 
-fn family_table(family: &[LoadedCurve<'_>]) -> Table {
+fn family_table(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Table {
     let rows = family.iter().map(|curve| {
         let idle = curve.points.first().map(|point| point.latency.median);
         vec![
@@ -80,9 +80,14 @@ fn family_table(family: &[LoadedCurve<'_>]) -> Table {
     let who = family.first().map(|curve| {
         format!("{} against {}", label::worker(curve.cell.chaser), label::workers(&curve.cell.load))
     });
+    // One cpu reaches its own limit, and so do several where other cells move more.
+    let is_one = family.first().is_some_and(|curve| curve.cell.load.len() == 1);
+    let is_of_load = is_one || limit_note(family, summary).is_some();
+    let saturated = if is_of_load { "limit of load GB/s" } else { "saturated GB/s" };
     Table::new(format!("{}: traffic in GB/s, latency in ns", who.unwrap_or_default()))
         .words("load")
-        .figures(["% reads", "idle ns", "knee GB/s", "saturated GB/s", "peak GB/s", "ns at peak"])
+        .figures(["% reads", "idle ns", "knee GB/s"])
+        .figures([saturated, "peak GB/s", "ns at peak"])
         .rows(rows)
 }
 

@@ -53,6 +53,9 @@ pub(crate) fn sentence(finding: &RunFinding) -> String {
         Oddity::HiddenNodes { groups, cpus, within_ns, across_ns } => {
             hidden_nodes(*groups, cpus, [*within_ns, *across_ns])
         }
+        Oddity::SharedCacheFar { pairs, one_way_ns, cache_ns, is_guest } => {
+            far_in_cache(*pairs, [*one_way_ns, *cache_ns], *is_guest)
+        }
         Oddity::CacheSize { level, found_bytes, reported_bytes } => {
             let (found, reported) = (approximate_size(*found_bytes), size(*reported_bytes));
             format!("L{level} ends at {found}, the system reports {reported}")
@@ -147,6 +150,23 @@ fn hidden_nodes(groups: usize, cpus: &str, [within_ns, across_ns]: [f64; 2]) -> 
          trip)",
         figure(within_ns),
         figure(across_ns)
+    )
+}
+
+fn far_in_cache(pairs: usize, [one_way_ns, cache_ns]: [f64; 2], is_guest: bool) -> String {
+    let check = match is_guest {
+        true => {
+            "the hypervisor may have put them on different caches, or moved them: on its host, check \
+             where the guest's cpus are pinned (virsh vcpupin, or taskset -cp of each vcpu's thread)"
+        }
+        false => "compare cache/index3/shared_cpu_list of each cpu in /sys/devices/system/cpu",
+    };
+    format!(
+        "cpus that share an L3, by the system's report, seem not to: a line takes {} ns one way (median \
+         of {}), and the cache {} ns; {check}",
+        figure(one_way_ns),
+        count(pairs, "pair"),
+        figure(cache_ns)
     )
 }
 

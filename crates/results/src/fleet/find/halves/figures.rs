@@ -2,12 +2,14 @@
 //!
 //! The levels of each family are divided into groups, and hosts in the same group of every family
 //! are of one kind, so that kinds are found that differ in latency from some and in bandwidth from
-//! others. A fault that many hosts share looks the same, so there are kinds only where no group has
-//! most of the hosts.
+//! others. What all figures of a host have in common, such as its clock, hides kinds that are closer
+//! than hosts of one kind are to each other: it cancels in the sum or the difference of the levels of
+//! two families, so these are divided too. A fault that many hosts share looks the same, so there are
+//! kinds only where no group has most of the hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
-use numalab_stats::{groups, median};
+use numalab_stats::{GROUPS_APART, groups, median};
 
 use super::{Family, FigureKey, HostRun, levels};
 
@@ -16,27 +18,37 @@ use super::{Family, FigureKey, HostRun, levels};
 const MOST_OF_ONE: f64 = 2.0 / 3.0;
 /// The least share of hosts that are a kind.
 const LEAST_SHARE: f64 = 1.0 / 6.0;
+/// The least distance of groups of two families' levels, in standard deviations within groups. There
+/// are up to 20 such pairs, so it is larger than that of one family.
+const PAIR_APART: f64 = 5.0;
+/// The least number of hosts for such pairs: fewer are sometimes this far apart by chance.
+const PAIR_HOSTS: usize = 60;
 
-/// A family with levels that divide the hosts.
+/// The level of each host that has figures of a family, or of two.
+type Levels = HashMap<usize, f64>;
+
+/// Levels that divide the hosts.
 struct Axis {
-    family: Family,
-    levels: HashMap<usize, f64>,
+    levels: Levels,
     boundaries: Vec<f64>,
 }
 
 /// Hosts with similar figures.
 pub(super) struct HostKind {
     pub(super) members: Vec<usize>,
-    /// The median level in each family that divides the hosts; higher is worse.
+    /// The median level in each family; higher is worse.
     levels: Vec<(Family, f64)>,
+    /// The median on each axis.
+    centres: Vec<f64>,
 }
 
 /// Returns the kinds, best one first; none if all hosts are of one kind.
 pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<HostKind> {
-    let axes: Vec<Axis> = Family::ALL
+    let families: Vec<(Family, Levels)> = Family::ALL
         .into_iter()
-        .filter_map(|family| Axis::of(family, levels(keys, hosts, members, family)))
+        .map(|family| (family, levels(keys, hosts, members, family).into_iter().collect()))
         .collect();
+    let axes = axes(&families);
     let mut alike: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
     for &member in members {
         let place = axes.iter().map(|axis| axis.group(member)).collect();
@@ -49,7 +61,7 @@ pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) ->
         return Vec::new();
     }
     let mut kinds: Vec<HostKind> =
-        common.into_iter().map(|members| HostKind::of(members, &axes)).collect();
+        common.into_iter().map(|members| HostKind::of(members, &families, &axes)).collect();
     for member in rare.into_iter().flatten() {
         let distance = |kind: &HostKind| kind.distance(member, &axes);
         let nearest = kinds.iter_mut().min_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -61,39 +73,58 @@ pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) ->
     kinds
 }
 
-impl Axis {
-    /// Returns a family with the groups of its levels; `None` if there is one.
-    fn of(family: Family, levels: Vec<(usize, f64)>) -> Option<Self> {
-        let values: Vec<f64> = levels.iter().map(|(_, level)| *level).collect();
-        let boundaries = groups(&values);
-        let levels = levels.into_iter().collect();
-        (!boundaries.is_empty()).then_some(Self { family, levels, boundaries })
+/// Returns the levels of families, and of two together, that divide the hosts.
+fn axes(families: &[(Family, Levels)]) -> Vec<Axis> {
+    let mut axes: Vec<Axis> =
+        families.iter().filter_map(|(_, levels)| Axis::of(levels.clone(), GROUPS_APART)).collect();
+    let many = families.iter().filter(|(_, levels)| levels.len() >= PAIR_HOSTS);
+    let many: Vec<&Levels> = many.map(|(_, levels)| levels).collect();
+    for (at, first) in many.iter().enumerate() {
+        for second in &many[at + 1..] {
+            for sign in [1.0, -1.0] {
+                let both =
+                    |(host, level): (&usize, &f64)| Some((*host, level + sign * second.get(host)?));
+                axes.extend(Axis::of(first.iter().filter_map(both).collect(), PAIR_APART));
+            }
+        }
     }
+    axes
+}
 
-    /// Returns a host's level; without figures of the family it is the median of all hosts.
-    fn level(&self, host: usize) -> f64 {
-        self.levels.get(&host).copied().unwrap_or(0.0)
+impl Axis {
+    /// Returns levels with their groups; `None` if there is one group.
+    fn of(levels: Levels, apart: f64) -> Option<Self> {
+        let values: Vec<f64> = levels.values().copied().collect();
+        let boundaries = groups(&values, apart);
+        (!boundaries.is_empty()).then_some(Self { levels, boundaries })
     }
 
     fn group(&self, host: usize) -> usize {
-        let level = self.level(host);
+        let level = level(&self.levels, host);
         self.boundaries.iter().filter(|boundary| level > **boundary).count()
     }
 }
 
+/// Returns a host's level; without figures of the family it is the median of all hosts.
+fn level(levels: &Levels, host: usize) -> f64 {
+    levels.get(&host).copied().unwrap_or(0.0)
+}
+
 impl HostKind {
-    fn of(members: Vec<usize>, axes: &[Axis]) -> Self {
-        let level = |axis: &Axis| {
-            let levels: Vec<f64> = members.iter().map(|&member| axis.level(member)).collect();
-            (axis.family, median(&levels).unwrap_or(0.0))
+    fn of(members: Vec<usize>, families: &[(Family, Levels)], axes: &[Axis]) -> Self {
+        let middle = |levels: &Levels| {
+            let of_members: Vec<f64> =
+                members.iter().map(|&member| level(levels, member)).collect();
+            median(&of_members).unwrap_or(0.0)
         };
-        let levels = axes.iter().map(level).collect();
-        Self { members, levels }
+        let levels = families.iter().map(|(family, levels)| (*family, middle(levels))).collect();
+        let centres = axes.iter().map(|axis| middle(&axis.levels)).collect();
+        Self { members, levels, centres }
     }
 
     fn distance(&self, host: usize, axes: &[Axis]) -> f64 {
-        let levels = self.levels.iter().zip(axes);
-        levels.map(|((_, level), axis)| (axis.level(host) - level).abs()).sum()
+        let centres = self.centres.iter().zip(axes);
+        centres.map(|(centre, axis)| (level(&axis.levels, host) - centre).abs()).sum()
     }
 
     /// Returns the family in which this kind is worse than `best` by the most, and by how much.
