@@ -19,7 +19,9 @@
 use crate::comparison::Findings;
 use crate::distribution::{normal_cdf, normal_quantile, student_cdf, student_quantile};
 use crate::midrank::Midranks;
-use crate::{Confidence, Equivalence, Ground, Interval, RunShift, Sample, Test, both, quantile};
+use crate::{
+    Confidence, Equivalence, Estimate, Ground, Interval, RunShift, Sample, Test, both, quantile,
+};
 
 /// The number of consecutive parts of a sample.
 const PARTS: usize = 4;
@@ -39,6 +41,8 @@ const FEWEST_FOR_TREND: usize = 7;
 const LEAST_SCORE: f64 = 0.84;
 /// The largest correlation: a higher one cannot be distinguished from a trend.
 const MOST_CORRELATION: f64 = 0.95;
+/// The least number of independent values for an interval: fewer leave no degree of freedom.
+const FEWEST_FOR_INTERVAL: f64 = 2.0 + TAU_FREEDOM;
 /// The divisor of the degrees of freedom that accounts for estimating `tau` (by simulation).
 const TAU_FREEDOM: f64 = 2.0;
 
@@ -148,7 +152,8 @@ impl Order {
         let wider = self.tau().sqrt() * student_quantile(quantile, self.freedom())
             / normal_quantile(quantile);
         let effect = findings.effect;
-        let interval = findings.interval.map(|mut estimate| {
+        let enough = |_: &Estimate| self.effective_size >= FEWEST_FOR_INTERVAL;
+        let interval = findings.interval.filter(enough).map(|mut estimate| {
             let Interval { lo, hi } = estimate.interval;
             estimate.interval =
                 Interval { lo: effect - wider * (effect - lo), hi: effect + wider * (hi - effect) };

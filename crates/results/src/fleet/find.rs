@@ -9,6 +9,7 @@
 //! suspicion. Peers of several kinds are separated first, by a recorded
 //! setting if one divides them, or else by the figures.
 
+mod claims;
 mod curve;
 mod halves;
 mod peers;
@@ -47,6 +48,18 @@ pub enum Scope {
     MemoryNode(u32),
     /// A single figure, by its cell.
     Figure(String),
+}
+
+impl Scope {
+    /// True if the part includes a figure.
+    fn includes(&self, key: &FigureKey) -> bool {
+        match self {
+            Self::Host => true,
+            Self::Package(package) => key.package == Some(*package),
+            Self::MemoryNode(node) => key.memory_node == Some(*node),
+            Self::Figure(cell) => key.cell == *cell,
+        }
+    }
 }
 
 impl fmt::Display for Scope {
@@ -196,7 +209,7 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
     analysis.detection = curve::detection(&tests, &selection);
     analysis.effects = settings::effects(hosts, &tests, FALSE_DISCOVERY_RATE);
     let again = again(keys, hosts, &parts, &selection);
-    analysis.claims = score::strongest(keys, &selection, hosts, &again);
+    analysis.claims = claims::strongest(keys, hosts, &tests, &selection, &again);
     analysis.different = settings::different(hosts, &analysis.claims);
     analysis
 }

@@ -16,6 +16,9 @@ use crate::report::Report;
 use crate::samples::SampleComparison;
 use crate::shape::{Tail, TwoModes};
 
+/// Smaller probabilities are equally small to a reader.
+const LEAST_P: f64 = 1e-12;
+
 impl Report for SampleComparison {
     fn page(&self) -> Page {
         let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
@@ -213,8 +216,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     if let Some(parts) = of.order.parts {
         sentences.push(format!(
             "A verdict must also hold for four consecutive parts of each file, in case values depend \
-             on many before them: p = {} for a difference between the parts.",
-            figure(parts.p_beyond(0.0))
+             on many before them: {} for a difference between the parts.",
+            chance(parts.p_beyond(0.0))
         ));
     }
     let (difference, equivalence) = match of.order.parts {
@@ -227,10 +230,10 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     };
     sentences.extend([
         format!(
-            "{difference}: p = {}; {equivalence} within {} %: p = {}.",
-            figure(of.found.difference.p),
+            "{difference}: {}; {equivalence} within {} %: {}.",
+            chance(of.found.difference.p),
             trimmed(of.margin.as_percent()),
-            figure(of.found.equivalence.p())
+            chance(of.found.equivalence.p())
         ),
         "The samples are not paired: the answer holds only if nothing else changed between them, \
          and on a machine that drifts something does. `numalab compare --commands` interleaves the two."
@@ -277,7 +280,15 @@ fn drift(name: &str, trend: &Trend) -> String {
         let change = figure(change.abs());
         format!("; the median of the last third is {change} % {side} that of the first")
     });
-    format!("{name}: values {way} in the order taken (p = {}{size}).", figure(trend.p))
+    format!("{name}: values {way} in the order taken ({}{size}).", chance(trend.p))
+}
+
+/// Formats a probability: `p = 0.0200`, or `p < 1e-12`.
+fn chance(p: f64) -> String {
+    match p < LEAST_P {
+        true => format!("p < {LEAST_P:e}"),
+        false => format!("p = {}", figure(p)),
+    }
 }
 
 /// Formats a value with the digits usual in such files.

@@ -191,3 +191,19 @@ fn chances_are_shares_in_percent_with_one_digit() {
     let claims = page.parts.iter().find(|part| part.title == "Outliers").unwrap();
     assert_eq!(claims.panels[0].table.rows[0][5], "0.03 %");
 }
+
+/// One better host made the tails so heavy that no fault was found, and the page said "none differs".
+#[test]
+fn a_fleet_in_which_no_fault_would_be_found_is_not_called_healthy() {
+    let point = |units| DetectionPoint { shift: 8.0, units: Some(units), figures: Some(0.0) };
+    let sentence = |units| {
+        let detection = vec![point(units)];
+        let analysis = Analysis { hosts: 60, detection, ..Analysis::default() };
+        report(analysis).page().lead[0].sentence.clone()
+    };
+    assert_eq!(sentence(0.9), "None of the 60 tested hosts differs from its peers.");
+    assert!(
+        sentence(0.1)
+            .contains("of hosts 8 standard deviations from their peers, 10 % would be found")
+    );
+}

@@ -74,7 +74,7 @@ fn slow_memory_of_one_node_is_claimed_with_its_node_size_and_peers() {
     let claim = only_claim(&analysis);
     assert_eq!((claim.host.as_str(), claim.family), ("h07", Family::MemoryLatency));
     assert!(matches!(claim.scope, Scope::MemoryNode(1) | Scope::Package(1)), "{claim:?}");
-    assert_eq!((claim.figures, claim.peers, claim.seen_again), (4, 40, Some(true)));
+    assert_eq!((claim.figures, claim.peers, claim.seen_again), (4, 39, Some(true)));
     assert!((claim.change_percent - 30.0).abs() < 2.5, "{claim:?}");
     assert!(claim.score > 8.0 && claim.p < 1e-4 && claim.q <= 0.05, "{claim:?}");
 }
@@ -99,6 +99,49 @@ fn a_host_that_is_better_than_its_peers_is_named_with_a_score_below_zero() {
     let analysis = found(&hosts);
     let claim = only_claim(&analysis);
     assert!(claim.score < 0.0 && claim.change_percent > 25.0, "{claim:?}");
+}
+
+/// Simulates hosts with noise that is mostly common to all figures of a host: the score of one figure
+/// is as high as that of all.
+fn fleet_of_common_noise(hosts: usize) -> Vec<HostRun> {
+    let mut rng = Rng::new(5);
+    let mut hosts = fleet(hosts);
+    for host in &mut hosts {
+        let common = (0.03 * (rng.uniform() - 0.5)).exp();
+        for (_, value) in host.medians.iter_mut().chain(host.medians_before.iter_mut().flatten()) {
+            *value = 100.0 * common * (*value / 100.0).powf(0.3);
+        }
+    }
+    hosts
+}
+
+#[test]
+fn a_host_that_is_slower_everywhere_is_named_as_a_host_and_a_slow_node_as_a_node() {
+    let named = |of: fn(&FigureKey) -> bool| {
+        let mut hosts = fleet_of_common_noise(40);
+        change(&mut hosts[20], 1.3, true, of);
+        let claims = found(&hosts).claims;
+        claims.into_iter().map(|of| (of.host, of.scope, of.figures)).collect::<Vec<_>>()
+    };
+    let host = "h20".to_owned();
+    let all = named(|key| key.family == Family::MemoryLatency);
+    assert_eq!(all, [(host.clone(), Scope::Host, 8)]);
+    let [(of, part, 4)] = &named(is_latency_of_node_1)[..] else { panic!("one part") };
+    assert!(*of == host && matches!(part, Scope::MemoryNode(1) | Scope::Package(1)), "{part:?}");
+    assert_eq!(named(|key| key.cell == "cell4"), [(host, Scope::Figure("cell4".to_owned()), 1)]);
+}
+
+/// Slower memory of one node raises the mean of all figures, and a smaller change of all figures is
+/// not the same fault.
+#[test]
+fn a_fault_of_one_node_is_not_hidden_by_a_smaller_change_of_the_whole_host() {
+    let mut hosts = fleet_of_common_noise(40);
+    change(&mut hosts[20], 1.08, true, |key| key.family == Family::MemoryLatency);
+    change(&mut hosts[20], 1.3, true, is_latency_of_node_1);
+    let analysis = found(&hosts);
+    let first = analysis.claims.first().expect("a claim");
+    assert!(matches!(first.scope, Scope::MemoryNode(1) | Scope::Package(1)), "{first:?}");
+    assert!((first.change_percent - 40.0).abs() < 4.0, "{first:?}");
 }
 
 #[test]

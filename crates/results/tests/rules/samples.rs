@@ -1,5 +1,6 @@
 //! Comparisons of two files of numbers.
 
+use numalab_page::Style;
 use numalab_results::Report;
 use numalab_results::samples::SampleComparison;
 use numalab_stats::{Direction, Error, Rng, Verdict};
@@ -32,6 +33,18 @@ fn a_slower_candidate_is_worse_and_a_lower_rate_too() {
     assert!(turned.is_worse());
     assert_eq!(turned.names, ["before", "after"].map(str::to_owned));
     assert_eq!((turned.unit.as_str(), turned.baseline.len()), ("ms", 30));
+}
+
+/// The interval went from -100 to 1.5e14 %, and the drift had p = 0.00.
+#[test]
+fn two_sorted_files_have_no_interval_and_no_p_of_zero() {
+    let sorted: Vec<f64> = (1..=10).map(f64::from).collect();
+    let page = compared([sorted.clone(), sorted], Direction::LowerIsBetter, 2.0).page();
+    let page = page.terminal(Style::Plain);
+    let effect = page.lines().find(|line| line.contains("Hodges-Lehmann effect, in")).unwrap();
+    assert!(effect.ends_with("  –"), "{effect}");
+    assert!(page.contains("values rise in the order taken (p < 1e-12"), "{page}");
+    assert!(!page.contains("p = 0.00"), "{page}");
 }
 
 #[test]

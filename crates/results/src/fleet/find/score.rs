@@ -5,11 +5,8 @@ use std::rc::Rc;
 
 use numalab_stats::{Population, Tails, benjamini_hochberg};
 
-use super::{Claim, Family, LEAST_PEERS, Scope};
-use super::{FigureKey, HostRun};
+use super::{Family, FigureKey, LEAST_PEERS, Scope};
 
-/// Probability, over all claims together, that chance alone confirms one in a second run.
-const AGAIN: f64 = 0.02;
 /// Smallest standard deviation assumed: 0.1 % of log figures, and this multiple of combined scores'
 /// own scale. Without it nearly identical hosts would make tiny deviations look significant.
 const LEAST_SCALE: f64 = 1e-3;
@@ -25,8 +22,6 @@ pub(super) type Medians = Vec<(usize, f64)>;
 pub(super) struct Test {
     pub(super) subject: Subject,
     pub(super) family: Family,
-    /// The number of hosts compared with each other.
-    pub(super) peers: usize,
     /// One value for each host.
     pub(super) units: Vec<Unit>,
     population: Population,
@@ -54,7 +49,7 @@ pub(super) struct Unit {
     pub(super) chance: f64,
     /// The median of the figures' log ratios to their peers.
     pub(super) log_change: f64,
-    figures: usize,
+    pub(super) figures: usize,
 }
 
 /// All tests of some hosts.
@@ -99,7 +94,7 @@ impl Tests {
 
     /// Returns `true` if these tests, of other runs, confirm a claim; `None` if its host and
     /// subject are not among them.
-    fn confirms(&self, claimed: &Test, unit: &Unit, level: f64) -> Option<bool> {
+    pub(super) fn confirms(&self, claimed: &Test, unit: &Unit, level: f64) -> Option<bool> {
         let mut same = self
             .all
             .iter()
@@ -117,7 +112,7 @@ impl Test {
         self.population.score(unit.value)
     }
 
-    fn scope(&self, keys: &[FigureKey]) -> Scope {
+    pub(super) fn scope(&self, keys: &[FigureKey]) -> Scope {
         match &self.subject {
             Subject::Figure(key) => Scope::Figure(keys[*key].cell.clone()),
             Subject::All(scope) => scope.clone(),
@@ -164,7 +159,6 @@ fn figures(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Test> {
         Some(Test {
             subject: Subject::Figure(key),
             family: keys[key].family,
-            peers: members.len(),
             gain: population.scale(),
             units,
             population,
@@ -205,7 +199,6 @@ fn joined(scope: Scope, family: Family, of: &[&Test]) -> Option<Test> {
     Some(Test {
         subject: Subject::All(scope),
         family,
-        peers: units.len(),
         units,
         population,
         tails: Rc::default(),
@@ -222,9 +215,16 @@ pub(super) struct Claimed<'a> {
     pub(super) q: f64,
 }
 
+impl Claimed<'_> {
+    pub(super) fn score(&self) -> f64 {
+        self.test.score(self.unit)
+    }
+}
+
 /// The claims, and the threshold that a further host's test would have to meet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection<'a> {
+    /// By host.
     pub(super) claimed: Vec<Claimed<'a>>,
     pub(super) threshold: f64,
 }
@@ -273,54 +273,4 @@ pub(super) fn select(tests: &Tests, rate: f64) -> Selection<'_> {
     let tests_of_one = tests.count().max(1) as f64 / hosts;
     selection.threshold = rate * (chosen.len() + 1) as f64 / hosts / tests_of_one;
     selection
-}
-
-/// Returns the strongest claim of each host and family, and those that it does not cover.
-pub(super) fn strongest(
-    keys: &[FigureKey],
-    selection: &Selection<'_>,
-    hosts: &[HostRun],
-    again: &Tests,
-) -> Vec<Claim> {
-    let score = |claim: &Claimed<'_>| claim.test.score(claim.unit);
-    let mut order = selection.claimed.clone();
-    order.sort_by(|a, b| score(b).abs().total_cmp(&score(a).abs()));
-    let mut kept = Vec::new();
-    let mut by_place: HashMap<(usize, Family), Vec<Scope>> = HashMap::new();
-    for claim in order {
-        let scope = claim.test.scope(keys);
-        let named = by_place.entry((claim.unit.host, claim.test.family)).or_default();
-        if !named.iter().any(|named| covers(named, &scope)) {
-            named.push(scope.clone());
-            kept.push((claim, scope));
-        }
-    }
-    let level = AGAIN / kept.len().max(1) as f64;
-    let claim = |(claimed, scope): (Claimed<'_>, Scope)| {
-        let Claimed { test, unit, q } = claimed;
-        Claim {
-            host: hosts[unit.host].host.clone(),
-            scope,
-            family: test.family,
-            score: test.score(unit),
-            p: unit.chance,
-            q,
-            change_percent: (unit.log_change.exp() - 1.0) * 100.0,
-            figures: unit.figures,
-            peers: test.peers,
-            seen_again: again.confirms(test, unit, level),
-        }
-    };
-    kept.into_iter().map(claim).collect()
-}
-
-/// Returns `true` if a claim on `named` implies one on `other`, because one is part of the other.
-/// Two nodes of one host are two claims.
-fn covers(named: &Scope, other: &Scope) -> bool {
-    match (named, other) {
-        (Scope::MemoryNode(a), Scope::MemoryNode(b)) | (Scope::Package(a), Scope::Package(b)) => {
-            a == b
-        }
-        _ => true,
-    }
 }
