@@ -9,6 +9,7 @@ use numalab_record::{
 };
 use numalab_results::compare::NamedRun;
 use numalab_results::fleet::{Family, Scope};
+use numalab_results::health::page::reason;
 use numalab_results::health::{Health, Limits, Severity, Suspicion, Symptom, health};
 use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Machine, Node, NodeId};
 
@@ -143,6 +144,19 @@ fn figures_that_were_planned_but_not_measured_are_not_healthy() {
     assert_eq!(health.severity, Severity::Disturbed);
     assert_eq!(health.findings[0].symptom, Symptom::NotMeasured { scope, family });
     assert_eq!((health.findings.len(), health.figures.len()), (1, 3));
+}
+
+#[test]
+fn figures_that_a_run_of_the_baseline_lacks_are_not_healthy() {
+    let mut baseline = baseline();
+    baseline[4].document.cells[3].samples.clear();
+    let now = run(machine([128, 128]), GOOD, 1.0, false);
+    let health = health(&baseline, &[now], LIMITS);
+    let (scope, family, runs) = (Scope::MemoryNode(1), Family::Bandwidth, 4);
+    assert_eq!(health.severity, Severity::Disturbed);
+    assert_eq!(health.findings[0].symptom, Symptom::NotInBaseline { scope, family, runs });
+    let words = "node 1: bandwidth not compared, 4 of 5 runs of the baseline have it";
+    assert_eq!(reason(&health), words);
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub struct Limits {
 pub enum Severity {
     /// The machine performs as in its baseline.
     Healthy,
-    /// A figure is worse, but other load disturbed its measurement; or it was not measured.
+    /// A figure is worse, but other load disturbed its measurement; or it was not measured, here or
+    /// in the baseline.
     Disturbed,
     /// A figure is worse, but the machine is usable.
     Degraded,
@@ -91,6 +92,15 @@ pub enum Symptom {
         scope: Scope,
         /// The kind of figures.
         family: Family,
+    },
+    /// Figures were planned, but not all runs of the baseline measured them.
+    NotInBaseline {
+        /// The part of the machine that the figures cover.
+        scope: Scope,
+        /// The kind of figures.
+        family: Family,
+        /// The runs of the baseline that have them.
+        runs: usize,
     },
 }
 
@@ -156,10 +166,11 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         };
         findings.push(HealthFinding { severity: figure.severity, symptom });
     }
-    findings.extend(not_measured.into_iter().map(|(scope, family)| HealthFinding {
-        severity: Severity::Disturbed,
-        symptom: Symptom::NotMeasured { scope, family },
-    }));
+    findings.extend(
+        not_measured
+            .into_iter()
+            .map(|symptom| HealthFinding { severity: Severity::Disturbed, symptom }),
+    );
     // Among equally severe findings the largest slowdown comes first.
     let size = |finding: &HealthFinding| match finding.symptom {
         Symptom::Slower { change_percent, .. } => change_percent.abs(),
