@@ -13,7 +13,7 @@ pub use figures::HealthFigure;
 
 use std::collections::BTreeSet;
 
-use numalab_record::CellId;
+use numalab_record::{CellId, Environment};
 use numalab_topology::{CpuSet, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,28 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         figures,
         suspected,
     }
+}
+
+/// Facts that machines of one kind share.
+const OF_KIND: [&str; 2] = ["cpu_model", "time"];
+
+/// Returns the first run of a machine of another kind than that of this environment, with the fact in
+/// which they differ, of the run and of the environment.
+pub fn of_another_kind<'a>(
+    baseline: &'a [NamedRun],
+    here: &'a Environment,
+) -> Option<(&'a str, [&'a str; 2])> {
+    baseline.iter().find_map(|run| {
+        let there = &run.document.run.environment;
+        let differs = |name: &&str| match [there.fact(name), here.fact(name)] {
+            [None, None] => None,
+            // The model may be unknown, but time that is not that of a clock is always known.
+            [None, _] | [_, None] if *name == "cpu_model" => None,
+            facts => Some(facts.map(|fact| fact.unwrap_or("a clock's"))),
+        };
+        let differing = OF_KIND.iter().filter_map(differs).find(|[a, b]| a != b)?;
+        Some((run.name.as_str(), differing))
+    })
 }
 
 fn suspicion(
