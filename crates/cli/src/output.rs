@@ -18,6 +18,39 @@ use numalab_results::Report;
 
 use crate::failure::{Code, Failure};
 
+/// The standard stream that a result goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Output,
+    /// Standard error, apart from the output of a program.
+    Error,
+}
+
+impl Stream {
+    /// Prints `text`; a closed pipe is not an error.
+    pub fn print(self, text: &str) -> Result<(), Failure> {
+        match self {
+            Self::Output => print(text),
+            Self::Error => {
+                print_error(text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns colours for a terminal that has them, unless `NO_COLOR` is set
+    /// (<https://no-color.org>).
+    pub fn style(self) -> Style {
+        let variable = |name| std::env::var_os(name).unwrap_or_default();
+        let is_terminal = match self {
+            Self::Output => io::stdout().is_terminal(),
+            Self::Error => io::stderr().is_terminal(),
+        };
+        let wanted = wants_colours(&variable("NO_COLOR"), &variable("TERM"));
+        if wanted && is_terminal { Style::Colour } else { Style::Plain }
+    }
+}
+
 /// Prints `text`; a closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
@@ -27,14 +60,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Returns colours for a terminal that has them, unless `NO_COLOR` is set
-/// (<https://no-color.org>).
-pub(crate) fn style() -> Style {
-    let variable = |name| std::env::var_os(name).unwrap_or_default();
-    let wanted = wants_colours(&variable("NO_COLOR"), &variable("TERM"));
-    if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
 }
 
 fn wants_colours(no_color: &OsStr, term: &OsStr) -> bool {
@@ -106,13 +131,13 @@ fn user() -> Option<Private> {
     Some(Private { what: "user", text })
 }
 
-/// Renders a result in this format; every command's results pass through here.
-pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
+/// Renders a result in this format, text in this style; every command's results pass through here.
+pub(crate) fn render(report: &dyn Report, format: Format, style: Style) -> Result<String, Failure> {
     let text = match format {
         Format::Text if REDACT.get() == Some(&Redact::Yes) => {
-            Some(shared_page(report).terminal(style()))
+            Some(shared_page(report).terminal(style))
         }
-        Format::Text => Some(report.terminal(style())),
+        Format::Text => Some(report.terminal(style)),
         Format::Json => Some(json_line(report.json())?),
         Format::Csv => report.csv(),
         Format::Callgrind => report.callgrind(),
@@ -154,12 +179,6 @@ pub(crate) fn show_again<const N: usize>(
     }
 }
 
-/// Prints `text` on standard error, apart from the output of a program.
-pub(crate) fn print_apart(text: &str) -> Result<(), Failure> {
-    print_error(text);
-    Ok(())
-}
-
 /// Writes a file completely or not at all.
 pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
     write_atomically(file, text).map_err(|error| {
@@ -175,7 +194,7 @@ pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
 
 /// Prints a result in this format.
 pub(crate) fn show(report: &dyn Report, format: Format) -> Result<(), Failure> {
-    print(&render(report, format)?)
+    print(&render(report, format, Stream::Output.style())?)
 }
 
 /// Returns JSON with a trailing newline.

@@ -10,7 +10,7 @@
 
 use crate::bandwidth::whole;
 use crate::curve::Curve;
-use crate::machine::Machine;
+use crate::machine::{Core, Machine};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -18,6 +18,8 @@ use alloc::vec::Vec;
 const WINDOW_PS: u64 = 10_000_000;
 /// One byte in a window, in 10^6 bytes per second.
 const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
+/// A byte under way, in 10^6 bytes per second times ns.
+const MB_S_NS_OF_BYTE: f64 = 1000.0;
 /// Windows that are kept; a vCPU further behind was waiting, and uses the oldest.
 const WINDOWS: usize = 4;
 /// Traffic changes latency after a delay of two windows. With this fraction per window, latency
@@ -37,15 +39,19 @@ struct Window {
 pub struct Meter {
     /// Sorted by share of writes.
     curves: Vec<Curve>,
+    /// The most bytes that all vCPUs can have under way, in MB/s times ns.
+    most_under_way: f64,
     newest: u64,
     windows: [Window; WINDOWS],
 }
 
 impl Meter {
-    /// Creates a meter for validated curves; `None` if there are none.
-    pub fn new(curves: &[Curve]) -> Option<Self> {
-        let windows = Default::default();
-        (!curves.is_empty()).then(|| Self { curves: curves.to_vec(), newest: 0, windows })
+    /// Creates a meter for validated curves and vCPUs that have this number of bytes under way at
+    /// most; `None` without curves.
+    pub fn new(curves: &[Curve], most_bytes: f64) -> Option<Self> {
+        let (windows, most_under_way) = (Default::default(), most_bytes * MB_S_NS_OF_BYTE);
+        let curves = curves.to_vec();
+        (!curves.is_empty()).then(|| Self { curves, most_under_way, newest: 0, windows })
     }
 
     /// Counts bytes read and written at a vCPU's own time; returns the rise of their latency above
@@ -101,7 +107,9 @@ impl Meter {
         let rise_of_ns = |curve: &Curve, bytes: f64| {
             let unloaded_ns = curve.unloaded_ns();
             let under_way = bytes * MB_S_OF_BYTE * (unloaded_ns + window.rise_ns);
-            curve.settled_ns(under_way) - unloaded_ns
+            // Bytes of vCPUs that lag by several windows count in one: without a limit they would
+            // raise the latency, by which the vCPUs lag more.
+            curve.settled_ns(under_way.min(self.most_under_way)) - unloaded_ns
         };
         let rise_ns = |curve: &Curve| rise_of_ns(curve, bytes);
         let percent = 100.0 * written / bytes;
@@ -118,6 +126,16 @@ impl Meter {
     }
 }
 
+/// Returns the most bytes that all vCPUs can have under way: lines that are fetched, prefetched, and
+/// written back.
+fn most_bytes(machine: &Machine) -> f64 {
+    let core = machine.core.unwrap_or(Core::TYPICAL);
+    let fetched = f64::from(core.misses) + f64::from(core.prefetch.unwrap_or(0));
+    let written = core.writes.map_or(fetched, f64::from);
+    let line = machine.caches.first().map_or(64, |cache| cache.line_bytes);
+    (fetched + written) * f64::from(line) * machine.cpus.len() as f64
+}
+
 /// The meters of a machine.
 #[derive(Debug)]
 pub struct Load {
@@ -129,7 +147,9 @@ impl Load {
     /// Creates the meters of a machine; `None` if it has no curves.
     pub fn new(machine: &Machine) -> Option<Self> {
         let count = machine.nodes.len();
-        let meters = |row: &Vec<Vec<Curve>>| row.iter().map(|curves| Meter::new(curves)).collect();
+        let most = most_bytes(machine);
+        let meters =
+            |row: &Vec<Vec<Curve>>| row.iter().map(|curves| Meter::new(curves, most)).collect();
         let nodes: Vec<_> = machine.node_load.as_ref().map_or_else(|| vec![None; count], meters);
         let links: Vec<Vec<_>> = machine.link_load.as_ref().map_or_else(
             || vec![vec![None; count]; count],
@@ -166,7 +186,7 @@ mod tests {
     const PEAK_MB_S: f64 = 10_000.0;
 
     fn meter() -> Meter {
-        Meter::new(&Curve::typical(PEAK_MB_S, 100.0)).unwrap()
+        Meter::new(&Curve::typical(PEAK_MB_S, 100.0), 8.0 * 32.0 * LINE as f64).unwrap()
     }
 
     /// Simulates readers with this number of lines in flight each, in turns of 5 µs in this order;
@@ -220,7 +240,7 @@ mod tests {
         let mut writes = Curve::typical(PEAK_MB_S, 100.0).remove(0);
         writes.writes_percent = 100.0;
         let settled = |bytes| {
-            let meter = Meter::new(&[writes.clone()]).unwrap();
+            let meter = Meter::new(&[writes.clone()], 1e6).unwrap();
             meter.settled_rise_ns(Window { bytes, rise_ns: 0.0 })
         };
         // 8 GB/s.
@@ -259,6 +279,22 @@ mod tests {
         }
         assert!(meter.rise_ps(time_ps, [LINE, 0]) > UNLOADED_PS);
         assert_eq!(meter.rise_ps(time_ps + 4 * WINDOW_PS, [LINE, 0]), 0);
+    }
+
+    /// Regression: four threads that streamed from one node took days of virtual time.
+    #[test]
+    fn vcpus_that_lag_by_several_windows_do_not_raise_latency_without_limit() {
+        let mut meter = meter();
+        let mut most_ps = 0;
+        for turn in 1..5_000_u64 {
+            let time_ps = turn * 5 * WINDOW_PS;
+            meter.rise_ps(time_ps, [0, 0]);
+            // Five windows at the peak's rate arrive at once.
+            let bytes = [5 * 100_000, 0];
+            most_ps = most_ps.max(meter.rise_ps(time_ps - 4 * WINDOW_PS, bytes));
+        }
+        // Little's law: 8 vCPUs with 32 lines each, at 10 GB/s.
+        assert!(most_ps <= 8 * 32 * 6_400, "{most_ps}");
     }
 
     proptest! {

@@ -194,7 +194,8 @@ pub enum Sharing {
     Private,
     /// Threads of one node.
     OneNode,
-    /// Threads of several nodes, reading; at most 1 % of the accesses are stores.
+    /// Threads of several nodes, reading; at most 1 % of the accesses since the second node's first
+    /// are stores.
     Read,
     /// Threads of several nodes, some of which write.
     Written,

@@ -4,12 +4,15 @@ mod measured;
 
 use measured::{finished, run_of};
 use numalab_record::{
-    AccessPattern, BandwidthCell, Cell, CellId, Document, Experiment, IsaName, LatencyCell, Metric,
-    Pages, StreamKernel, Team, WorkerPlan,
+    AccessPattern, BandwidthCell, Cell, CellId, Document, Environment, Experiment, IsaName,
+    LatencyCell, Metric, Pages, StreamKernel, Team, WorkerPlan,
 };
 use numalab_results::compare::NamedRun;
 use numalab_results::fleet::{Family, Scope};
-use numalab_results::health::{Health, Limits, Severity, Suspicion, Symptom, health};
+use numalab_results::health::page::reason;
+use numalab_results::health::{
+    Health, Limits, Severity, Suspicion, Symptom, health, of_another_kind,
+};
 use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Machine, Node, NodeId};
 
 const LIMITS: Limits = Limits { degraded_percent: 10.0, failing_percent: 20.0 };
@@ -143,6 +146,33 @@ fn figures_that_were_planned_but_not_measured_are_not_healthy() {
     assert_eq!(health.severity, Severity::Disturbed);
     assert_eq!(health.findings[0].symptom, Symptom::NotMeasured { scope, family });
     assert_eq!((health.findings.len(), health.figures.len()), (1, 3));
+}
+
+#[test]
+fn figures_that_a_run_of_the_baseline_lacks_are_not_healthy() {
+    let mut baseline = baseline();
+    baseline[4].document.cells[3].samples.clear();
+    let now = run(machine([128, 128]), GOOD, 1.0, false);
+    let health = health(&baseline, &[now], LIMITS);
+    let (scope, family, runs) = (Scope::MemoryNode(1), Family::Bandwidth, 4);
+    assert_eq!(health.severity, Severity::Disturbed);
+    assert_eq!(health.findings[0].symptom, Symptom::NotInBaseline { scope, family, runs });
+    let words = "node 1: bandwidth not compared, 4 of 5 runs of the baseline have it";
+    assert_eq!(reason(&health), words);
+}
+
+#[test]
+fn a_baseline_of_another_processor_or_of_virtual_time_is_no_baseline() {
+    let mut baseline = baseline();
+    let of = |facts: &[(&str, &str)]| Environment {
+        facts: facts.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+    };
+    let here = of(&[("cpu_model", "EPYC 7763")]);
+    assert_eq!(of_another_kind(&baseline, &here), None, "it is not known");
+    baseline[2].document.run.environment = of(&[("cpu_model", "QEMU TCG")]);
+    assert_eq!(of_another_kind(&baseline, &here), Some(("", ["QEMU TCG", "EPYC 7763"])));
+    baseline[2].document.run.environment = of(&[("cpu_model", "EPYC 7763"), ("time", "virtual")]);
+    assert_eq!(of_another_kind(&baseline, &here), Some(("", ["virtual", "a clock's"])));
 }
 
 #[test]

@@ -123,6 +123,7 @@ impl<'a> Bisect<'a> {
         let BisectQuestion { treatment, workload, metric, .. } = question;
         let sampler =
             Sampler::new(plan, backends, treatment.clone(), workload.clone(), metric, interrupt);
+        sampler.check()?;
         let judged = |commit| JudgedCommit { commit, ..JudgedCommit::default() };
         let document = BisectDocument {
             schema: Kind::Bisect.into(),

@@ -62,7 +62,7 @@ pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, Pars
     check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {
         origin: origin.to_owned(),
-        message: error.to_string().trim_end().to_owned(),
+        message: plainly(error.to_string().trim_end()),
     })?;
     let invalid = |fault: Fault| ParseError::Invalid {
         origin: placed(origin, &fault.place, text),
@@ -83,6 +83,14 @@ pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, Pars
     metrics::check(&study, &workloads, own).map_err(invalid)?;
     published::check(&study).map_err(invalid)?;
     Ok(study)
+}
+
+/// Returns the parser's message without its names for types.
+fn plainly(message: &str) -> String {
+    let whole = "expected a whole number, 0 or more";
+    ["usize", "u64", "u32"]
+        .iter()
+        .fold(message.to_owned(), |text, kind| text.replace(&format!("expected {kind}"), whole))
 }
 
 /// Rejects keys that earlier versions had under other names.

@@ -8,7 +8,7 @@ use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text, read_input_text};
 use numalab_host::{Classed, ErrorClass, Interrupt, UtcTime};
 use numalab_record::file;
 use numalab_record::shell::command_line;
-use numalab_record::study::{ListedStudy, PlannedStudy, Rules, ShownStudy, StudyDocument};
+use numalab_record::study::{Entry, ListedStudy, PlannedStudy, Rules, ShownStudy, StudyDocument};
 use numalab_workload::SpecError;
 
 use crate::backend::{Backend, BackendError, Backends};
@@ -70,6 +70,12 @@ pub enum ReadyError {
          since, or another version of numalab started it; start a new run"
     )]
     OtherPlan { origin: String, found: String, begun: String },
+    /// Fewer blocks in all than the run has.
+    #[error(
+        "blocks: {given}: the study has {taken} already, and the number is their total: expected \
+         {taken} or more"
+    )]
+    FewerBlocks { given: usize, taken: usize },
 }
 
 impl From<ParseError> for ReadyError {
@@ -176,6 +182,10 @@ impl ReadyStudy {
         let run = &document.run;
         // The file still has the original rules; options of the first start may have changed them.
         study.rules = run.rules.clone();
+        let taken = taken_blocks(document);
+        if let Some(given) = changes.blocks.filter(|given| *given < taken) {
+            return Err(ReadyError::FewerBlocks { given, taken });
+        }
         changes.apply(&mut study.rules);
         let plan = Plan::new(study, run.seed)?;
         if plan.hash() != run.plan {
@@ -244,4 +254,13 @@ impl ReadyStudy {
             _ => error.into(),
         }
     }
+}
+/// Returns the number of blocks that have a sample, without warm-ups.
+fn taken_blocks(document: &StudyDocument) -> usize {
+    let block = |entry: &Entry| match entry {
+        Entry::Sample(sample) => Some(sample.block + 1),
+        _ => None,
+    };
+    let last = document.journal.iter().filter_map(block).max();
+    last.unwrap_or(0).saturating_sub(document.run.rules.warm_ups)
 }

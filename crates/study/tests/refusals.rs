@@ -56,6 +56,13 @@ fn an_invalid_rule_is_refused_with_its_place_and_the_allowed_values() {
 }
 
 #[test]
+fn a_negative_number_of_blocks_is_refused_in_words_and_not_by_a_type() {
+    let message = with_rules("blocks = -1");
+    assert!(message.contains("`-1`, expected a whole number, 0 or more"), "{message}");
+    assert!(message.contains("line 4"), "{message}");
+}
+
+#[test]
 fn rules_at_their_bounds_are_taken() {
     for rule in [
         "blocks = 1\nwarm-ups = 1",

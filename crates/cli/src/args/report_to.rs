@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use numalab_page::Style;
 use numalab_results::Report;
 
 use super::{Format, value};
@@ -21,15 +22,19 @@ pub(crate) struct ReportTo {
 }
 
 impl ReportTo {
-    /// Writes a report to the file, or else shows it by `print`.
+    /// Writes a report to the file, or else shows it in this style by `print`.
     pub fn deliver(
         &self,
         report: &dyn Report,
+        style: Style,
         print: impl FnOnce(&str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         match &self.output {
-            Some(file) => save(file, &render(report, self.format.unwrap_or(Format::Json))?),
-            None => print(&render(report, self.format.unwrap_or(Format::Text))?),
+            Some(file) => {
+                let format = self.format.unwrap_or(Format::Json);
+                save(file, &render(report, format, Style::Plain)?)
+            }
+            None => print(&render(report, self.format.unwrap_or(Format::Text), style)?),
         }
     }
 }

@@ -15,7 +15,7 @@ use numalab_workload::{Expression, MetricSpec, Pattern};
 
 use crate::args::{Format, MachineArgs, MemoryCostArgs, ReportTo, VERSION, value};
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, Stream};
 use watcher::Watcher;
 
 #[derive(Debug, Args)]
@@ -221,7 +221,7 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
-    args.report.deliver(advice, |text| match output::quiet() {
+    args.report.deliver(advice, Stream::Output.style(), |text| match output::quiet() {
         true => Ok(()),
         false => output::print(text),
     })?;

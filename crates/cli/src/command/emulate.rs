@@ -12,7 +12,7 @@ use numalab_host::note;
 use crate::args::{MachineArgs, MemoryCostArgs, ReportTo};
 use crate::command::wrapper;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Stream};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -72,7 +72,8 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     let outcome = program.run()?;
     if let Some(followed) = followed(&outcome)? {
         followed.remarks().into_iter().for_each(note);
-        args.report.deliver(&followed.report, output::print_apart)?;
+        args.report
+            .deliver(&followed.report, Stream::Error.style(), |text| Stream::Error.print(text))?;
         followed.expect_most()?;
     }
     Ok(wrapper::exit_code(outcome.status))

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::args::{Format, value};
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, Stream};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let is_there = match args.for_ {
         Some(time) => keeps(args, first, &mut next, time, &interrupt)?,
         None if on_terminal => {
-            let style = output::style();
+            let style = Stream::Output.style();
             numalab_explore::watch(
                 interval,
                 || interrupt.requested(),

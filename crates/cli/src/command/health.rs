@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use numalab_host::{Root, read_environment};
 use numalab_measure::{LiveRun, Tally, Target, health_cells};
 use numalab_record::Cell;
 use numalab_results::compare::NamedRun;
 use numalab_results::health::page::reason;
-use numalab_results::health::{LEAST_BASELINE_RUNS, Limits, Severity, health};
+use numalab_results::health::{LEAST_BASELINE_RUNS, Limits, Severity, health, of_another_kind};
 
 use super::compare::named_runs;
 use super::measuring::{measure as taken, new_run, print_plan, survey, write_reports};
@@ -62,6 +63,13 @@ pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
     let limits = limits(args)?;
     let baseline = baseline(args)?;
     let target = survey(&args.selection)?;
+    let here = read_environment(&Root::live());
+    if let Some((run, [there, here])) = of_another_kind(&baseline, &here) {
+        return Err(Failure::bad_input(format!(
+            "--baseline: {run} is of another kind of machine, {there:?} and not {here:?}: expected \
+             runs of this machine, or of others of its kind"
+        )));
+    }
     let cells = health_cells(&baseline[0].document, &target.machine, &target.scope);
     if cells.is_empty() {
         let first = &baseline[0].name;

@@ -16,7 +16,7 @@ use numalab_results::profile::page::{hindrance_words, remarks};
 use crate::args::{EmulatedArgs, MachineArgs, MemoryCostArgs, ReportTo, value};
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, Stream};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(["pid", "command"]), after_help = "\
@@ -150,8 +150,8 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     profile.program.name_code(|place| lines.frames(place));
     remarks(&profile).iter().for_each(note);
     // The report about a command is apart from its own output.
-    let print = if args.pid.is_some() { output::print } else { output::print_apart };
-    args.report.deliver(&profile, print)?;
+    let stream = if args.pid.is_some() { Stream::Output } else { Stream::Error };
+    args.report.deliver(&profile, stream.style(), |text| stream.print(text))?;
     Ok(exit_code(profile.ended))
 }
 

@@ -25,12 +25,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     if let Some(directory) = result_around(&args.place) {
-        return Err(Failure::bad_input(format!(
-            "{}: is a part of the result in {}; expected the directory: `numalab report {}`",
-            args.place.display(),
-            directory.display(),
-            directory.display()
-        )));
+        // A document may have the name of a part.
+        return of_file(&args.place, args.format.unwrap_or(Format::Text)).map_err(|_| {
+            Failure::bad_input(format!(
+                "{}: is a part of the result in {}; expected the directory: `numalab report {}`",
+                args.place.display(),
+                directory.display(),
+                directory.display()
+            ))
+        });
     }
     if numalab_study::is_study(&args.place) {
         return super::study::report(&args.place, args.format, args.fail_if);

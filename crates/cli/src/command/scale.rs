@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanRemarks, ResultDirectory, Runner,
+    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanError, PlanRemarks, ResultDirectory, Runner,
     Workload, dry_run,
 };
 use numalab_places::machine::architecture_text;
@@ -116,7 +116,9 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
         return output::print(&format!("Submitted batch job {job}\n"));
     }
     // Fails before a directory is created.
-    launcher.resolve()?;
+    if launcher.resolve()? == LauncherChoice::Local {
+        manifest.check_local().map_err(|error| unplanned(args, &error))?;
+    }
     let job = std::env::var("SLURM_JOB_ID").ok();
     let directory = ResultDirectory::create(&args.output, job.as_deref(), &manifest)?;
     execute(&manifest, launcher, &directory)
@@ -152,8 +154,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         steps: Vec::new(),
     };
     let planned = manifest.plan(domains, !args.submit);
-    let PlanRemarks { findings, left_out } =
-        planned.map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    let PlanRemarks { findings, left_out } = planned.map_err(|error| unplanned(args, &error))?;
     for finding in &findings {
         note(format_args!("{}: {finding}", path.display()));
     }
@@ -161,6 +162,11 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         note(format_args!("this process may not run on cpus {left_out}: they are left out"));
     }
     Ok(manifest)
+}
+
+fn unplanned(args: &ScaleArgs, error: &PlanError) -> Failure {
+    let path = args.arch.as_deref().unwrap_or(Path::new(""));
+    Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
 /// Prints what would be launched, how long it takes, and the batch script.

@@ -93,6 +93,21 @@ fn a_directory_of_another_kind_names_the_command_that_takes_it() {
 }
 
 /// A study among the runs of a fleet is reported by its kind; the others count.
+/// Regression: the name that the documentation gives the JSON of a run is that of a part of a result.
+#[test]
+fn a_document_is_known_by_its_content_and_not_by_its_name() {
+    let place = tempfile::tempdir().expect("made");
+    let directory = place.path().join("result");
+    copied(&written_before("run"), &directory);
+    let text = prints(&["report", path(&directory), "--format", "json"]);
+    let document = place.path().join("run.json");
+    fs::write(&document, text).expect("written");
+    assert!(prints(&["report", path(&document)]).contains("Caches: "));
+    let part = run(&["report", path(&directory.join("run.json"))]);
+    assert_eq!(part.status.code(), Some(2));
+    assert!(stderr(&part).contains("is a part of the result in "), "{}", stderr(&part));
+}
+
 #[test]
 fn a_study_among_the_runs_of_a_fleet_is_named_and_the_runs_are_collected() {
     let place = tempfile::tempdir().expect("made");

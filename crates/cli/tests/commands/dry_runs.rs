@@ -53,7 +53,7 @@ fn dry_runs_of_resumed_results_leave_them_unchanged() {
     let directory = tempfile::tempdir().expect("a directory");
     let done = |words: &[&str]| prints_in(directory.path(), words);
     done(&["study", "new", "mine"]);
-    done(&["study", "run", "mine.toml", "--blocks", "1", "-q", "-o", "studies"]);
+    done(&["study", "run", "mine.toml", "--blocks", "2", "-q", "-o", "studies"]);
     done(&["latency", "--size", "4K", "--budget", "100ms", "-q", "-o", "fleet/hosts/one"]);
     let study = fs::read_dir(directory.path().join("studies")).expect("studies").next();
     let study = study.expect("a study").expect("readable").path();
@@ -61,6 +61,8 @@ fn dry_runs_of_resumed_results_leave_them_unchanged() {
     let before = files(directory.path());
     let text = done(&["study", "resume", study, "--blocks", "3", "--dry-run"]);
     assert!(text.contains("in 4 blocks") && text.contains("have been taken already"), "{text}");
+    let fewer = ["study", "resume", study, "--blocks", "1"];
+    refused(&mut numalab_in(directory.path(), &fewer), 2, &["blocks: 1: the study has 2 already"]);
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
     assert!(text.contains("1 run to read, 0 unchanged"), "{text}");
     done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);

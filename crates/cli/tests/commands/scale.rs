@@ -132,6 +132,12 @@ fn a_study_that_cannot_run_is_refused_with_the_reason() {
     refuses(&["scale", "--arch", &arch, "--sequential", "!"], 2, &["--sequential"]);
     refuses(&["scale", "--arch", &arch, "--sequential", "0", "--memory-sizes", "8X"], 2, &["8X"]);
     refuses(&["scale", "--arch", &arch, "--sequential", "0", "--label", "a/b"], 2, &["a/b"]);
+    let text = OURS.replace("8-15,24-31", "4008-4015,4024-4031");
+    fs::write(&arch, text).expect("written");
+    let elsewhere = ["scale", "--arch", &arch, "--sequential", "1", "--launcher", "local"];
+    let words = ["ours: it has cpus 40", "expected this machine's file"];
+    refused(numalab(&elsewhere).current_dir(directory.path()), 2, &words);
+    fs::write(&arch, OURS).expect("written");
     refuses(&["scale", "--resume", parent], 2, &["scale.json"]);
     let mut submit = numalab(&["scale", "--arch", &arch, "--sequential", "0", "--submit"]);
     refused(submit.env("PATH", "/no/such"), 3, &["slurm-client"]);

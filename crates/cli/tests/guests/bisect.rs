@@ -253,6 +253,20 @@ fn revisions_that_are_not_there_or_do_not_follow_each_other_are_bad_input() {
 }
 
 #[test]
+fn a_study_that_does_not_use_the_build_and_a_tree_that_is_not_there_are_bad_input() {
+    let lab = Lab::planted(1);
+    let refused = |more: &[&str], words: &str| {
+        let output = lab.run(&[&["--bad", "HEAD", "--treatment", "kernel=a"], more].concat());
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(words), "{error}");
+    };
+    refused(&["--tree", "absent"], "absent: No such file or directory");
+    fs::write(lab.path("cost.toml"), STUDY.replace("{kernel}", "cost.sh")).expect("written");
+    refused(&[], "workload w does not use what is built from a commit: expected {kernel}");
+}
+
+#[test]
 fn a_dry_run_says_how_many_commits_are_built_and_writes_nothing() {
     let lab = Lab::planted(2);
     let output = lab.run(&["--bad", "HEAD", "--dry-run"]);

@@ -62,8 +62,8 @@ pub struct PageUse {
     nodes: Figure,
     /// Accesses by the node of the cpu.
     accesses: [Figure; MOST_NODES],
-    /// Stores made after cpus of several nodes had used it.
-    shared_stores: Figure,
+    /// Loads and stores made after cpus of several nodes had used it.
+    shared: [Figure; 2],
     /// Time waited for its memory by the node of the cpu, in ps.
     memory_ps: [Figure; MOST_NODES],
     /// A packed [`LineState`] for each line.
@@ -93,8 +93,8 @@ pub struct Seen {
     pub nodes: u32,
     /// Accesses by position of the cpu's node.
     pub accesses: [u64; MOST_NODES],
-    /// Stores made after cpus of several nodes had used it.
-    pub shared_stores: u64,
+    /// Loads and stores made after cpus of several nodes had used it.
+    pub shared: [u64; 2],
     /// Time waited for its memory by position of the cpu's node, in ps.
     pub memory_ps: [u64; MOST_NODES],
 }
@@ -111,7 +111,7 @@ impl PageUse {
             threads: Default::default(),
             nodes: Figure::default(),
             accesses: Default::default(),
-            shared_stores: Figure::default(),
+            shared: Default::default(),
             memory_ps: Default::default(),
             lines: [const { AtomicU32::new(0) }; LINES],
         };
@@ -125,7 +125,8 @@ impl PageUse {
         self.first.set(seat as u64);
         self.moved(page);
         let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.threads);
-        counts.chain([&self.heir, &self.nodes, &self.shared_stores]).for_each(|count| count.set(0));
+        let counts = counts.chain(&self.shared);
+        counts.chain([&self.heir, &self.nodes]).for_each(|count| count.set(0));
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
@@ -183,9 +184,10 @@ impl PageUse {
     #[inline]
     pub fn count(&self, home: usize, [loads, stores]: [u64; 2]) {
         self.accesses[home].add(loads + stores);
-        // If nodes had copies of the page, this store would have to go to all of them.
+        // If nodes had copies of the page, these stores would have to go to all of them.
         if self.nodes.get() & !(1 << home) != 0 {
-            self.shared_stores.add(stores);
+            self.shared[0].add(loads);
+            self.shared[1].add(stores);
         }
     }
 
@@ -260,7 +262,7 @@ impl PageUse {
             threads: self.users(),
             nodes: self.nodes.get().count_ones(),
             accesses: all(&self.accesses),
-            shared_stores: self.shared_stores.get(),
+            shared: self.shared.each_ref().map(Figure::get),
             memory_ps: all(&self.memory_ps),
         }
     }
@@ -349,7 +351,7 @@ mod tests {
         page.waited(1, 500);
         let seen = page.seen();
         assert_eq!((seen.region, seen.node, seen.threads, seen.nodes), (3, 1, 2, 2));
-        assert_eq!((seen.accesses[..2].to_vec(), seen.shared_stores), (vec![1, 2], 1));
+        assert_eq!((seen.accesses[..2].to_vec(), seen.shared), (vec![1, 2], [1, 1]));
         assert_eq!(seen.memory_ps[..2], [0, 500]);
         page.renew(4, on(0), 0);
         assert_eq!(page.seen(), PageUse::new(4, on(0), 0).seen());

@@ -130,7 +130,8 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
     let sharing = match (seen.threads, seen.nodes) {
         (..=1, _) => Sharing::Private,
         (_, ..=1) => Sharing::OneNode,
-        _ if seen.shared_stores * READ_MOSTLY <= all => Sharing::Read,
+        // Those before are of the thread that filled it.
+        _ if seen.shared[1] * READ_MOSTLY <= seen.shared.iter().sum::<u64>() => Sharing::Read,
         _ => Sharing::Written,
     };
     let Seen { region, node, bound, .. } = *seen;
@@ -159,12 +160,16 @@ mod tests {
         let table = pages.add(2, 0, HOME, 0);
         access(table, (0, 0), [0, 1]);
         (0..200).for_each(|turn| access(table, (turn % 4, turn % 2), [1, 0]));
+        let filled = pages.add(4, 1, HOME, 0);
+        access(filled, (0, 0), [0, 4096]);
+        (0..20).for_each(|_| access(filled, (1, 1), [1, 1]));
         let shared = pages.add(3, 0, HOME, 0);
         (0..200).for_each(|turn| access(shared, (turn % 4, turn % 2), [0, 1]));
         shared.waited(1, 70);
         let found: Vec<_> = pages.alike().into_iter().collect();
         let sharing: Vec<_> = found.iter().map(|(alike, _)| alike.sharing).collect();
-        assert_eq!(sharing, [Sharing::Private, Sharing::Read, Sharing::Written]);
+        let expected = [Sharing::Private, Sharing::Read, Sharing::Written, Sharing::Written];
+        assert_eq!(sharing, expected);
         assert_eq!((found[2].0.main_node, found[2].1.memory_ps[1]), (1, 70));
     }
 

@@ -1,7 +1,10 @@
 //! The part of `/sys` that a program on an emulated machine sees: the machine's nodes, which
-//! libnuma reads. QEMU's user mode looks for files in a given directory first (`-L`).
+//! libnuma reads, and its cpus. QEMU's user mode looks for files in a given directory first (`-L`).
+
+mod cpus;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -13,7 +16,7 @@ use numalab_topology::{CpuId, Id, IdSet, NodeId};
 
 const NODES: &str = "sys/devices/system/node";
 const CPUS: &str = "sys/devices/system/cpu";
-/// Directories where everything other than the nodes is linked to the host's files.
+/// Directories where everything other than the nodes and cpus is linked to the host's files.
 const LINKED: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
 
 /// Returns the path of the tree in the directory of a program's files.
@@ -30,14 +33,20 @@ pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()
     }
     for linked in LINKED {
         for entry in fs::read_dir(Path::new("/").join(linked))? {
-            let (there, here) = (entry?.path(), root.join(linked));
-            let link = here.join(there.file_name().unwrap_or_default());
-            if link.symlink_metadata().is_err() {
-                symlink(there, link)?;
+            let entry = entry?;
+            let link = root.join(linked).join(entry.file_name());
+            if link.symlink_metadata().is_err() && !is_cpu(&entry.file_name()) {
+                symlink(entry.path(), link)?;
             }
         }
     }
     Ok(())
+}
+
+/// Returns true for the directory of a cpu, which may be one that only the host has.
+fn is_cpu(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// Returns the files with their content.
@@ -66,6 +75,7 @@ fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
     for name in ["online", "possible", "present"] {
         files.insert(format!("{CPUS}/{name}"), cpus.to_string());
     }
+    cpus::add(&mut files, CPUS, machine);
     for (at, node) in nodes() {
         let mut put =
             |name: &str, text| files.insert(format!("{NODES}/node{}/{name}", node.id), text);

@@ -25,6 +25,12 @@ pub enum PlanError {
     /// The machine does not have these domains or cores.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    /// The run is for another machine.
+    #[error(
+        "it has cpus {absent}, and this machine, where the local launcher runs ranks, has {present}: \
+         expected this machine's file, or another launcher"
+    )]
+    OtherMachine { absent: CpuSet, present: CpuSet },
 }
 
 impl Manifest {
@@ -51,6 +57,22 @@ impl Manifest {
         self.steps = steps(&architecture, self.mode, &self.domains, sizes, self.with_smt)?;
         (self.system, self.partition) = (architecture.system, architecture.partition);
         Ok(PlanRemarks { findings, left_out })
+    }
+}
+
+impl Manifest {
+    /// Checks that the steps' cpus are on this machine, as the local launcher needs.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::OtherMachine`].
+    pub fn check_local(&self) -> Result<(), PlanError> {
+        // Without a readable machine, binding fails and says why.
+        let Ok(here) = read_machine(&Root::live()) else { return Ok(()) };
+        let planned: CpuSet = self.steps.iter().flat_map(|step| step.cpus.clone()).collect();
+        let present = here.machine.online_cpus();
+        let absent = planned.difference(&present);
+        if absent.is_empty() { Ok(()) } else { Err(PlanError::OtherMachine { absent, present }) }
     }
 }
 

@@ -13,7 +13,7 @@ pub use figures::HealthFigure;
 
 use std::collections::BTreeSet;
 
-use numalab_record::CellId;
+use numalab_record::{CellId, Environment};
 use numalab_topology::{CpuSet, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,8 @@ pub struct Limits {
 pub enum Severity {
     /// The machine performs as in its baseline.
     Healthy,
-    /// A figure is worse, but other load disturbed its measurement; or it was not measured.
+    /// A figure is worse, but other load disturbed its measurement; or it was not measured, here or
+    /// in the baseline.
     Disturbed,
     /// A figure is worse, but the machine is usable.
     Degraded,
@@ -91,6 +92,15 @@ pub enum Symptom {
         scope: Scope,
         /// The kind of figures.
         family: Family,
+    },
+    /// Figures were planned, but not all runs of the baseline measured them.
+    NotInBaseline {
+        /// The part of the machine that the figures cover.
+        scope: Scope,
+        /// The kind of figures.
+        family: Family,
+        /// The runs of the baseline that have them.
+        runs: usize,
     },
 }
 
@@ -156,10 +166,11 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         };
         findings.push(HealthFinding { severity: figure.severity, symptom });
     }
-    findings.extend(not_measured.into_iter().map(|(scope, family)| HealthFinding {
-        severity: Severity::Disturbed,
-        symptom: Symptom::NotMeasured { scope, family },
-    }));
+    findings.extend(
+        not_measured
+            .into_iter()
+            .map(|symptom| HealthFinding { severity: Severity::Disturbed, symptom }),
+    );
     // Among equally severe findings the largest slowdown comes first.
     let size = |finding: &HealthFinding| match finding.symptom {
         Symptom::Slower { change_percent, .. } => change_percent.abs(),
@@ -174,6 +185,28 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         figures,
         suspected,
     }
+}
+
+/// Facts that machines of one kind share.
+const OF_KIND: [&str; 2] = ["cpu_model", "time"];
+
+/// Returns the first run of a machine of another kind than that of this environment, with the fact in
+/// which they differ, of the run and of the environment.
+pub fn of_another_kind<'a>(
+    baseline: &'a [NamedRun],
+    here: &'a Environment,
+) -> Option<(&'a str, [&'a str; 2])> {
+    baseline.iter().find_map(|run| {
+        let there = &run.document.run.environment;
+        let differs = |name: &&str| match [there.fact(name), here.fact(name)] {
+            [None, None] => None,
+            // The model may be unknown, but time that is not that of a clock is always known.
+            [None, _] | [_, None] if *name == "cpu_model" => None,
+            facts => Some(facts.map(|fact| fact.unwrap_or("a clock's"))),
+        };
+        let differing = OF_KIND.iter().filter_map(differs).find(|[a, b]| a != b)?;
+        Some((run.name.as_str(), differing))
+    })
 }
 
 fn suspicion(

@@ -19,13 +19,15 @@ pub fn reason(health: &Health) -> String {
     if health.findings.is_empty() {
         return format!("healthy: no figure is worse than in {} runs", health.baseline.len());
     }
-    let named: Vec<String> = health.findings.iter().take(MOST_NAMED).map(words).collect();
+    let runs = health.baseline.len();
+    let named: Vec<String> =
+        health.findings.iter().take(MOST_NAMED).map(|finding| words(finding, runs)).collect();
     let more = health.findings.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     named.join("; ") + &more
 }
 
-fn words(finding: &HealthFinding) -> String {
+fn words(finding: &HealthFinding, baseline_runs: usize) -> String {
     let what = match &finding.symptom {
         Symptom::NodeMissing { node, baseline_bytes } => {
             format!("node {node}: no memory, {} in the baseline", size(*baseline_bytes))
@@ -43,6 +45,10 @@ fn words(finding: &HealthFinding) -> String {
         }
         Symptom::NotMeasured { scope, family } => {
             format!("{}: {} not measured", place(scope), name(*family))
+        }
+        Symptom::NotInBaseline { scope, family, runs } => {
+            let figure = format!("{}: {} not compared", place(scope), name(*family));
+            format!("{figure}, {runs} of {baseline_runs} runs of the baseline have it")
         }
     };
     match (&finding.symptom, finding.severity) {

@@ -178,7 +178,7 @@ fn decided(of: &Decisions) -> Vec<String> {
 pub fn too_few_blocks(fewest: usize) -> String {
     format!(
         "too few blocks to show a difference unless values do not vary: this study's metrics and \
-         changes need at least {fewest}"
+         changes need at least {fewest}, more if some are added later"
     )
 }
 

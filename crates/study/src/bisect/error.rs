@@ -59,6 +59,12 @@ pub enum BisectError {
         /// The treatments of the study.
         known: String,
     },
+    /// Neither the backend nor the workload's command uses the file that a build makes.
+    #[error(
+        "workload {workload} does not use what is built from a commit: expected {{kernel}} in its \
+         command, or a backend that boots a kernel instead of {backend}"
+    )]
+    BuildUnused { backend: String, workload: String },
     /// The script or configuration for building commits does not exist.
     #[error("{}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
@@ -86,6 +92,7 @@ impl Classed for BisectError {
             | Self::NoTreatment { .. }
             | Self::NoFile { .. }
             | Self::NoProgram { .. }
+            | Self::BuildUnused { .. }
             | Self::Rules(_) => ErrorClass::BadInput,
             Self::Backend(error) | Self::EndNotRun { source: error, .. } => error.class(),
             _ => ErrorClass::Failed,

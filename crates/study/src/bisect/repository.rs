@@ -1,5 +1,6 @@
 //! A git repository with a separate working tree for builds.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ impl Repository {
     /// # Errors
     /// [`BisectError::Git`] if there is none.
     pub fn open(tree: &Path, worktree: PathBuf) -> Result<Self, BisectError> {
+        // A command in a directory that does not exist fails as if the program did not.
+        fs::metadata(tree)
+            .map_err(|source| BisectError::NoFile { path: tree.to_owned(), source })?;
         let repository = Self { tree: tree.to_path_buf(), worktree };
         repository.git(&["rev-parse", "--git-dir"])?;
         Ok(repository)

@@ -37,6 +37,23 @@ impl<'a> Sampler<'a> {
         Self { plan, backends, treatment, workload, metric: metric.to_owned(), interrupt }
     }
 
+    /// Checks that samples run what a commit's build makes.
+    ///
+    /// # Errors
+    /// [`BisectError::BuildUnused`].
+    pub(super) fn check(&self) -> Result<(), BisectError> {
+        let is_setting = |kind: &BackendKind| {
+            kind.built_file.is_some() || kind.levels.iter().any(|level| level.name == KERNEL)
+        };
+        let is_named = |word: &String| word.contains(&format!("{{{KERNEL}}}"));
+        if self.kind().is_some_and(is_setting) || self.workload.command.iter().any(is_named) {
+            return Ok(());
+        }
+        let (backend, workload) =
+            (self.plan.study().backend.kind.clone(), self.workload.name.clone());
+        Err(BisectError::BuildUnused { backend, workload })
+    }
+
     pub(super) fn describe(&self) -> Result<String, BisectError> {
         Ok(self.backends.open(self.plan.study(), self.interrupt)?.describe())
     }

@@ -65,10 +65,10 @@ fn every_tool_that_can_is_given_the_same_placement() {
             "numalab bind -q --numa=1 --cpus node -- ./a",
             "numactl --cpunodebind=1 --membind=1 ./a",
             "srun -n1 --cpu-bind=map_ldom:1 --mem-bind=map_mem:1 ./a",
-            "OMP_PLACES='{2}:2' OMP_PROC_BIND=close ./a",
+            "OMP_NUM_THREADS=2 OMP_PLACES='{2}:2' OMP_PROC_BIND=close ./a",
             "taskset -c 2,3 ./a",
             "systemd-run --scope -p AllowedCPUs=2,3 -p AllowedMemoryNodes=1 ./a",
-            "systemd-run --pipe -p CPUAffinity=2,3 -p NUMAPolicy=bind -p NUMAMask=1 ./a",
+            "systemd-run --pipe --same-dir -p CPUAffinity=2,3 -p NUMAPolicy=bind -p NUMAMask=1 ./a",
             "flux run -n1 -o cpu-affinity=map:2,3 numactl --membind=1 ./a",
             "torchrun --nproc-per-node=1 --no-python numactl --cpunodebind=1 --membind=1 ./a",
             "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
@@ -95,6 +95,10 @@ fn every_tool_that_can_is_given_the_same_placement() {
             ),
         ]
     );
+    assert!(tools(&[("policy", "preferred:2")]).contains(&line(
+        "systemd",
+        "systemd-run --pipe --same-dir -p NUMAPolicy=preferred -p NUMAMask=2"
+    )));
     let masked = tools(&[("cpus", "0-2,7")]);
     assert!(masked.contains(&line("srun", "srun -n1 --cpu-bind=mask_cpu:0x87")), "{masked:?}");
     assert!(masked.contains(&line("numactl", "numactl --physcpubind=0-2,7")), "{masked:?}");

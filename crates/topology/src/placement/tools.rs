@@ -30,7 +30,10 @@ impl Placement {
             ("OpenMP", cpus.map(|cpus| format!("{} OMP_PROC_BIND=close", openmp_places(cpus)))),
             ("taskset", cpus.map(|cpus| format!("taskset -c {cpus}"))),
             ("cgroup", self.cgroup().map(|given| format!("systemd-run --scope {given}"))),
-            ("systemd", self.service().map(|given| format!("systemd-run --pipe {given}"))),
+            (
+                "systemd",
+                self.service().map(|given| format!("systemd-run --pipe --same-dir {given}")),
+            ),
             ("Flux", self.flux().map(|options| format!("flux run -n1 {options}"))),
             ("torchrun", self.torchrun()),
         ];
@@ -108,7 +111,10 @@ impl Placement {
     /// Returns the properties of a service with a memory policy, which a scope cannot have
     /// (systemd.exec(5)).
     fn service(&self) -> Option<String> {
-        let (policy, nodes) = self.strict_or_in_turn("bind")?;
+        let (policy, nodes) = match self.policy.as_ref()? {
+            MemoryPolicy::Preferred(nodes) if nodes.len() == 1 => ("preferred", nodes),
+            _ => self.strict_or_in_turn("bind")?,
+        };
         let cpus = self.cpus.as_ref().map(|cpus| format!("-p CPUAffinity={cpus}"));
         Some(joined([cpus, Some(format!("-p NUMAPolicy={policy} -p NUMAMask={nodes}"))]))
     }
@@ -170,7 +176,8 @@ fn joined(options: [Option<String>; 2]) -> String {
     options.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats the intervals of OpenMP: `{0}:4` are four places of a CPU each.
+/// Formats the intervals of OpenMP: `{0}:4` are four places of a CPU each. Places do not change the
+/// number of threads, which libgomp takes from the affinity that the process was started with.
 fn openmp_places(cpus: &CpuSet) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for CpuId(cpu) in cpus.iter() {
@@ -181,7 +188,7 @@ fn openmp_places(cpus: &CpuSet) -> String {
     }
     let places: Vec<String> =
         runs.iter().map(|(cpu, count)| format!("{{{cpu}}}:{count}")).collect();
-    format!("OMP_PLACES='{}'", places.join(","))
+    format!("OMP_NUM_THREADS={} OMP_PLACES='{}'", cpus.len(), places.join(","))
 }
 
 /// Formats a mask in hexadecimal digits, as SLURM takes it.

@@ -25,7 +25,7 @@ use super::{boot, memory_emulator};
 use crate::args::{Format, RunArgs};
 use crate::command::measuring::write_reports;
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, Stream};
 
 /// Warning against conclusions from runs of `test_numa` under plain TCG.
 const EQUAL_COSTS: &str = "\
@@ -133,7 +133,7 @@ fn closing(command: &Command, results: &Results, document: &Document) -> Result<
     if command.show_topology {
         let machine = results.machine.clone();
         let described = Described { machine, findings: Vec::new() };
-        text.push_str(&described.page().terminal(output::style()));
+        text.push_str(&described.page().terminal(Stream::Output.style()));
     }
     if command.dump_heap {
         let dump = Dump::parse(&results.heap).map_err(|error| {
@@ -142,7 +142,7 @@ fn closing(command: &Command, results: &Results, document: &Document) -> Result<
         text.push_str(&dump.to_string());
     }
     if !results.windows.is_empty() || !results.streams.is_empty() {
-        text.push_str(&Summary::of(document).page().terminal(output::style()));
+        text.push_str(&Summary::of(document).page().terminal(Stream::Output.style()));
     }
     Ok(text)
 }

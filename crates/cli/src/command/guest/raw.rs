@@ -12,7 +12,7 @@ use super::report::{Relay, say_placement};
 use super::{boot, memory_emulator};
 use crate::args::{BootKernel, RunArgs};
 use crate::failure::{Code, Failure};
-use crate::output::{self, hint};
+use crate::output::{self, Stream, hint};
 
 /// Boots the file and passes its console on; the exit code reports how it ended.
 pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -93,7 +93,7 @@ fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
         if let Some(text) = &outcome.memory_report {
             let failed = |error| Failure::new(Code::Failed, error);
             let report = MemoryReport::read(text).map_err(failed)?;
-            print_error(report.page().terminal(output::style()));
+            print_error(report.page().terminal(Stream::Error.style()));
         }
     }
     let file = args.guest.memory_emulator.emulate_report.as_deref();

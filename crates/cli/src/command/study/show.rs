@@ -11,7 +11,7 @@ use numalab_study::{Journal, read};
 use super::StudyShow;
 use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
-use crate::output;
+use crate::output::{self, Stream};
 
 /// Regenerates the reports of a study, or prints one; fails if anything is worse and that is asked.
 pub(crate) fn report(
@@ -30,7 +30,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     let document: &StudyDocument = journal.document();
     let summary = StudySummary::of(document);
     let written = write_reports(&summary, journal.directory())?;
-    let mut text = output::render(&summary, show.format)?;
+    let mut text = output::render(&summary, show.format, Stream::Output.style())?;
     if show.format == Format::Text && !output::quiet() {
         text.extend(written.iter().map(|path| format!("{}\n", path.display())));
     }

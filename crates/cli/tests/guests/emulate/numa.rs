@@ -39,7 +39,7 @@ fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
     assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");
 }
 
-/// Its status shows the machine's nodes, which numalab looks at before it binds a command.
+/// Its status and its sysfs show the machine, which numalab looks at before it binds a command.
 #[test]
 fn numalab_binds_a_command_to_nodes_that_the_host_may_not_have() {
     let Some(lab) = lab() else { return };
@@ -49,9 +49,13 @@ fn numalab_binds_a_command_to_nodes_that_the_host_may_not_have() {
                     Mems_allowed_list:\t0-1\n";
     assert_eq!(text, expected);
     let numalab = env!("CARGO_BIN_EXE_numalab");
-    let bound = [numalab, "bind", "--numa", "1", "--", &lab.program("placement"), "first"];
+    let shown = lab.run(&MACHINE, &[numalab, "topology"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.starts_with("2 nodes, 2 packages, 4 cores, 4 cpus, "), "{shown}");
+    let program = lab.program("placement");
+    let bound = [numalab, "bind", "--numa", "1", "--cpus", "node", "--", &program, "first"];
     let accesses = block_accesses(&lab.report_of(&bound));
-    let on_one = of_nodes(&accesses, 0, 1) + of_nodes(&accesses, 1, 1);
+    let on_one = of_nodes(&accesses, 1, 1);
     assert!(on_one > 0, "{accesses:?}");
     assert_eq!(accesses.iter().map(|(_, count)| count).sum::<u64>(), on_one, "{accesses:?}");
 }

@@ -83,7 +83,7 @@ mod tests {
             threads: 1,
             nodes: 1,
             accesses,
-            shared_stores: 0,
+            shared: [0; 2],
             memory_ps: [0; MOST_NODES],
         }
     }

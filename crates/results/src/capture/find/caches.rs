@@ -54,8 +54,11 @@ pub(super) fn caches(
         let mut replaced = None;
         let of_level = |cache: &&mut Cache| is_data(cache) && cache.level == level;
         for cache in machine.caches.iter_mut().filter(of_level) {
-            let sized = plateau.capacity_bytes.zip(cache.size_bytes);
-            let Some((bytes, reported_bytes)) = sized else { continue };
+            let Some(reported_bytes) = cache.size_bytes else { continue };
+            // A cache whose end the sweep did not reach has at least the last size.
+            let least = plateau.to_bytes as f64;
+            let least = Some(least).filter(|bytes| *bytes > reported_bytes as f64);
+            let Some(bytes) = plateau.capacity_bytes.or(least) else { continue };
             let factor = bytes / reported_bytes.max(1) as f64;
             // If the sweep does not show the next cache, the plateau includes a part of it.
             let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;

@@ -6,7 +6,7 @@ use numalab_record::{Cell, CellId, Experiment, LatencyCell, Metric};
 use numalab_stats::{Direction, RunShift, moderate};
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, Severity};
+use super::{Limits, Severity, Symptom};
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
 use crate::run::{CellSummary, Summary};
@@ -43,22 +43,21 @@ type Key = (Scope, Family, Metric);
 /// One run's log medians and shares of disturbed windows, by figure and cell.
 type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 
-/// Returns the figures that both sides have, ordered by scope, and the scopes and families for which
-/// the baseline has figures and the candidate has only planned cells.
+/// Returns the figures that both sides have, ordered by scope, and those that the candidate plans but
+/// that one of the sides did not measure.
 pub(super) fn figures(
     baseline: &[NamedRun],
     candidate: &[NamedRun],
     limits: Limits,
-) -> (Vec<HealthFigure>, Vec<(Scope, Family)>) {
+) -> (Vec<HealthFigure>, Vec<Symptom>) {
     let cached = baseline.first().and_then(|run| Summary::of(&run.document).cached_bytes());
     let before: Vec<Medians<'_>> = baseline.iter().map(|run| medians(run, cached)).collect();
     let now: Vec<Medians<'_>> = candidate.iter().map(|run| medians(run, cached)).collect();
     let keys: BTreeSet<&Key> = now.iter().flat_map(BTreeMap::keys).collect();
     let planned = candidate.iter().flat_map(|run| &run.document.cells);
     let planned: BTreeSet<Key> = planned.filter_map(|cell| key(&cell.cell, cached)).collect();
-    let is_known = |key: &&Key| before.iter().all(|run| run.contains_key(key));
-    let missing = planned.iter().filter(is_known).filter(|key| !keys.contains(key));
-    let missing = missing.map(|(scope, family, _)| (scope.clone(), *family)).collect();
+    let missing = planned.iter().filter_map(|key| unmeasured(key, &before, keys.contains(key)));
+    let missing: Vec<Symptom> = missing.collect();
     let (mut found, mut shifts) = (Vec::new(), Vec::new());
     for key in keys {
         if let Some((figure, shift)) = figure(key, &before, &now) {
@@ -69,6 +68,22 @@ pub(super) fn figures(
     moderate(&mut shifts);
     let judged = found.into_iter().zip(shifts);
     (judged.map(|((key, figure), shift)| judged_by(figure, key, &shift, limits)).collect(), missing)
+}
+
+/// Returns a symptom if a planned figure was not measured in all runs of the baseline, or not now.
+fn unmeasured(
+    (scope, family, metric): &Key,
+    before: &[Medians<'_>],
+    is_now: bool,
+) -> Option<Symptom> {
+    let (scope, family) = (scope.clone(), *family);
+    let key = (scope.clone(), family, *metric);
+    let runs = before.iter().filter(|run| run.contains_key(&key)).count();
+    match (runs == before.len(), is_now) {
+        (false, _) => Some(Symptom::NotInBaseline { scope, family, runs }),
+        (true, false) => Some(Symptom::NotMeasured { scope, family }),
+        (true, true) => None,
+    }
 }
 
 fn judged_by(figure: HealthFigure, key: &Key, shift: &RunShift, limits: Limits) -> HealthFigure {

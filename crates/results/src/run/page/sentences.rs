@@ -119,7 +119,12 @@ fn local_text(summary: &Summary<'_>) -> String {
 
 fn cache_sentence(summary: &Summary<'_>) -> String {
     let Some(curve) = summary.curves.first() else {
-        return "Cache sizes were not measured: this run has no sweep over sizes.".to_owned();
+        let is_over = |cell: &CellSummary<'_>| cell.state == State::Unmeasured;
+        let why = match summary.cells.iter().any(is_over) {
+            true => "the run ended before its sweep over sizes",
+            false => "this run has no sweep over sizes",
+        };
+        return format!("Cache sizes were not measured: {why}.");
     };
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
         return String::new();

@@ -133,17 +133,28 @@ pub(super) fn verdicts(named: &[(&Effect, String)], margin_percent: f64, at: &st
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
     let word = with_tail(verdict_words(&effect.found, subject.margin_percent), effect);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
-        let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
-        let unit = &subject.quantity.unit;
-        Some(format!("medians {} → {} {unit}", figure(before), figure(after)))
+        Some([subject.median(baseline)?, subject.median(candidate)?])
     });
+    let is_paired = medians.is_some_and(|medians| differs(medians, &effect.found));
+    let unit = &subject.quantity.unit;
+    let medians = medians
+        .map(|[before, after]| format!("medians {} → {} {unit}", figure(before), figure(after)));
     let interval = effect.found.percent_interval();
     let interval =
         interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
     let known: Vec<String> = medians.into_iter().chain(interval).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
     let (change, over) = (change(subject, &effect.found), averaged(summary, effect));
-    format!("{}: {word}; {} changes by {change}{over}{known}.", label(effect), subject.title())
+    let within = if is_paired { " within blocks" } else { "" };
+    let title = subject.title();
+    format!("{}: {word}; {title} changes by {change}{within}{over}{known}.", label(effect))
+}
+
+/// Returns true if the quotient of the medians over all blocks is not the change, which is from pairs
+/// within blocks, by a percentage point or more.
+fn differs([before, after]: [f64; 2], found: &Comparison) -> bool {
+    let change = found.percent();
+    change.is_some_and(|change| (100.0 * (after / before - 1.0) - change).abs() >= 1.0)
 }
 
 /// Names the factors whose levels a main effect averages: ` on average over guest`.
