@@ -101,7 +101,8 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input("--expect pinned: expected --guests"));
     }
     let of_process = root.clone();
-    let which_rank = |process: u32, look: VariableLookup<'_>| which_rank(&of_process, process, look);
+    let which_rank =
+        |process: u32, look: VariableLookup<'_>| which_rank(&of_process, process, look);
     let mut looker = Looker::new(subject, root, &which_rank);
     if !args.watch && args.for_.is_none() {
         let explored = Explored::of(looker.once(args.interval.unwrap_or(ONCE))?);
@@ -167,7 +168,11 @@ fn subject(args: &ExploreArgs) -> Subject {
 type Next<'a> = &'a mut dyn FnMut() -> Result<Option<Explored>, Failure>;
 
 /// Returns the rank in a process's environment, and the number of ranks, if the variables make sense.
-fn which_rank(root: &Root, process: u32, look: VariableLookup<'_>) -> Option<(usize, Option<usize>)> {
+fn which_rank(
+    root: &Root,
+    process: u32,
+    look: VariableLookup<'_>,
+) -> Option<(usize, Option<usize>)> {
     let task = detect_of(root, process, look).ok()??;
     Some((task.rank(), task.size()))
 }

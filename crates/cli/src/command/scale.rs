@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
-    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanError, PlanRemarks, ResultDirectory, Runner,
-    Workload, dry_run,
+    Batch, LaunchLine, LauncherChoice, Manifest, Mode, PlanError, PlanRemarks, ResultDirectory,
+    Runner, Workload, dry_run,
 };
 use numalab_places::machine::architecture_text;
 use numalab_record::Kind;
