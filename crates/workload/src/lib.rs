@@ -14,6 +14,7 @@ mod option;
 mod own;
 mod pattern;
 mod perf_stat;
+mod rate;
 mod reader;
 mod sample;
 mod scale;

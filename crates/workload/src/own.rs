@@ -9,6 +9,7 @@ use crate::error::SpecError;
 use crate::expression::Expression;
 use crate::finished::Finished;
 use crate::pattern::Pattern;
+use crate::rate::usual_direction;
 
 /// The output stream of a command that is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,14 +20,6 @@ pub enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
-}
-
-/// Returns the direction in which values of this unit improve: up for a rate, such as `GB/s`.
-pub(crate) fn usual_direction(unit: &str) -> Direction {
-    match unit.contains("/s") {
-        true => Direction::HigherIsBetter,
-        false => Direction::LowerIsBetter,
-    }
 }
 
 impl Stream {
@@ -162,6 +155,7 @@ mod tests {
         assert_eq!(better(None, None), Direction::LowerIsBetter, "the run time");
         assert_eq!(better(Some("took {s}"), None), Direction::LowerIsBetter);
         assert_eq!(better(Some("rate {req/s}"), None), Direction::HigherIsBetter);
+        assert_eq!(better(Some("rate {IOPS}"), None), Direction::HigherIsBetter);
         let given = Some(Direction::LowerIsBetter);
         assert_eq!(better(Some("rate {req/s}"), given), Direction::LowerIsBetter);
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use numalab_stats::Direction;
 
 use crate::error::OutputError;
-use crate::own::usual_direction;
 use crate::pattern::Pattern;
+use crate::rate::{is_rate, usual_direction};
 
 /// The longest line that a message quotes, in characters.
 const MOST_QUOTED: usize = 80;
@@ -65,10 +65,13 @@ impl LogSample {
         Ok(Self { values: found.into_iter().map(|(value, _)| value).collect(), units })
     }
 
-    /// Returns the direction in which the values improve, by their unit or the pattern's label.
+    /// Returns the direction in which the values improve: up if the pattern's label or the unit after
+    /// a value is a rate.
     pub fn usual_direction(&self, label: &str) -> Direction {
-        let printed = self.units.keys().next().map_or("", String::as_str);
-        usual_direction(if printed.is_empty() { label } else { printed })
+        match self.units.keys().find(|unit| is_rate(unit)) {
+            Some(rate) => usual_direction(rate),
+            None => usual_direction(label),
+        }
     }
 
     /// Refuses values of different units, which the pattern passed over, in either of two named logs.
@@ -100,4 +103,22 @@ fn nearest_line(text: &str, pattern: &str) -> Option<(usize, String)> {
     let lines = text.lines().map(str::trim).enumerate();
     let (index, line) = lines.min_by_key(|(_, line)| Reverse(common(line)))?;
     (common(line) > 0).then(|| (index + 1, line.chars().take(MOST_QUOTED).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word after the number hid the label, and an improvement was called worse.
+    #[test]
+    fn a_rate_in_the_label_or_after_the_number_improves_upwards() {
+        let direction = |pattern: &str, text: &str| {
+            let parsed = Pattern::parse(pattern).unwrap();
+            LogSample::of(text, pattern, &parsed).unwrap().usual_direction(parsed.label())
+        };
+        assert_eq!(direction("rate = {GB/s}", "rate = 9.77e+05 ops"), Direction::HigherIsBetter);
+        assert_eq!(direction("rate = {x}", "rate = 9.77 MB/sec"), Direction::HigherIsBetter);
+        assert_eq!(direction("took {ns}", "took 5 ns/op"), Direction::LowerIsBetter);
+        assert_eq!(direction("took {x}", "took 5 s"), Direction::LowerIsBetter);
+    }
 }

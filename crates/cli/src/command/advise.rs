@@ -93,8 +93,8 @@ pub(crate) struct AdviseArgs {
     /// Regular expression with one group, the number: 'took ([0-9.]+) s'
     #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
     pub metric_regex: Option<String>,
-    /// Direction in which the number improves [default: higher for a unit per second, such as
-    /// {GB/s}; else lower]
+    /// Direction in which the number improves [default: higher for a unit per time, such as
+    /// {GB/s} or {IOPS}; else lower]
     #[arg(long, value_parser = value::direction(), requires = "number")]
     pub better: Option<Direction>,
     /// With --try-on guest: what else the program needs there, by name or path
