@@ -17,12 +17,14 @@ pub enum ExploreError {
         /// Process id.
         process: u32,
     },
-    /// The process belongs to another user.
+    /// The kernel does not show the process's memory: it belongs to another user, or root lacks a
+    /// capability.
     #[error(
-        "process {process} ({command}) belongs to another user, and only that user and root may \
-         see where its memory is: sudo numalab explore --pid {process}"
+        "process {process} ({command}): the kernel shows where its memory is only to its user, and to \
+         root with CAP_SYS_PTRACE: sudo numalab explore --pid {process} (in a container: docker run \
+         --cap-add SYS_PTRACE)"
     )]
-    Foreign {
+    Denied {
         /// Process id.
         process: u32,
         /// Name of the process.
@@ -87,7 +89,7 @@ impl Classed for ExploreError {
             | Self::NotCopied { .. }
             | Self::Dump { .. }
             | Self::NoHeap { .. } => ErrorClass::BadInput,
-            Self::Foreign { .. } | Self::NoPlacement { .. } => ErrorClass::Lacking,
+            Self::Denied { .. } | Self::NoPlacement { .. } => ErrorClass::Lacking,
             Self::Machine(error) => error.class(),
             Self::Unreadable { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => ErrorClass::BadInput,

@@ -24,7 +24,7 @@ const MOST_SMAPS: usize = 20_000;
 /// Reads a process of the root, without changing anything.
 ///
 /// # Errors
-/// [`ExploreError::NoProcess`], and [`ExploreError::Foreign`] for another user's process.
+/// [`ExploreError::NoProcess`], and [`ExploreError::Denied`], as for another user's process.
 pub fn read_process(root: &Root, process: u32) -> Result<ProcessView, ExploreError> {
     let machine = read_machine_and_devices(root)?.machine;
     read_process_on(root, process, &machine)
@@ -193,7 +193,7 @@ fn command(root: &Root, process: u32) -> Option<String> {
 fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>, ExploreError> {
     let read = |name: &str| match root.document(&format!("proc/{process}/{name}")) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(ExploreError::Foreign { process, command: command.to_owned() })
+            Err(ExploreError::Denied { process, command: command.to_owned() })
         }
         // Too large: a part of the mappings would be shown as all of them.
         Err(source) if source.kind() == ErrorKind::InvalidInput => {

@@ -14,7 +14,10 @@ pub enum ProfileError {
     Machine(#[from] SysfsError),
     #[error("--pid {process}: no such process")]
     NoProcess { process: u32 },
-    #[error("process {process} belongs to another user: run numalab as root or as that user")]
+    #[error(
+        "process {process}: the kernel lets only its user, and root with CAP_SYS_PTRACE, record it: run \
+         numalab as one of them (in a container: docker run --cap-add SYS_PTRACE)"
+    )]
     Foreign { process: u32 },
     /// The requested source cannot be used.
     #[error("--source {source_name}: {why:?}")]

@@ -29,7 +29,7 @@ pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
                 let guest = guest(root, name, &arguments, &looked, &mut view.unseen);
                 view.guests.push(guest);
             }
-            Err(ExploreError::Foreign { .. }) => {
+            Err(ExploreError::Denied { .. }) => {
                 view.unseen.push(Unseen::GuestOfAnotherUser { guest: name, process });
             }
             // The process ended meanwhile.

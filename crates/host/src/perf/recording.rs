@@ -39,7 +39,10 @@ pub enum PerfError {
     /// The process does not exist.
     #[error("process {process}: no such process")]
     NoProcess { process: u32 },
-    #[error("process {process} belongs to another user: run as root or as that user")]
+    #[error(
+        "process {process}: the kernel lets only its user, and root with CAP_SYS_PTRACE, record it: run \
+         numalab as one of them (in a container: docker run --cap-add SYS_PTRACE)"
+    )]
     Foreign { process: u32 },
     /// The kernel refused.
     #[error("perf_event_open(2): {0:?}")]

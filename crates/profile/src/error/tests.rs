@@ -14,7 +14,8 @@ fn messages_quote_the_request() {
     assert_eq!(ProfileError::NoProcess { process: 77 }.to_string(), "--pid 77: no such process");
     assert_eq!(
         ProfileError::Foreign { process: 77 }.to_string(),
-        "process 77 belongs to another user: run numalab as root or as that user"
+        "process 77: the kernel lets only its user, and root with CAP_SYS_PTRACE, record it: run \
+         numalab as one of them (in a container: docker run --cap-add SYS_PTRACE)"
     );
     assert_eq!(
         not_started().to_string(),

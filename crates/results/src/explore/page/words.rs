@@ -1,6 +1,6 @@
 //! Problems of current memory placement in words.
 
-use numalab_page::number::{share_words, size_words};
+use numalab_page::number::{count, share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
 use numalab_topology::NodeSet;
 
@@ -296,11 +296,13 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
              shown"
         ),
         Unseen::GuestOfAnotherUser { guest, process } => format!(
-            "guest {guest} (process {process}), which belongs to another user: sudo numalab \
-             explore --guests"
+            "guest {guest}: the kernel denies access to process {process}: sudo numalab explore \
+             --guests (in a container: docker run --cap-add SYS_PTRACE)"
         ),
         Unseen::EnvironmentsOfOthers { processes } => format!(
-            "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
+            "whether {} that the kernel denies access to are ranks: sudo numalab explore --ranks (in \
+             a container: docker run --cap-add SYS_PTRACE)",
+            count(*processes, "process")
         ),
         Unseen::VcpuThreads { guest } => format!(
             "which threads of guest {guest} are its vCPUs: QEMU names them with -name \
