@@ -56,7 +56,13 @@ pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     if sets.iter().any(CpuSet::is_empty) {
         return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
     }
-    Ok(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect())
+    let cpus: Vec<CpuId> = sets.iter().flat_map(CpuSet::iter).collect();
+    match cpus.iter().enumerate().find(|(at, cpu)| cpus[..*at].contains(cpu)) {
+        Some((_, twice)) => {
+            Err(format!("`{text}`: cpu {twice} twice, expected cpus such as 0,8,1,9"))
+        }
+        None => Ok(cpus),
+    }
 }
 
 /// Reads cpus of this machine in numactl's notation: `0-3,8`, `all`, `!0`.
@@ -194,6 +200,8 @@ mod tests {
         assert_eq!(cpus("0,8,1,9"), Ok(vec![0, 8, 1, 9]));
         assert_eq!(cpus("4-6,0"), Ok(vec![4, 5, 6, 0]));
         assert!(cpus("0,,1").is_err() && cpus("x").is_err());
+        let twice = cpus("0-2,1").unwrap_err();
+        assert!(twice.contains("`0-2,1`: cpu 1 twice, expected"), "{twice}");
     }
 
     #[test]

@@ -102,7 +102,12 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
             ranks.try_for_each(|task| prepare(args, Some(&task)).map(drop))?;
             return Ok(ExitCode::SUCCESS);
         }
-        Role::Starter(size) => return own::start_ranks(size).map(ExitCode::from),
+        Role::Starter(size) => {
+            // What no rank can use is reported once, not by each of them.
+            let mut ranks = (0..size).map(|rank| Task::of_own(rank, size));
+            ranks.try_for_each(|task| cpu_of(args, Some(&task)).map(drop))?;
+            return own::start_ranks(size).map(ExitCode::from);
+        }
         Role::Rank(task) => Some(task),
         Role::Alone => None,
     };
