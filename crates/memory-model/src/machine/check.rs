@@ -45,8 +45,8 @@ impl Machine {
             self.check_matrix("store_latency_ns", stores, latency)?;
         }
         latency("other_page_ns", self.other_page_ns)?;
-        let faults = self.faults.iter().flat_map(Faults::all);
-        faults.map(|(name, ns)| latency(name, ns)).collect::<Result<(), _>>()?;
+        let mut faults = self.faults.iter().flat_map(Faults::all);
+        faults.try_for_each(|(name, ns)| latency(name, ns))?;
         if let Some(nodes) = &self.node_bandwidth_mb_s {
             self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
         }
