@@ -200,7 +200,7 @@ fn follow(
         looked = Instant::now();
         match watch.check() {
             Ok(()) => {}
-            Err(Ended::Asked) => return Some(RawEnd::Stopped),
+            Err(Ended::Stopped) => return Some(RawEnd::Stopped),
             Err(Ended::Deadline { limit, .. }) => return Some(RawEnd::Late { limit }),
             Err(Ended::Lost) => return Some(RawEnd::Panicked),
         }
