@@ -28,5 +28,5 @@ pub use error::{KnobError, WriteFailure};
 pub use file::FileState;
 pub use journal::JOURNAL;
 pub use knob::Knob;
-pub use restore::{Restored, RestoredFile, restore_own, restore_stale, stale};
+pub use restore::{Restored, RestoredFile, restore_stale, stale};
 pub use tuning::{Applied, Tuning};

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use numalab_host::knobs::{
-    Acts, FileState, JOURNAL, Knob, KnobError, Restored, Tuning, list, restore_own, restore_stale,
+    Acts, FileState, JOURNAL, Knob, KnobError, Restored, Tuning, list, restore_stale,
 };
 use numalab_host::{Classed, ErrorClass, Root};
 
@@ -83,22 +83,6 @@ fn a_setting_is_read_back_and_restored_at_the_end() {
     assert_eq!((lab.text(NB).trim(), lab.text(THP).trim()), ("1", "madvise"));
     assert!(!lab.path().join(JOURNAL).exists());
     tuning.restore().unwrap();
-}
-
-#[test]
-fn a_run_that_panics_without_unwinding_restores_what_it_changed_and_nothing_of_others() {
-    let lab = Lab::new();
-    let mut tuning = Tuning::new(&lab.root).unwrap();
-    lab.set(&mut tuning, "numa_balancing", "0").unwrap();
-    let journal = lab.text(JOURNAL);
-    let own = format!("\"pid\":{}", std::process::id());
-    lab.write(JOURNAL, &journal.replace(&own, "\"pid\":1"));
-    restore_own(&lab.root);
-    assert_eq!(lab.text(NB).trim(), "0");
-    lab.write(JOURNAL, &journal);
-    restore_own(&lab.root);
-    assert_eq!(lab.text(NB).trim(), "1");
-    assert!(!lab.path().join(JOURNAL).exists());
 }
 
 #[test]

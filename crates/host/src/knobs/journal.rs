@@ -32,8 +32,6 @@ enum JournalLine {
 pub(super) struct Content {
     /// The boot during which the values were read.
     pub(super) boot: String,
-    /// The process that changed them.
-    pub(super) pid: u32,
     /// The files that have yet to be restored.
     pub(super) saved: Vec<(String, String)>,
 }
@@ -71,7 +69,11 @@ impl Journal {
 
     /// Returns the entries that an earlier process left.
     pub(super) fn left(&self) -> Result<Content, KnobError> {
-        read(&self.path)
+        match fs::read_to_string(&self.path) {
+            Ok(text) => parse(&self.path, &text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Content::default()),
+            Err(error) => Err(no_journal(&self.path, &error)),
+        }
     }
 
     /// Appends prior values; they are on disk when this returns.
@@ -142,15 +144,6 @@ impl Journal {
     }
 }
 
-/// Returns the entries of a journal, of this process or another.
-pub(super) fn read(path: &Path) -> Result<Content, KnobError> {
-    match fs::read_to_string(path) {
-        Ok(text) => parse(path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Content::default()),
-        Err(error) => Err(no_journal(path, &error)),
-    }
-}
-
 fn no_journal(path: &Path, error: &io::Error) -> KnobError {
     let denied =
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
@@ -175,7 +168,7 @@ fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
                 reason: error.to_string(),
             })?;
         match parsed {
-            JournalLine::Begin { boot, pid } => (content.boot, content.pid) = (boot, pid),
+            JournalLine::Begin { boot, .. } => content.boot = boot,
             JournalLine::Save(values) => content.saved.extend(values),
             JournalLine::Restored(path) => content.saved.retain(|(saved, _)| *saved != path),
         }

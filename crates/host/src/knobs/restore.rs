@@ -1,11 +1,9 @@
 //! Restores prior values.
 
-use std::fs;
-
 use super::damon;
 use super::error::KnobError;
 use super::file::{self, FileState};
-use super::journal::{self, Content, JOURNAL, Journal};
+use super::journal::{Content, JOURNAL, Journal};
 use super::value;
 use crate::root::Root;
 
@@ -52,21 +50,6 @@ pub fn restore_stale(root: &Root) -> Result<Restored, KnobError> {
         return Ok(Restored::Restarted { count });
     }
     put_back(root, &mut journal, &content.saved).map(Restored::Files)
-}
-
-/// Restores the settings that this process has changed, for a panic in a program that does not
-/// unwind. Files that cannot be restored stay in the journal.
-pub fn restore_own(root: &Root) {
-    let path = root.path(JOURNAL);
-    let Ok(content) = journal::read(&path) else { return };
-    if content.pid != std::process::id() {
-        return;
-    }
-    let settled = settle(root, &content.saved);
-    if settled.iter().all(|(_, outcome)| outcome.is_ok()) {
-        // The next run refuses to start while it is there.
-        let _ = fs::remove_file(path);
-    }
 }
 
 /// Returns the files that an earlier run left changed, with their prior values. Changes nothing.
