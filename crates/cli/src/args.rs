@@ -129,7 +129,7 @@ pub(crate) struct LatencyArgs {
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
-    /// Chase on one CPU at a time [default]
+    /// Chase on one CPU at a time (the default)
     #[arg(long)]
     pub serial: bool,
     /// Print a row per worker and a column per size

@@ -356,7 +356,11 @@ pub fn detect_own() -> Result<Option<Task>, IdentityError> {
 ///
 /// # Errors
 /// As [`detect`].
-pub fn detect_of(root: &Root, process: u32, look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+pub fn detect_of(
+    root: &Root,
+    process: u32,
+    look: VariableLookup<'_>,
+) -> Result<Option<Task>, IdentityError> {
     detect(look, starters::nearest(root, &process.to_string()))
 }
 

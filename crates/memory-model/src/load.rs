@@ -51,7 +51,7 @@ impl Meter {
     pub fn new(curves: &[Curve], most_bytes: f64) -> Option<Self> {
         let (windows, most_under_way) = (Default::default(), most_bytes * MB_S_NS_OF_BYTE);
         let curves = curves.to_vec();
-        (!curves.is_empty()).then(|| Self { curves, most_under_way, newest: 0, windows })
+        (!curves.is_empty()).then_some(Self { curves, most_under_way, newest: 0, windows })
     }
 
     /// Counts bytes read and written at a vCPU's own time; returns the rise of their latency above

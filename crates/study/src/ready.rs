@@ -8,7 +8,9 @@ use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text, read_input_text};
 use numalab_host::{Classed, ErrorClass, Interrupt, UtcTime};
 use numalab_record::file;
 use numalab_record::shell::command_line;
-use numalab_record::study::{Entry, ListedStudy, PlannedStudy, Rules, ShownStudy, StudyDocument};
+use numalab_record::study::{
+    JournalEntry, ListedStudy, PlannedStudy, Rules, ShownStudy, StudyDocument,
+};
 use numalab_workload::SpecError;
 
 use crate::backend::{Backend, BackendError, Backends};
@@ -257,8 +259,8 @@ impl ReadyStudy {
 }
 /// Returns the number of blocks that have a sample, without warm-ups.
 fn taken_blocks(document: &StudyDocument) -> usize {
-    let block = |entry: &Entry| match entry {
-        Entry::Sample(sample) => Some(sample.block + 1),
+    let block = |entry: &JournalEntry| match entry {
+        JournalEntry::Sample(sample) => Some(sample.block + 1),
         _ => None,
     };
     let last = document.journal.iter().filter_map(block).max();

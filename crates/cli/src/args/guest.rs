@@ -208,7 +208,7 @@ pub(crate) struct PinArgs {
     /// With a list for each node: pin only the first N vCPUs
     #[arg(long, value_name = "N", requires = "map")]
     pub vcpus: Option<u32>,
-    /// Host CPUs for vCPUs: auto (by node) [default], 0=4;1=5-6 (per vCPU), or 0-3;16-19 (per
+    /// Host CPUs for vCPUs: auto (by node, the default), 0=4;1=5-6 (per vCPU), or 0-3;16-19 (per
     /// node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,

@@ -63,7 +63,7 @@ pub(crate) struct BindArgs {
     /// Program to run with the arguments after -- [default: their first word]
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,
-    /// Print the binding of each rank [default]
+    /// Print the binding of each rank (the default)
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Show what would be done; change and start nothing

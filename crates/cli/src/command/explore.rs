@@ -71,7 +71,7 @@ pub(crate) struct SubjectArgs {
     /// A process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// The nodes [default]
+    /// The nodes (the default)
     #[arg(long)]
     pub nodes: bool,
     /// The guests on this host

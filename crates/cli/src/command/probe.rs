@@ -63,7 +63,7 @@ pub(crate) struct TieringArgs {
             "None waits: bandwidth is the limit, if it is too low for the demand"),
     ]))]
     pub access: TierAccess,
-    /// Where the memory is placed at first
+    /// Tier where the memory is placed at first
     #[arg(long, default_value = "tier2", value_parser = value::one_of([
         (TierPlace::Tier(0), "tier1", "On the fastest tier"),
         (TierPlace::Tier(1), "tier2", "On the next one"),

@@ -61,7 +61,7 @@ fn dry_runs_of_resumed_results_leave_them_unchanged() {
     let before = files(directory.path());
     let text = done(&["study", "resume", study, "--blocks", "3", "--dry-run"]);
     assert!(text.contains("in 4 blocks") && text.contains("have been taken already"), "{text}");
-    let fewer = ["study", "resume", study, "--blocks", "1"];
+    let fewer = ["study", "resume", study, "--blocks", "1", "--dry-run"];
     refused(&mut numalab_in(directory.path(), &fewer), 2, &["blocks: 1: the study has 2 already"]);
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
     assert!(text.contains("1 run to read, 0 unchanged"), "{text}");

@@ -366,6 +366,6 @@ fn another_users_process_is_refused_with_the_remedy() {
             .expect("setpriv: apt install util-linux");
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{source}: {said}");
-        assert!(said.contains("run numalab as root or as that user"), "{source}: {said}");
+        assert!(said.contains("run numalab as one of them"), "{source}: {said}");
     }
 }

@@ -127,13 +127,19 @@ pub struct Counts<'a> {
     pub home: usize,
 }
 
+/// Returns the place of a line among those cached.
+#[inline]
+fn place_of(line: u64) -> usize {
+    usize::try_from(line % LINES as u64).unwrap_or(0)
+}
+
 impl Lines {
     /// Returns the line of an address, if cached. If `knows_owners` is false others may have used
     /// the line since, and it counts as dropped.
     #[inline]
     pub fn of(&mut self, address: u64, knows_owners: bool) -> Option<&mut Recent> {
         let line = address / LINE_BYTES;
-        let recent = self.recent[(line % LINES as u64) as usize].as_mut()?;
+        let recent = self.recent[place_of(line)].as_mut()?;
         let is_known =
             recent.line == line && (knows_owners || recent.used.owner(address) == recent.owner);
         is_known.then_some(recent)
@@ -148,7 +154,7 @@ impl Lines {
         counts: &mut Counts<'_>,
     ) {
         let line = address / LINE_BYTES;
-        let at = (line % LINES as u64) as usize;
+        let at = place_of(line);
         if let Some(mut recent) = self.recent[at].take() {
             let more = self.repeatable.take(recent.line);
             more.iter().for_each(|(_, accesses)| recent.add(*accesses));
@@ -193,8 +199,9 @@ impl Lines {
     pub fn forget_page(&mut self, number: u64, mut counts: Counts<'_>) {
         let first = number * (PAGE_BYTES / LINE_BYTES);
         for line in first..first + PAGE_BYTES / LINE_BYTES {
-            let at = (line % LINES as u64) as usize;
-            if let Some(mut recent) = self.recent[at].take_if(|recent| recent.line == line) {
+            if let Some(mut recent) =
+                self.recent[place_of(line)].take_if(|recent| recent.line == line)
+            {
                 let more = self.repeatable.take(line);
                 more.iter().for_each(|(_, accesses)| recent.add(*accesses));
                 counts.add(&recent);
@@ -214,7 +221,7 @@ impl Lines {
 }
 
 fn count(recent: &mut [Option<Recent>], (line, accesses): Uncounted) {
-    let recent = recent[usize::try_from(line % LINES as u64).unwrap_or(0)].as_mut();
+    let recent = recent[place_of(line)].as_mut();
     recent.filter(|recent| recent.line == line).into_iter().for_each(|of| of.add(accesses));
 }
 

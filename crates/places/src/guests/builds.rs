@@ -92,7 +92,7 @@ mod tests {
             xen: Some(file.to_path_buf()),
             pages: HostPages::Normal,
         };
-        xen.iter().map(hypervisor_builds).collect()
+        xen.iter().map(of).collect()
     }
 
     /// Writes the parts of a hypervisor that are checked: ELF, a multiboot header, its banner.

@@ -252,7 +252,7 @@ mod tests {
             text.contains("the kernel has marked all hot pages and does not report their nodes")
         );
         let said =
-            "Contradiction an access takes 7033 ns, but the accesses counted on the tiers cost 140";
+            "Contradiction An access takes 7033 ns, but the accesses counted on the tiers cost 140";
         assert!(text.contains(said), "{text}");
         let json = probed([&[], &[]], &figures).json().unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();

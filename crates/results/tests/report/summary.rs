@@ -126,7 +126,7 @@ fn distances_out_of_order_and_a_slow_node_are_named() {
     let page = summary.page().markdown();
     for sentence in [
         "from node 0, node 3 (distance 11) takes 131 ns",
-        "node 5 is slower than the other nodes: 104 ns",
+        "Node 5 is slower than the other nodes: 104 ns",
     ] {
         assert!(page.contains(sentence), "{sentence}: {page}");
     }

@@ -142,7 +142,7 @@ fn caches_have_hit_times_and_implausible_sizes_are_replaced_by_measured_ones() {
 fn a_last_cache_that_the_sweep_does_not_leave_has_at_least_its_largest_size() {
     let at = |bit: u64| {
         let bytes = 1_u64 << bit;
-        let levels = [(32 << 10, 1.0), (MIB, 4.0), (u64::MAX, 12.8)];
+        let levels = [(32 << 10, 1.0), (MIB, 4.0), (16 * MIB, 12.8), (u64::MAX, 95.0)];
         let (_, ns) = levels.into_iter().find(|(most, _)| bytes <= *most).expect("the last one");
         latency(LatencyCell { size_bytes: bytes, ..chase(0, 0) }, ns)
     };
@@ -151,7 +151,7 @@ fn a_last_cache_that_the_sweep_does_not_leave_has_at_least_its_largest_size() {
         cache(2, CacheKind::Unified, MIB),
         cache(3, CacheKind::Unified, 4 * MIB),
     ];
-    let captured = with_caches((12..=24).map(at).collect(), &caches);
+    let captured = with_caches((12..=24).chain([30]).map(at).collect(), &caches);
     let last = captured.figures.machine.caches.iter().find(|of| of.level == 3);
     assert_eq!(last.and_then(|of| of.size_bytes), Some(16 * MIB), "{captured:?}");
 }

@@ -103,12 +103,15 @@ fn latency_alone_has_no_suspicion_and_the_worst_comes_first() {
 }
 
 #[test]
-fn a_cell_that_a_run_of_the_baseline_lacks_is_left_out_of_its_figure() {
+fn a_figure_that_a_run_of_the_baseline_lacks_is_named_and_not_judged() {
     let mut baseline = baseline();
     baseline[3].document.cells.remove(1);
     let slow = scaled(cells(1.0), 1, 1.5);
     let health = health(&baseline, &[run(slow)], LIMITS);
-    assert_eq!(health.severity, Severity::Healthy, "{:?}", health.findings);
+    let (scope, family) = (Scope::MemoryNode(0), Family::MemoryLatency);
+    let expected = Symptom::NotInBaseline { scope, family, runs: baseline.len() - 1 };
+    let [finding] = &health.findings[..] else { panic!("{:?}", health.findings) };
+    assert_eq!((finding.severity, &finding.symptom), (Severity::Disturbed, &expected));
     assert_eq!(health.figures.len(), 5);
 }
 

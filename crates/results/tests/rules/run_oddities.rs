@@ -155,8 +155,7 @@ fn huge_pages_are_missing_where_less_than_nine_tenths_of_a_buffer_has_them() {
     let with = |huge_mib: u64, base_mib: u64| {
         let huge = |cpu| {
             let of = chase(cpu, 0);
-            let mut cell =
-                latency(numalab_record::LatencyCell { pages: Pages::HUGE_2M, ..of }, 100.0);
+            let mut cell = latency(LatencyCell { pages: Pages::HUGE_2M, ..of }, 100.0);
             cell.placements[0].bytes_per_page_size =
                 [(2 << 20, huge_mib << 20), (4096, base_mib << 20)].into();
             cell
@@ -172,8 +171,7 @@ fn huge_pages_are_missing_where_less_than_nine_tenths_of_a_buffer_has_them() {
 #[test]
 fn a_buffer_smaller_than_a_huge_page_cannot_have_one() {
     let size_bytes = (2 << 20) - 4096;
-    let small =
-        numalab_record::LatencyCell { pages: Pages::Transparent, size_bytes, ..chase(0, 0) };
+    let small = LatencyCell { pages: Pages::Transparent, size_bytes, ..chase(0, 0) };
     let mut cell = latency(small, 10.0);
     cell.placements[0].bytes_per_page_size = [(4096, size_bytes)].into();
     assert_eq!(whats(&document(vec![cell])), []);
@@ -283,8 +281,8 @@ fn guest_with_cache(round_trip_ns: f64) -> Document {
     let walk = |size_bytes: u64| {
         let ns = match size_bytes {
             ..=0x8000 => 1.0,
-            ..=0x10_0000 => 3.5,
-            ..=0x200_0000 => 14.0,
+            0x8001..=0x10_0000 => 3.5,
+            0x10_0001..=0x200_0000 => 14.0,
             _ => 110.0,
         };
         latency(LatencyCell { size_bytes, pattern: AccessPattern::PageLocal, ..chase(0, 0) }, ns)

@@ -1,6 +1,6 @@
 //! Problems of current memory placement in words.
 
-use numalab_page::number::{count, share_words, size_words};
+use numalab_page::number::{share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
 use numalab_topology::NodeSet;
 
@@ -300,9 +300,8 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
              --guests (in a container: docker run --cap-add SYS_PTRACE)"
         ),
         Unseen::EnvironmentsOfOthers { processes } => format!(
-            "whether {} that the kernel denies access to are ranks: sudo numalab explore --ranks (in \
-             a container: docker run --cap-add SYS_PTRACE)",
-            count(*processes, "process")
+            "whether some processes are ranks ({processes}, to which the kernel denies access): sudo \
+             numalab explore --ranks (in a container: docker run --cap-add SYS_PTRACE)"
         ),
         Unseen::VcpuThreads { guest } => format!(
             "which threads of guest {guest} are its vCPUs: QEMU names them with -name \

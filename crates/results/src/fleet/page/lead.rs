@@ -80,7 +80,9 @@ fn no_outlier(analysis: &Analysis) -> String {
         (tested, _) => match blind(analysis) {
             None => format!("None of the {tested} tested hosts differs from its peers."),
             Some(point) => format!(
-                "Nothing can be said of the {tested} tested hosts: of hosts {:.0} standard deviations from                  their peers, {:.0} % would be found (too few hosts, or several far off on both sides).",
+                "Nothing can be said of the {tested} tested hosts: of hosts {:.0} standard deviations \
+                 from their peers, {:.0} % would be found (too few hosts, or several far off on both \
+                 sides).",
                 point.shift,
                 100.0 * power(&point)
             ),
