@@ -1,5 +1,6 @@
 //! Values on the command line: sizes, patterns, percentages, times.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -57,10 +58,9 @@ pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
         return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
     }
     let cpus: Vec<CpuId> = sets.iter().flat_map(CpuSet::iter).collect();
-    match cpus.iter().enumerate().find(|(at, cpu)| cpus[..*at].contains(cpu)) {
-        Some((_, twice)) => {
-            Err(format!("`{text}`: cpu {twice} twice, expected cpus such as 0,8,1,9"))
-        }
+    let mut known = BTreeSet::new();
+    match cpus.iter().find(|cpu| !known.insert(**cpu)) {
+        Some(twice) => Err(format!("`{text}`: cpu {twice} twice, expected cpus such as 0,8,1,9")),
         None => Ok(cpus),
     }
 }

@@ -6,7 +6,7 @@ mod faults;
 use numalab_host::{base_pages, page_size_bytes};
 use std::time::Duration;
 
-use numalab_membench::{Adds, AtomicAdds, Line, PageReads, Walk};
+use numalab_membench::{Adds, AtomicAdds, Line, PageTimes, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
 use numalab_topology::CpuId;
 
@@ -104,8 +104,8 @@ impl Loops<'_> {
         let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
         let page_lines = page_bytes / Line::SIZE_BYTES;
         // The first pass brings the lines and page tables back into the caches.
-        PageReads::window(self.pages, page_lines)?;
-        let reads = PageReads::window(self.pages, page_lines)?;
+        PageTimes::of_reads(self.pages, page_lines)?;
+        let reads = PageTimes::of_reads(self.pages, page_lines)?;
         let cycles_per_ns = adds.core_cycles_per_ns(clock);
         let load_to_use = loads.ns_per_load(clock) * cycles_per_ns;
         let parts = [adds.ticks, loads.ticks, atomic.ticks, reads.ticks];

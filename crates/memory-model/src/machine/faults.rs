@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::space::HUGE_PAGES;
+
 /// The time of a page fault by its cause, in ns, 0 to 1000000000. Pages have 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +49,7 @@ impl Faults {
             Fault::Store => self.store_ns,
             Fault::Copy => self.copy_ns,
             Fault::File => self.file_ns,
-            Fault::Huge => self.huge_ns.unwrap_or(512.0 * self.store_ns),
+            Fault::Huge => self.huge_ns.unwrap_or(HUGE_PAGES as f64 * self.store_ns),
         }
     }
 

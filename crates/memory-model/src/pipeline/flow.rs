@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use super::operands::{Ends, Operands, Order, REGISTERS, Registers};
+use super::parts::Parts;
 use super::schedulers::Pool;
-use super::speeds::{Parts, Speeds};
+use super::speeds::Speeds;
 use super::value::{LOADS, Value};
 use crate::machine::Class;
 

@@ -4,7 +4,7 @@
 use super::Pipeline;
 use super::flow::Flow;
 use super::operands::Ends;
-use super::speeds::Parts;
+use super::parts::Parts;
 use crate::predictor::Prediction;
 
 /// Minimum cost of a misprediction for which following the wrong path is worthwhile, and the number

@@ -9,7 +9,8 @@
 //! remembered.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+
+use super::tracked::Tracked;
 
 /// Number of misses that are remembered.
 const MISSES: usize = 64;
@@ -19,8 +20,6 @@ const NEAR: i64 = 3;
 const DISTANCES: usize = 7;
 /// Number of misses of an instruction without a line at a distance, after which it is not fetched.
 const SELDOM: u64 = 8;
-/// Number of instructions that are tracked.
-const INSTRUCTIONS: usize = 32;
 /// Lines of a page: 4 KiB.
 const PAGE_LINES: u64 = 64;
 
@@ -35,10 +34,6 @@ struct Missed {
 /// An instruction that misses lines.
 #[derive(Clone, Copy, Debug, Default)]
 struct Follower {
-    /// Identifies the instruction; only compared, because it differs between runs.
-    by: usize,
-    /// Number of the last miss that it made, of all.
-    used: u64,
     /// Number of its misses, and of the last one that was followed by another line, by the distance.
     misses: u64,
     followed: [u64; DISTANCES],
@@ -62,20 +57,16 @@ fn index(distance: i64) -> usize {
 pub struct Neighbours {
     /// Time from a miss to the request of the lines near it.
     later_ps: u64,
-    /// The last misses, and the place of the next one.
+    /// The last misses, each at the place of its number.
     recent: Box<[Missed; MISSES]>,
-    next: usize,
-    followers: Vec<Follower>,
-    /// Number of misses so far.
-    misses: u64,
+    followers: Tracked<Follower>,
 }
 
 impl Neighbours {
     /// Creates a prefetcher that requests lines this long after a miss.
     pub fn new(later_ps: u64) -> Self {
         let none = Missed { line: u64::MAX, by: 0, at_ps: 0 };
-        let recent = Box::new([none; MISSES]);
-        Self { later_ps, recent, next: 0, followers: Vec::new(), misses: 0 }
+        Self { later_ps, recent: Box::new([none; MISSES]), followers: Tracked::NONE }
     }
 
     /// Returns the time at which a line that an instruction misses at `now_ps` was requested; `now_ps` if
@@ -88,8 +79,7 @@ impl Neighbours {
             if !is_near || line / PAGE_LINES != missed.line / PAGE_LINES {
                 continue;
             }
-            let mut followers = self.followers.iter_mut();
-            let Some(follower) = followers.find(|one| one.by == missed.by) else { continue };
+            let Some(follower) = self.followers.get_mut(missed.by) else { continue };
             if follower.fetches(distance) {
                 asked_ps = asked_ps.min(missed.at_ps + self.later_ps);
             }
@@ -100,25 +90,19 @@ impl Neighbours {
     }
 
     fn add(&mut self, by: usize, line: u64, at_ps: u64) {
-        self.recent[self.next] = Missed { line, by, at_ps };
-        self.next = (self.next + 1) % MISSES;
-        self.misses += 1;
-        let used = self.misses;
-        if let Some(follower) = self.followers.iter_mut().find(|one| one.by == by) {
-            (follower.misses, follower.used) = (follower.misses + 1, used);
-            return;
-        }
-        let new = Follower { by, used, misses: 1, ..Follower::default() };
-        if self.followers.len() < INSTRUCTIONS {
-            self.followers.push(new);
-        } else if let Some(oldest) = self.followers.iter_mut().min_by_key(|one| one.used) {
-            *oldest = new;
+        let place = usize::try_from(self.followers.misses() % MISSES as u64).unwrap_or(0);
+        self.recent[place] = Missed { line, by, at_ps };
+        let new = Follower { misses: 1, ..Follower::default() };
+        if let Some(follower) = self.followers.add_miss(by, new) {
+            follower.misses += 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     /// Returns whether a line at a distance from one that an instruction has missed was requested with it, if

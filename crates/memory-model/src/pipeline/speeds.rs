@@ -1,6 +1,7 @@
 //! Speed of a core's instructions: the time to issue a block, and latencies of results.
 
 use super::operands::{Ends, Operands, Order, Registers};
+use super::parts::Parts;
 use crate::cost::ps;
 use crate::machine::{CLASSES, Class, Core, Family, Renaming};
 
@@ -32,28 +33,6 @@ pub struct Speeds {
     /// The family, if known. On Intel and AMD, comparisons fuse with the branches after them
     /// ("macro-fusion", "branch fusion").
     family: Option<Family>,
-}
-
-/// Time that a block takes in the parts of a core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// Time of the parts that fetch and decode instructions, if it falls through and if it jumps.
-    pub front_ps: u64,
-    pub jumps_ps: u64,
-    /// True if it jumps whatever its operands are, or is assumed to, as loops do.
-    pub jumps: bool,
-    /// Time of the parts that run them, apart from stores.
-    pub back_ps: u64,
-    /// Time in which the cache takes their stores.
-    pub stores_ps: u64,
-}
-
-impl Parts {
-    /// Returns the time of a block by itself.
-    pub fn all_ps(self) -> u64 {
-        let front_ps = if self.jumps { self.jumps_ps } else { self.front_ps };
-        front_ps.max(self.back_ps).max(self.stores_ps)
-    }
 }
 
 /// A block's demand on a core.

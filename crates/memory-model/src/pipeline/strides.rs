@@ -5,10 +5,8 @@
 //! with distances of 2 to 70 lines: two equal distances start it, it looks as many accesses ahead
 //! as there were distances, up to seven, and it follows stores like loads.
 
-use alloc::vec::Vec;
+use super::tracked::Tracked;
 
-/// Number of instructions that are tracked at a time.
-const INSTRUCTIONS: usize = 32;
 /// Number of equal distances that start it.
 const TRAINED: u64 = 2;
 /// Maximum number of accesses that it looks ahead.
@@ -17,49 +15,37 @@ const AHEAD: usize = 7;
 /// The accesses of an instruction.
 #[derive(Clone, Copy, Debug)]
 struct Stride {
-    /// Identifies the instruction.
-    by: usize,
     last: u64,
     /// Increment of line numbers, and the number of times that it was the same.
     step: i64,
     repeated: u64,
     /// Times of the last accesses, by the number of distances before each, modulo their number.
     times: [u64; AHEAD],
-    /// Number of the last access that it made.
-    used: u64,
 }
 
 /// The instructions of a core that missed its nearest cache.
-#[derive(Clone, Debug, Default)]
-pub struct Strides {
-    all: Vec<Stride>,
-    /// Number of misses so far.
-    misses: u64,
+#[derive(Clone, Debug)]
+pub struct Strides(Tracked<Stride>);
+
+impl Default for Strides {
+    fn default() -> Self {
+        Self(Tracked::NONE)
+    }
 }
 
 impl Strides {
     /// Returns the time at which a line that an instruction misses at `now_ps` was requested;
     /// `now_ps` if it was not.
     pub fn asked_ps(&self, by: usize, line: u64, now_ps: u64) -> u64 {
-        let known = self.all.iter().find(|stride| stride.by == by);
-        known.and_then(|stride| stride.asked_ps(line)).map_or(now_ps, |ps| ps.min(now_ps))
+        let asked_ps = self.0.get(by).and_then(|stride| stride.asked_ps(line));
+        asked_ps.map_or(now_ps, |ps| ps.min(now_ps))
     }
 
     /// Records a miss.
     pub fn add(&mut self, by: usize, line: u64, now_ps: u64) {
-        self.misses += 1;
-        let used = self.misses;
-        if let Some(stride) = self.all.iter_mut().find(|stride| stride.by == by) {
-            stride.used = used;
+        let new = Stride { last: line, step: 0, repeated: 0, times: [now_ps; AHEAD] };
+        if let Some(stride) = self.0.add_miss(by, new) {
             stride.add(line, now_ps);
-            return;
-        }
-        let times = [now_ps; AHEAD];
-        let new = Stride { by, last: line, step: 0, repeated: 0, times, used };
-        if self.all.len() < INSTRUCTIONS {
-            self.all.push(new);
-        } else if let Some(oldest) = self.all.iter_mut().min_by_key(|stride| stride.used) {
-            *oldest = new;
         }
     }
 }
@@ -99,6 +85,7 @@ fn place(number: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tracked::INSTRUCTIONS;
     use super::*;
 
     /// Returns the times at which lines that an instruction misses were requested.
@@ -146,7 +133,7 @@ mod tests {
         asked(&mut strides, 0, &lines, 10);
         (1..=INSTRUCTIONS).for_each(|by| strides.add(by, 5, 50));
         assert_eq!(strides.asked_ps(0, 40, 99), 99);
-        assert_eq!(strides.all.len(), INSTRUCTIONS);
+        assert_eq!(strides.0.len(), INSTRUCTIONS);
     }
 
     #[test]

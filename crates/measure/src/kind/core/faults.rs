@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use numalab_host::{Mapping, base_pages, page_size_bytes};
-use numalab_membench::{Clock, PageTouches, Stamp};
+use numalab_membench::{Clock, PageTimes, Stamp};
 use numalab_record::{Metric, Pages};
 
 use crate::error::MeasureError;
@@ -61,11 +61,11 @@ impl Faults {
         let page_bytes = self.page_bytes;
         let piece = |at: usize| at * PAGES * page_bytes..(at + 1) * PAGES * page_bytes;
         let here = piece(window);
-        let ns = |touches: PageTouches| touches.ns_per_page(clock);
+        let ns = |touches: PageTimes| touches.ns_per_page(clock);
         let stores = |of: &mut Mapping| {
-            PageTouches::stores(&mut of.as_bytes_mut()[here.clone()], page_bytes)
+            PageTimes::of_stores(&mut of.as_bytes_mut()[here.clone()], page_bytes)
         };
-        let loads = |of: &Mapping| PageTouches::loads(&of.as_bytes()[here.clone()], page_bytes);
+        let loads = |of: &Mapping| PageTimes::of_loads(&of.as_bytes()[here.clone()], page_bytes);
         let mut values = vec![
             (Metric::FirstLoad, ns(loads(&self.loaded)?)),
             (Metric::FirstStore, ns(stores(&mut self.stored)?)),
@@ -77,7 +77,7 @@ impl Faults {
         }
         if let Some(huge) = self.huge.as_mut().filter(|_| window < HUGE_WINDOWS) {
             let bytes = &mut huge.as_bytes_mut()[window * HUGE_BYTES..][..HUGE_BYTES];
-            let touches = PageTouches::stores(bytes, page_bytes)?;
+            let touches = PageTimes::of_stores(bytes, page_bytes)?;
             values.push((Metric::HugeStore, clock.ns(touches.ticks)));
         }
         if let Some(before) = window.checked_sub(LATER) {

@@ -4,9 +4,7 @@ use numalab_page::number::{approximate_size, figure, ratio, size};
 
 use super::oddity;
 use crate::label::{self, listed};
-use crate::run::{
-    CellState, CellSummary, Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary,
-};
+use crate::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
 
 /// Maximum number of anomalies named in the sentence; the rest are counted.
 const NAMED_ODDITIES: usize = 2;
@@ -121,8 +119,7 @@ fn local_text(summary: &Summary<'_>) -> String {
 
 fn cache_sentence(summary: &Summary<'_>) -> String {
     let Some(curve) = summary.curves.first() else {
-        let is_over = |cell: &CellSummary<'_>| cell.state == CellState::Unmeasured;
-        let why = match summary.cells.iter().any(is_over) {
+        let why = match summary.progress.unmeasured > 0 {
             true => "the run ended before its sweep over sizes",
             false => "this run has no sweep over sizes",
         };

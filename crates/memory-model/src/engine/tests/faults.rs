@@ -1,0 +1,49 @@
+//! Page faults: their time, and what they leave in the caches.
+
+use super::*;
+use crate::machine::{Fault, Faults};
+use crate::space::Page;
+
+/// Returns a model with times of page faults: 500 ns for a first load, 1.5 µs for a first store.
+fn with_faults(more: &str) -> Engine {
+    let mut arguments = engine(more).arguments;
+    arguments.machine.faults = Some(Faults {
+        load_ns: 500.0,
+        store_ns: 1500.0,
+        copy_ns: 2000.0,
+        file_ns: 3000.0,
+        free_ns: 100.0,
+        huge_ns: None,
+    });
+    Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
+        .for_threads()
+}
+
+#[test]
+fn a_page_fault_begins_when_everything_in_flight_has_ended() {
+    let engine = with_faults("mode=count,stages=core");
+    let mut active = engine.enter_as(0, 0);
+    active.begin(4, Some(block_of(&[READ, STEP, COUNT, AGAIN])), None);
+    let began_ps = active.now_ps();
+    active.access_on(0, access(Kind::Load, 0, 0), None);
+    assert!(active.now_ps() - began_ps < 10_000, "the load is in flight");
+    active.faults(Fault::Load, None);
+    let took_ns = (active.now_ps() - began_ps) / 1000;
+    assert!((598..=602).contains(&took_ns), "{took_ns}");
+    drop(active);
+    let figures = engine.counters.of(0, 0);
+    assert_eq!((figures.faults.get(), figures.faults_ps.get()), (1, 500_000));
+}
+
+#[test]
+fn lines_that_the_kernel_cleared_are_in_the_caches_those_around_the_fault_nearest() {
+    let engine = with_faults("mode=count,stages=core,caches=1:32K:8:64:cpu:1+2:512K:8:64:cpu:4");
+    let mut active = engine.enter_as(0, 0);
+    let page = |frame| Page { frame, node: 0, bound: false, table: 0, is_shared: false };
+    active.writes_page(page(16 * MIB), 5, false);
+    active.writes_page(page(8 * MIB + 300 * 4096), 512 + 300, true);
+    let mut missed = |address| active.access_on(0, access(Kind::Load, address, 0), None).missed;
+    let near = [300, 299, 305, 280].map(|at| missed(8 * MIB + at * 4096 + 64));
+    assert_eq!(near, [false; 4]);
+    assert!(missed(8 * MIB) && missed(16 * MIB), "the last 2 MiB left no room for it");
+}
