@@ -113,7 +113,7 @@ fn faults_show_which_thread_first_touches_a_page_and_in_which_line() {
 
 #[test]
 fn referenced_bits_show_which_memory_stays_in_use() {
-    let Some(profile) = profile("referenced", &[uses(), "1500", "0", "1"]) else { return };
+    let Some(profile) = profile("referenced", &[uses(), "3000", "0", "1"]) else { return };
     assert_eq!(profile["source"]["name"], "referenced");
     let rounds = number(&profile["source"]["rounds"]);
     assert!(rounds >= 2, "{}", profile["source"]);
@@ -123,7 +123,7 @@ fn referenced_bits_show_which_memory_stays_in_use() {
         .flat_map(|region| region["parts"].as_array().cloned().unwrap_or_default())
         .map(|part| number(&part["accesses"]))
         .sum();
-    assert!(used >= TABLE + OWN, "{used}");
+    assert!(used >= TABLE + OWN, "{used}: {profile}");
     let timeline = profile["program"]["timeline"].as_array().expect("a time line");
     let busy: u64 = timeline.iter().map(|of| number(&of["busy_ns"])).sum();
     assert!(busy > 200_000_000, "{busy}");

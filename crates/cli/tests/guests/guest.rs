@@ -108,8 +108,15 @@ impl Lab {
 
     /// Returns the output if it exits with `expected`; `None`, after printing why, if no guest can be
     /// booted.
+    ///
+    /// Rarely (once in some forty runs, QEMU 10.0) a vCPU of several loses a timer under TCG, and
+    /// what sleeps on it never wakes: such a guest is ended and booted once more.
     fn boots(&self, arguments: &[&str], expected: i32) -> Option<Output> {
-        let output = self.run(arguments);
+        let mut output = self.run(arguments);
+        if expected != 125 && stderr(&output).contains("did not finish its command within") {
+            eprintln!("booted once more: {}", stderr(&output));
+            output = self.run(arguments);
+        }
         let errors = stderr(&output);
         if output.status.code() == Some(125) && expected != 125 {
             let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
@@ -215,7 +222,8 @@ fn a_thread_far_from_its_memory_is_found_in_a_guest_of_four_nodes() {
     let file = lab.text("machine.toml");
     let machine = Machine { devices: devices(), ..asked("512M,512M,512M,512M", 8) };
     fs::write(&file, machine_toml::write(&machine).expect("TOML")).expect("written");
-    let start = ["guest", "run", "--topology", &file, "--module", "virtio_net"];
+    let start = ["guest", "run", "--timeout", "400s", "--topology", &file];
+    let start = [&start[..], &["--module", "virtio_net"]].concat();
     let end = ["-o", &results, "--collect", "/root/out", "--", "sh", "-c", EXPLORE];
     if lab.boots(&[&start[..], &end].concat(), 7).is_none() {
         return;
