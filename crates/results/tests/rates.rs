@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use numalab_record::Metric;
+use numalab_results::Report as _;
+use numalab_results::fleet::page::FleetReport;
 use numalab_results::fleet::{Analysis, Family, FigureKey, HostRun, analyse};
 use numalab_stats::Rng;
 
@@ -299,6 +301,22 @@ fn a_fault_without_a_second_run_is_a_suspicion() {
     let analysis = analyse(&keys(), &hosts);
     assert!(!analysis.claims.is_empty(), "{analysis:?}");
     assert!(analysis.claims.iter().all(|claim| claim.seen_again.is_none()));
+}
+
+/// Two hosts on different sides may also be the tails of heavy noise, so neither is claimed.
+#[test]
+fn where_nothing_can_be_judged_the_farthest_hosts_are_shown() {
+    let mut hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(7));
+    slow_down(&mut hosts[7], 1.3);
+    slow_down(&mut hosts[21], 0.9);
+    let analysis = analyse(&keys(), &hosts);
+    assert!(analysis.claims.is_empty() && analysis.blind().is_some(), "{:?}", analysis.claims);
+    let farthest: Vec<_> =
+        analysis.farthest.iter().map(|far| (&*far.host, far.score > 0.0)).collect();
+    assert_eq!(farthest[0], ("host007", true), "{farthest:?}");
+    assert!(farthest.contains(&("host021", false)), "{farthest:?}");
+    let page = FleetReport { name: "f".to_owned(), analysis }.page();
+    assert!(page.lead[0].sentence.contains("; the farthest is host007 ("), "{:?}", page.lead[0]);
 }
 
 #[test]

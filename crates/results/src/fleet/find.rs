@@ -159,6 +159,9 @@ pub struct Analysis {
     /// The claims, strongest evidence first: the strongest for each host and family, and those that
     /// it does not include.
     pub claims: Vec<Claim>,
+    /// The farthest hosts where most outliers would not be found; nothing is claimed of them.
+    #[serde(default)]
+    pub farthest: Vec<Claim>,
     /// Settings and topology in which outliers differ from most of their peers.
     pub different: Vec<Different>,
     /// Settings associated with different figures.
@@ -175,6 +178,17 @@ pub struct Analysis {
 
 /// The expected share of hosts named wrongly among all that are named.
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// The least share of hosts at the largest shift that must be found for "none differs".
+const LEAST_POWER: f64 = 0.5;
+
+impl Analysis {
+    /// Returns the power at the largest of the shifts if most hosts that far from their peers would
+    /// not be found.
+    pub fn blind(&self) -> Option<DetectionPoint> {
+        self.detection.last().filter(|point| point.power() < LEAST_POWER).copied()
+    }
+}
 
 /// Searches for outliers with a false discovery rate of 5 %.
 pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
@@ -210,6 +224,9 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun]) -> Analysis {
     analysis.effects = settings::effects(hosts, &tests, FALSE_DISCOVERY_RATE);
     let again = again(keys, hosts, &parts, &selection);
     analysis.claims = claims::strongest(keys, hosts, &tests, &selection, &again);
+    if analysis.claims.is_empty() && analysis.blind().is_some() {
+        analysis.farthest = claims::farthest(keys, hosts, &tests);
+    }
     analysis.different = settings::different(hosts, &analysis.claims);
     analysis
 }

@@ -30,7 +30,8 @@ impl Report for FleetReport {
     fn page(&self) -> Page {
         let analysis = &self.analysis;
         let parts = [
-            claims(analysis),
+            claims("Outliers", &analysis.claims),
+            claims("Farthest hosts, not judged", &analysis.farthest),
             different(analysis),
             effects(analysis),
             listed("Hosts that were not tested", analysis.untested.iter().map(not_tested)),
@@ -90,8 +91,8 @@ fn change(percent: f64) -> String {
     format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
 }
 
-fn claims(analysis: &Analysis) -> Option<Part> {
-    let rows = analysis.claims.iter().map(|claim| {
+fn claims(title: &str, claims: &[Claim]) -> Option<Part> {
+    let rows = claims.iter().map(|claim| {
         vec![
             claim.host.clone(),
             claim.scope.to_string(),
@@ -120,7 +121,7 @@ fn claims(analysis: &Analysis) -> Option<Part> {
     .words("confirmed")
     .figures("figures")
     .rows(rows);
-    part("Outliers", table)
+    part(title, table)
 }
 
 fn part(title: &str, table: Table) -> Option<Part> {

@@ -12,6 +12,11 @@ const MOST_FIGURES: f64 = 0.9;
 /// The least change of figures that deviate alike, as a share of the strongest claim's.
 const ALIKE: f64 = 0.5;
 
+/// The least score of a host that is shown although nothing is claimed of it.
+const FAR: f64 = 5.0;
+/// The largest number of those.
+const MOST_FARTHEST: usize = 5;
+
 /// The figures of a host, by the index of their keys, with their log changes.
 type Changes = Vec<(usize, f64)>;
 
@@ -46,6 +51,19 @@ pub(super) fn strongest(
         }
     };
     kept.into_iter().map(claim).collect()
+}
+
+/// Returns the hosts farthest from their peers, and what of them is.
+pub(super) fn farthest(keys: &[FigureKey], hosts: &[HostRun], tests: &Tests) -> Vec<Claim> {
+    let mut selection = Selection::default();
+    for test in &tests.all {
+        let all = test.units.iter().map(|unit| Claimed { test, unit, q: 1.0 });
+        selection.claimed.extend(all.filter(|claimed| claimed.score().abs() >= FAR));
+    }
+    selection.claimed.sort_by_key(|claimed| claimed.unit.host);
+    let mut farthest = strongest(keys, hosts, tests, &selection, &Tests::default());
+    farthest.truncate(MOST_FARTHEST);
+    farthest
 }
 
 /// Returns the changes of these hosts' figures.

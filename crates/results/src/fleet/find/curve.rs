@@ -17,6 +17,13 @@ pub struct DetectionPoint {
     pub figures: Option<f64>,
 }
 
+impl DetectionPoint {
+    /// Returns the larger of the two shares.
+    pub fn power(&self) -> f64 {
+        [self.units, self.figures].into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
 /// Approximate number of units that are shifted, each by every shift.
 const MOST_UNITS: usize = 400;
 

@@ -4,13 +4,11 @@ use numalab_page::text::count;
 use numalab_page::{Lead, Mood};
 
 use super::change;
-use crate::fleet::{Analysis, Claim, DetectionPoint, Halves, Unfinished};
+use crate::fleet::{Analysis, Claim, Halves, Unfinished};
 
 /// Number of hosts from which the stated rate of false discoveries holds, by simulation, for hosts
 /// that keep their character.
 const MANY_HOSTS: usize = 60;
-/// The least share of hosts at the largest shift that must be found for "none differs".
-const LEAST_POWER: f64 = 0.5;
 
 pub(super) fn lead(analysis: &Analysis) -> Vec<Lead> {
     let outliers = outliers(analysis);
@@ -32,7 +30,7 @@ pub(super) fn lead(analysis: &Analysis) -> Vec<Lead> {
     let item = |name: &str, sentence: String, odd: bool| Lead::new(name, sentence, mood(odd));
     let untested = analysis.untested.len();
     let is_tested = untested < analysis.hosts;
-    let is_odd = !is_tested || !analysis.claims.is_empty() || blind(analysis).is_some();
+    let is_odd = !is_tested || !analysis.claims.is_empty() || analysis.blind().is_some();
     let mut lead = vec![item("Outliers", outliers, is_odd)];
     lead.extend(analysis.halves.iter().map(|halves| item("Two kinds", two_kinds(halves), true)));
     if is_tested {
@@ -77,26 +75,22 @@ fn no_outlier(analysis: &Analysis) -> String {
             "No host was tested: {hosts}, at most {alike} alike; {} alike are needed.",
             host.needed
         ),
-        (tested, _) => match blind(analysis) {
+        (tested, _) => match analysis.blind() {
             None => format!("None of the {tested} tested hosts differs from its peers."),
             Some(point) => format!(
                 "Nothing can be said of the {tested} tested hosts: of hosts {:.0} standard deviations \
                  from their peers, {:.0} % would be found (too few hosts, or several far off on both \
-                 sides).",
+                 sides){}.",
                 point.shift,
-                100.0 * power(&point)
+                100.0 * point.power(),
+                analysis
+                    .farthest
+                    .first()
+                    .map(|far| format!("; the farthest is {}", sentence(far)))
+                    .unwrap_or_default()
             ),
         },
     }
-}
-
-/// Returns the largest of the shifts if most hosts that far from their peers would not be found.
-fn blind(analysis: &Analysis) -> Option<DetectionPoint> {
-    analysis.detection.last().filter(|point| power(point) < LEAST_POWER).copied()
-}
-
-fn power(point: &DetectionPoint) -> f64 {
-    [point.units, point.figures].into_iter().flatten().fold(0.0, f64::max)
 }
 
 /// Describes the hosts that deviate, and how many of them a second run confirms.
