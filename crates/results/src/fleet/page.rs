@@ -30,8 +30,8 @@ impl Report for FleetReport {
     fn page(&self) -> Page {
         let analysis = &self.analysis;
         let parts = [
-            claims("Outliers", &analysis.claims),
-            claims("Farthest hosts, not judged", &analysis.farthest),
+            claims(analysis),
+            farthest(analysis),
             different(analysis),
             effects(analysis),
             listed("Hosts that were not tested", analysis.untested.iter().map(not_tested)),
@@ -91,14 +91,10 @@ fn change(percent: f64) -> String {
     format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
 }
 
-fn claims(title: &str, claims: &[Claim]) -> Option<Part> {
-    let rows = claims.iter().map(|claim| {
-        vec![
-            claim.host.clone(),
-            claim.scope.to_string(),
-            claim.family.name().to_owned(),
-            change(claim.change_percent),
-            format!("{:+.1}", claim.score),
+fn claims(analysis: &Analysis) -> Option<Part> {
+    let rows = analysis.claims.iter().map(|claim| {
+        let mut row = deviation(claim);
+        row.extend([
             chance(claim.q),
             match claim.seen_again {
                 Some(true) => "yes".to_owned(),
@@ -106,22 +102,40 @@ fn claims(title: &str, claims: &[Claim]) -> Option<Part> {
                 None => "one run".to_owned(),
             },
             claim.figures.to_string(),
-        ]
+        ]);
+        row
     });
-    let table = Table::new(
+    let table = deviations(
         "farthest first; score: standard deviations from the peers, above 0 is \
          worse; q: expected share of hosts named wrongly up to this row",
     )
-    .words("host")
-    .words("where")
-    .words("what")
-    .words("change")
-    .figures("score")
     .figures("q")
     .words("confirmed")
     .figures("figures")
     .rows(rows);
-    part(title, table)
+    part("Outliers", table)
+}
+
+fn farthest(analysis: &Analysis) -> Option<Part> {
+    let table =
+        deviations("farthest first; score: standard deviations from the peers, above 0 is worse")
+            .rows(analysis.farthest.iter().map(deviation));
+    part("Farthest hosts, not judged", table)
+}
+
+fn deviations(caption: &str) -> Table {
+    let table = Table::new(caption).words("host").words("where").words("what");
+    table.words("change").figures("score")
+}
+
+fn deviation(claim: &Claim) -> Vec<String> {
+    vec![
+        claim.host.clone(),
+        claim.scope.to_string(),
+        claim.family.name().to_owned(),
+        change(claim.change_percent),
+        format!("{:+.1}", claim.score),
+    ]
 }
 
 fn part(title: &str, table: Table) -> Option<Part> {
