@@ -56,9 +56,9 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodePages, NodeWaits,
-    PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
-    RegionPart, Sharing, Stretch, StretchAccesses,
+    AccessWaits, AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser,
+    NodePages, NodeWaits, PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
+    RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 pub use ranks::{RankFigures, RankTable, mean_of};
 pub use run::{Environment, Run};

@@ -133,7 +133,7 @@ impl RemoteCost {
         let of_region = |region: &Region| {
             let costs = region.accesses.iter().map(|accesses| {
                 let share = beyond(accesses.cpu_node, accesses.memory_node);
-                (accesses.waited_ns as f64 * share, accesses)
+                (accesses.waits().waited_ns as f64 * share, accesses)
             });
             let costs: Vec<_> = costs.collect();
             let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -150,14 +150,14 @@ impl RemoteCost {
         let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
         let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
         regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
-        let memory_ns = accesses.map(|accesses| accesses.waited_ns as f64).sum();
+        let memory_ns = accesses.map(|accesses| accesses.waits().waited_ns as f64).sum();
         Self { time_ns, memory_ns, remote_ns, regions }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{PagesAlike, RegionAccesses, Sharing};
+    use numalab_record::{AccessWaits, PagesAlike, RegionAccesses, Sharing};
 
     use super::*;
 
@@ -165,8 +165,8 @@ mod tests {
         let of = |&(cpu_node, memory_node, waited_ns): &(u32, u32, u64)| RegionAccesses {
             cpu_node,
             memory_node,
-            loads: 1,
-            waited_ns,
+            loads: Some(1),
+            waits: Some(AccessWaits { waited_ns, ..AccessWaits::default() }),
             ..RegionAccesses::default()
         };
         let accesses = accesses.iter().map(of).collect();

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
-use numalab_record::{CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region};
+use numalab_record::{
+    CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region, RegionAccesses,
+};
 use numalab_topology::{IdSet, NodeId};
 
 use crate::program::{Location, RemoteCost, RemoteRegion, user_code};
@@ -218,12 +220,12 @@ pub(super) fn threads(program: &ProgramMemory) -> Part {
     let row = |thread: &ProgramThread| {
         let regions = program.regions.iter().flat_map(|region| &region.accesses);
         let own = || regions.clone().filter(|by| by.thread == thread.thread);
-        let accesses: u64 = own().map(|by| by.loads + by.stores).sum();
+        let accesses: u64 = own().map(RegionAccesses::all).sum();
         vec![
             format!("thread {}", thread.thread),
             thread.cpu_node.to_string(),
             figure(accesses as f64 / 1e6),
-            figure(own().map(|by| by.waited_ns).sum::<u64>() as f64 / 1e6),
+            figure(own().map(|by| by.waits().waited_ns).sum::<u64>() as f64 / 1e6),
             figure(thread.busy_ns as f64 / 1e6),
         ]
     };
@@ -248,7 +250,8 @@ fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
 
 /// Tabulates regions by waiting time.
 pub(super) fn regions(program: &ProgramMemory) -> Part {
-    let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
+    let ns =
+        |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waits().waited_ns).sum() };
     let mut regions: Vec<&Region> = program.regions.iter().collect();
     regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
     let shown = regions.len().min(MOST_REGIONS);
@@ -257,7 +260,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         .figures(["size", "10^6", "waits, ms"])
         .words("cpus → memory");
     let row = |region: &&Region| {
-        let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
+        let accesses: u64 = region.accesses.iter().map(RegionAccesses::all).sum();
         vec![
             short(&region.name),
             size(region.end - region.start),
@@ -289,7 +292,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
 fn pairs(region: &Region) -> String {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for by in &region.accesses {
-        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waited_ns;
+        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waits().waited_ns;
     }
     let all: u64 = sums.values().sum();
     let mut pairs: Vec<_> = sums.into_iter().collect();
