@@ -113,6 +113,8 @@ kinds! {
     Advice = "numalab/advice-1", "advice for a program";
     /// A program's memory profile: [`Profile`](crate::profile::Profile).
     Profile = "numalab/profile-1", "a profile of a program's memory", "numalab report";
+    /// The memory of an emulated program or guest: [`MemoryReport`](crate::MemoryReport).
+    Emulation = "numalab/emulation-1", "the memory of an emulated program";
     /// A self-test of numalab on the nodes of a machine.
     SelfTest = "numalab/self-test-1", "a self-test";
 }

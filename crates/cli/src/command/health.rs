@@ -92,7 +92,7 @@ pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
     }
     match args.output.format {
         Format::Text if output::quiet() => output::print(&(reason(&found) + "\n"))?,
-        format => output::show(&found, format)?,
+        format => output::show_taken(&found, format)?,
     }
     verdict(found.severity, &tally)
 }

@@ -4,7 +4,7 @@ mod runtimes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CodePlace, FirstTouches, ProgramMemory, Region};
+use numalab_record::{CodePlace, ContendedLine, FirstTouches, MemoryReport, ProgramMemory, Region};
 
 pub use runtimes::is_runtimes_own;
 
@@ -112,7 +112,19 @@ fn is_in_memory(name: &str) -> bool {
     name.ends_with(" (deleted)") || beginnings.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Returns the waiting of all threads for contended lines, in ns.
+pub fn contended_ns(program: &ProgramMemory) -> u64 {
+    program.contended_lines.iter().map(ContendedLine::waited_ns).sum()
+}
+
 impl RemoteCost {
+    /// Computes the cost for the program of a memory emulator's report.
+    pub fn of_report(report: &MemoryReport, program: &ProgramMemory) -> Self {
+        let id = |node: u64| u32::try_from(node).unwrap_or(u32::MAX);
+        let nodes: Vec<u32> = report.machine.nodes.iter().map(|node| id(node.id)).collect();
+        Self::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
+    }
+
     /// Computes the cost for a program that took `time_ns` over all threads, on a machine with
     /// these nodes and latencies; rows are the cpu's node.
     pub fn of(

@@ -5,13 +5,14 @@ pub(crate) mod callgrind;
 mod parts;
 pub(crate) mod program;
 
-pub use numalab_record::{MemoryReport, MemoryReportError};
-
 use numalab_page::number::count;
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page};
 use numalab_record::profile::Ended;
+use numalab_record::{Kind, MemoryReport};
 
+use super::document::EmulationDocument;
+use crate::document;
 use crate::report::Report;
 
 impl Report for MemoryReport {
@@ -25,9 +26,9 @@ impl Report for MemoryReport {
         }
     }
 
-    /// Returns the emulator's own report.
+    /// Returns the emulator's report, and the figures of the page about a program.
     fn json(&self) -> serde_json::Result<String> {
-        Ok(self.text.clone())
+        document(Kind::Emulation, &EmulationDocument::of(self))
     }
 
     /// Returns one row per phase, cpu and node.
@@ -79,9 +80,11 @@ pub(crate) fn failed(ended: Ended) -> Option<String> {
 }
 
 fn title(report: &MemoryReport) -> String {
-    if report.program.is_some() {
+    if let Some(program) = &report.program {
         let nodes = count(report.machine.nodes.len(), "node");
-        return format!("Memory cost of a program on a machine with {nodes}");
+        let name =
+            program.program.as_deref().map_or_else(|| "a program".to_owned(), program::short);
+        return format!("Memory cost of {name} on a machine with {nodes}");
     }
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",

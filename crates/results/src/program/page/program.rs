@@ -10,7 +10,7 @@ use numalab_record::{
 };
 use numalab_topology::{IdSet, NodeId};
 
-use crate::program::{Location, RemoteCost, RemoteRegion, user_code};
+use crate::program::{Location, RemoteCost, RemoteRegion, contended_ns, user_code};
 
 /// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
@@ -21,7 +21,7 @@ const MOST_REGIONS: usize = 20;
 
 /// Returns the key findings about a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
-    let lead = lead_of(program, &cost(report, program));
+    let lead = lead_of(program, &RemoteCost::of_report(report, program));
     unplaced(program).into_iter().chain(lead).collect()
 }
 
@@ -121,7 +121,8 @@ pub(crate) fn touches_first(location: &Location) -> &'static str {
 
 /// Names lines that threads contend for, if that takes noticeable time.
 fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
-    let (waited_ns, worst) = contention(program)?;
+    let worst = program.contended_lines.first()?;
+    let waited_ns = contended_ns(program);
     if (waited_ns as f64) < WORTH_SHARE * time_ns {
         return None;
     }
@@ -135,12 +136,6 @@ fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
         trimmed(100.0 * waited_ns as f64 / time_ns.max(1.0))
     );
     Some(Lead::new("Sharing", sentence, Mood::Odd))
-}
-
-/// Returns the waiting for all contended lines in ns, and the worst of them.
-fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
-    let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
-    Some((waited_ns, program.contended_lines.first()?))
 }
 
 /// Names the source lines that store to a contended line.
@@ -240,12 +235,6 @@ pub(super) fn threads(program: &ProgramMemory) -> Part {
         panels: vec![Panel::table(table.rows(program.threads.iter().map(row)))],
         ..Part::default()
     }
-}
-
-fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
-    let id = |node: u64| u32::try_from(node).unwrap_or(u32::MAX);
-    let nodes: Vec<u32> = report.machine.nodes.iter().map(|node| id(node.id)).collect();
-    RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
 }
 
 /// Tabulates regions by waiting time.
