@@ -101,6 +101,8 @@ kinds! {
     Health = "numalab/health-2", "a health check";
     /// The current values of the kernel's knobs.
     Knobs = "numalab/knobs-2", "a list of knobs";
+    /// The bundled machine files.
+    MachineList = "numalab/machine-list-1", "a list of machine files";
     /// The result of a probe of NUMA balancing.
     Probe = "numalab/probe-2", "a probe";
     /// The result of a probe of memory tiers.

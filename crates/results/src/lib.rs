@@ -47,7 +47,7 @@ use numalab_record::profile::Profile;
 use numalab_record::scaling::Scaling;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyDocument, StudyList};
-use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList, MachineList};
 use numalab_record::tiering::TieringProbed;
 use numalab_record::{Document, Kind, KindError, MemoryReport, MemoryReportError, Taken};
 use serde::Deserialize;
@@ -120,6 +120,7 @@ pub fn with_report<T>(
         }
         Kind::Health => show(&kind.read::<Health>(json)?),
         Kind::Knobs => show(&kind.read::<KnobList>(json)?),
+        Kind::MachineList => show(&kind.read::<MachineList>(json)?),
         Kind::Probe => show(&kind.read::<BalancingProbed>(json)?),
         Kind::Tiering => show(&kind.read::<TieringProbed>(json)?),
         Kind::Bisect => show(&kind.read::<BisectDocument>(json)?),

@@ -5,7 +5,8 @@ use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::NoEffect;
 use numalab_record::system::{
-    AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
+    AcpiShown, AcpiTable, BalancingProbed, BundledMachine, KnobList, KnobNow, KnobState,
+    MachineList, ProbedPlace,
 };
 
 use super::topology::odd;
@@ -45,6 +46,30 @@ impl Report for KnobList {
         };
         let columns = ["value", "acts", "why_not", "summary", "files"];
         Some(Rows::new("knob").labels(["knob"]).texts(columns).rows(self.knobs.iter().map(row)))
+    }
+}
+
+impl Report for MachineList {
+    fn page(&self) -> Page {
+        let row = |machine: &BundledMachine| vec![machine.name.clone(), machine.title.clone()];
+        let table = Table::new("for --topology and --emulate-like").words("name").words("machine");
+        let table = table.rows(self.machines.iter().map(row));
+        Page {
+            brand: "numalab machine list".to_owned(),
+            title: "The bundled machine files".to_owned(),
+            parts: Part::of("Machines", vec![Panel::table(table)]).into_iter().collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    document_of!(MachineList);
+
+    /// Returns one row per machine.
+    fn rows(&self) -> Option<Rows> {
+        let row = |machine: &BundledMachine| vec![machine.name.clone(), machine.title.clone()];
+        let rows = Rows::new("machine file").labels(["name"]).texts(["title"]);
+        Some(rows.rows(self.machines.iter().map(row)))
     }
 }
 

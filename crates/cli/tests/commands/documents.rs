@@ -8,7 +8,7 @@ use numalab_record::bisect::BisectDocument;
 use numalab_record::profile::Profile;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
-use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList, MachineList};
 use numalab_record::{Kind, Taken};
 use numalab_results::advice::Advice;
 use numalab_results::compare::document::RunComparison;
@@ -138,7 +138,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// Returns the schema of every kind of document, generated from its type.
-fn all_schemas() -> [(Kind, Value); 25] {
+fn all_schemas() -> [(Kind, Value); 26] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<StudyResults<'_>>(Kind::Study),
@@ -156,6 +156,7 @@ fn all_schemas() -> [(Kind, Value); 25] {
         schema_of::<Analysis>(Kind::Fleet),
         schema_of::<Health>(Kind::Health),
         schema_of::<KnobList>(Kind::Knobs),
+        schema_of::<MachineList>(Kind::MachineList),
         schema_of::<BalancingProbed>(Kind::Probe),
         schema_of::<TieringDocument<'_>>(Kind::Tiering),
         schema_of::<SelfTest>(Kind::SelfTest),
