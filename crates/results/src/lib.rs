@@ -20,6 +20,7 @@ mod document;
 pub mod explore;
 mod finding;
 pub mod fleet;
+pub mod gauges;
 pub mod health;
 mod judgement;
 mod label;

@@ -148,12 +148,14 @@ impl Report for BalancingProbed {
     fn rows(&self) -> Option<Rows> {
         let row =
             |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
-        let rows = Rows::new("probe window")
-            .labels(["since_move_ns"])
-            .values("ns", ["latency"])
-            .rows(self.windows_ns.iter().map(row));
-        Some(rows)
+        Some(probe_columns().rows(self.windows_ns.iter().map(row)))
     }
+}
+
+pub(crate) fn probe_columns() -> Rows {
+    Rows::new("probe window")
+        .labels(["since_move_ns"])
+        .values("ns", [("latency", "the mean latency of an access in the window")])
 }
 
 /// Describes whether memory followed.

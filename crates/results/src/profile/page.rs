@@ -42,22 +42,33 @@ impl Report for Profile {
 
     /// Returns one row per region, thread and pair of nodes.
     fn rows(&self) -> Option<Rows> {
-        let columns = Rows::new("memory profile")
-            .labels(["region", "start", "thread", "cpu_node", "memory_node"])
-            .texts(["source"])
-            .values(words::counted(&self.source), ["loads", "stores", "either", "misses"])
-            .values("ns", ["waited_ns"]);
         let rows = self
             .program
             .regions
             .iter()
             .flat_map(|region| region.accesses.iter().map(move |by| row(self, region, by)));
-        Some(columns.rows(rows))
+        Some(columns().rows(rows))
     }
 
     fn callgrind(&self) -> Option<String> {
         Some(callgrind(&self.program))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("memory profile")
+        .labels(["region", "start", "thread", "cpu_node", "memory_node"])
+        .texts(["source"])
+        .values(
+            "accesses",
+            [
+                ("loads", "loads of the region, in the unit of the source"),
+                ("stores", "stores to the region"),
+                ("either", "accesses by a source that does not distinguish loads from stores"),
+                ("misses", "accesses that reached memory"),
+            ],
+        )
+        .values("ns", [("waited_ns", "the time that the thread waited for these accesses")])
 }
 
 fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<String> {

@@ -52,16 +52,33 @@ impl Report for MemoryReport {
                 core::iter::once(phase.label()).chain(figures).collect()
             })
         });
-        let columns = Rows::new("emulated memory")
-            .labels(["phase", "cpu", "cpu_node", "memory_node"])
-            .values("accesses", ["loads", "stores", "load_misses", "store_misses"])
-            .values("ns", ["cost_ns", "queue_ns"]);
-        Some(columns.rows(rows))
+        Some(columns().rows(rows))
     }
 
     fn callgrind(&self) -> Option<String> {
         self.program.as_ref().map(callgrind::callgrind)
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("emulated memory")
+        .labels(["phase", "cpu", "cpu_node", "memory_node"])
+        .values(
+            "accesses",
+            [
+                ("loads", "loads from the node's memory"),
+                ("stores", "stores to the node's memory"),
+                ("load_misses", "loads that missed all caches"),
+                ("store_misses", "stores that missed all caches"),
+            ],
+        )
+        .values(
+            "ns",
+            [
+                ("cost_ns", "the time of the accesses that missed all caches"),
+                ("queue_ns", "the part of the misses' time caused by contention for the memory"),
+            ],
+        )
 }
 
 fn lead(report: &MemoryReport) -> Vec<Lead> {
