@@ -1,4 +1,4 @@
-//! The origin of a document that has none of its own.
+//! The origin of a document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -160,7 +160,7 @@ fn view(json: &str) -> Result<View, KindError> {
     })
 }
 
-/// The origin of a document that has none of its own.
+/// The origin of a document, if it does not record it otherwise.
 #[derive(Deserialize)]
 struct TakenPart {
     taken: Option<Taken>,

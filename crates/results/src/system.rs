@@ -2,7 +2,7 @@
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::{Rows, optional};
-use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
+use numalab_page::{Lead, Mood, Page, Panel, Part, Style, Table};
 use numalab_record::NoEffect;
 use numalab_record::system::{
     AcpiShown, AcpiTable, BalancingProbed, BundledMachine, KnobList, KnobNow, KnobState,
@@ -64,6 +64,14 @@ impl Report for MachineList {
     }
 
     document_of!(MachineList);
+
+    /// Returns one line per machine.
+    fn terminal(&self, _: Style) -> String {
+        let width = self.machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
+        let line =
+            |BundledMachine { name, title }: &BundledMachine| format!("{name:width$}  {title}\n");
+        self.machines.iter().map(line).collect()
+    }
 
     /// Returns one row per machine.
     fn rows(&self) -> Option<Rows> {

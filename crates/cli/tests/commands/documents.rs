@@ -125,7 +125,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     schema["title"] = json!(format!("{}: {kind}", kind.schema()));
     schema["properties"]["schema"] = json!({ "const": kind.schema() });
-    schema["properties"]["taken"] = SchemaSettings::draft2020_12()
+    let taken = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
@@ -134,6 +134,9 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
         .into_generator()
         .into_root_schema_for::<Taken>()
         .to_value();
+    let properties = schema["properties"].as_object_mut().expect("members");
+    // In the plan of a study, the name is that of a number.
+    properties.entry("taken").or_insert(taken);
     (kind, schema)
 }
 
