@@ -9,12 +9,13 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use numalab_host::files::write_atomically;
-use numalab_host::{note, print_error, visible};
+use numalab_host::{UtcTime, host_name, note, print_error, visible};
 use numalab_page::{Format, Page, Private, Style};
 use numalab_places::BACKENDS;
+use numalab_record::Taken;
 use numalab_record::file;
 use numalab_record::shell::quoted;
-use numalab_results::Report;
+use numalab_results::{Report, TakenReport};
 
 use crate::failure::{Code, Failure};
 
@@ -140,10 +141,10 @@ pub(crate) fn render(report: &dyn Report, format: Format, style: Style) -> Resul
         Format::Text => Some(report.terminal(style)),
         Format::Json => Some(json_line(report.json())?),
         Format::Csv => report.csv(),
+        Format::OpenMetrics => report.openmetrics(),
         Format::Callgrind => report.callgrind(),
-        _ => format
-            .of_page(&shared_page(report))
-            .or_else(|| report.rows().and_then(|rows| format.of_rows(&rows))),
+        Format::Md => Some(shared_page(report).markdown()),
+        Format::Html => Some(shared_page(report).html()),
     };
     text.ok_or_else(|| {
         let name = format.name();
@@ -190,6 +191,21 @@ pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
         };
         Failure::at(file, format!("{error}{advice}"))
     })
+}
+
+/// Returns the origin of a result of this process.
+pub(crate) fn taken() -> Taken {
+    Taken {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        unix_ms: UtcTime::now().unix_ms,
+        hostname: host_name(),
+    }
+}
+
+/// Prints a new result with its origin, in this format.
+pub(crate) fn show_taken(report: &dyn Report, format: Format) -> Result<(), Failure> {
+    show(&TakenReport { taken: &taken(), report }, format)
 }
 
 /// Prints a result in this format.

@@ -12,7 +12,9 @@ use numalab_memory_model::counters::{NodeFigures, VcpuFigures};
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::gate::Tally;
 use numalab_memory_model::machine::Machine;
-use numalab_record::ProgramMemory;
+use numalab_record::{
+    EmulatedAccesses, EmulatedCpu, EmulatedPhase, EmulatedTranslation, ProgramMemory,
+};
 
 /// Name and version of the report's format.
 pub const SCHEMA: &str = "numalab-emulator/1";
@@ -44,56 +46,10 @@ pub struct Report<'a> {
     self_test: &'a [Check],
     machine: &'a Machine,
     markers: Tally,
-    phases: Vec<Phase>,
+    phases: Vec<EmulatedPhase>,
     /// Only of QEMU's user mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<ProgramMemory>,
-}
-
-#[derive(Debug, Serialize)]
-struct Phase {
-    phase: usize,
-    /// The name that the guest gave, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    vcpus: Vec<Vcpu>,
-}
-
-#[derive(Debug, Serialize)]
-struct Vcpu {
-    vcpu: usize,
-    node: u32,
-    instructions: u64,
-    time_ns: u64,
-    cost_ns: u64,
-    io: u64,
-    other: u64,
-    /// Only where address translation is modelled.
-    #[serde(flatten)]
-    translation: Option<Translation>,
-    /// Share of the accesses to nodes' memory; `None` if there were none.
-    local_share: Option<f64>,
-    nodes: Vec<Node>,
-}
-
-#[derive(Debug, Serialize)]
-struct Translation {
-    walks: u64,
-    walk_references: u64,
-    translation_ns: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Node {
-    node: u32,
-    loads: u64,
-    stores: u64,
-    load_misses: u64,
-    store_misses: u64,
-    /// Modified lines that caches evicted.
-    lines_written_back: u64,
-    cost_ns: u64,
-    queue_ns: u64,
 }
 
 impl<'a> Report<'a> {
@@ -110,7 +66,8 @@ impl<'a> Report<'a> {
             // Of a program, only cpus that a thread used.
             let vcpus = vcpus.filter(|(_, figures)| program.is_none() || !figures.is_empty());
             let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
-            Phase { phase, name: engine.phase_name(phase), vcpus: vcpus.collect() }
+            let name = engine.phase_name(phase);
+            EmulatedPhase { phase: phase as u64, name, vcpus: vcpus.collect() }
         };
         let seen = |(_, vcpus): &(usize, &[VcpuFigures])| !vcpus.iter().all(VcpuFigures::is_empty);
         Self {
@@ -160,19 +117,19 @@ impl<'a> Report<'a> {
     }
 }
 
-fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> Vcpu {
+fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> EmulatedCpu {
     let home = machine.cpus[vcpu];
     let all: u64 = figures.nodes.iter().map(NodeFigures::all).sum();
     let nodes = figures.nodes.iter().zip(&machine.nodes);
-    Vcpu {
-        vcpu,
-        node: machine.nodes[home].id,
+    EmulatedCpu {
+        vcpu: vcpu as u64,
+        node: machine.nodes[home].id.into(),
         instructions: figures.instructions.get(),
         time_ns: figures.time_ps.get() / 1000,
         cost_ns: figures.cost_ps.get() / 1000,
         io: figures.io.get(),
         other: figures.other.get(),
-        translation: machine.tlb.as_ref().map(|_| Translation {
+        translation: machine.tlb.as_ref().map(|_| EmulatedTranslation {
             walks: figures.walks.get(),
             walk_references: figures.references.get(),
             translation_ns: figures.translation_ps.get() / 1000,
@@ -182,9 +139,9 @@ fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> Vcpu {
     }
 }
 
-fn node_of(node: u32, figures: &NodeFigures) -> Node {
-    Node {
-        node,
+fn node_of(node: u32, figures: &NodeFigures) -> EmulatedAccesses {
+    EmulatedAccesses {
+        node: node.into(),
         loads: figures.accesses[0].get(),
         stores: figures.accesses[1].get(),
         load_misses: figures.misses[0].get(),

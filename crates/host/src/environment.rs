@@ -14,6 +14,11 @@ use crate::system_page::pool_kilobytes;
 use crate::system_page::{chosen, transparent_sizes};
 use crate::virtual_machine::{has_guest_flag, hypervisor};
 
+/// Returns the name of this machine in its network.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Facts that are the whole text of one file.
 const WHOLE_FILES: [(&str, &str); 16] = [
     ("kernel", "proc/sys/kernel/osrelease"),

@@ -63,7 +63,7 @@ pub use command::{
 pub use directory_lock::{DirectoryLock, DirectoryLockError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
-pub use environment::read_environment;
+pub use environment::{host_name, read_environment};
 pub use error::Error;
 pub use error_class::{Classed, ErrorClass};
 pub use file_lock::open_locked;

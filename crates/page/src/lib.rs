@@ -60,23 +60,3 @@ formats! {
     Callgrind = "callgrind",
         "Cost of a program's memory by function, for KCachegrind (emulate and profile)";
 }
-
-impl Format {
-    /// Renders a page; `None` for a format that has no pages.
-    pub fn of_page(self, page: &Page) -> Option<String> {
-        match self {
-            Self::Md => Some(page.markdown()),
-            Self::Html => Some(page.html()),
-            Self::Text | Self::Json | Self::Csv | Self::OpenMetrics | Self::Callgrind => None,
-        }
-    }
-
-    /// Renders rows of figures; `None` for a format that has none, or without values.
-    pub fn of_rows(self, rows: &rows::Rows) -> Option<String> {
-        match self {
-            Self::Csv => Some(rows.csv()),
-            Self::OpenMetrics => rows.openmetrics(),
-            Self::Text | Self::Json | Self::Md | Self::Html | Self::Callgrind => None,
-        }
-    }
-}

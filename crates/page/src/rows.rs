@@ -13,8 +13,25 @@ pub enum Holds {
     Metric,
     /// The unit of the row's values.
     Unit,
-    /// A value in this unit, or in the row's unit if it is empty.
-    Value(&'static str),
+    /// A value.
+    Value {
+        /// Its unit; empty for that of the row.
+        unit: &'static str,
+        /// Its meaning, in words.
+        means: &'static str,
+    },
+}
+
+/// The part of a gauge's name that stands for the metric of a row.
+const METRIC: &str = "METRIC";
+
+/// A gauge that rows become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// Its name, with METRIC and UNIT where rows decide.
+    pub name: String,
+    /// Its meaning, in words.
+    pub means: &'static str,
 }
 
 /// Rows of figures, under one header.
@@ -50,9 +67,15 @@ impl Rows {
         self.with(Holds::Text, names)
     }
 
-    /// Adds columns of values in a unit; an empty unit means that of the row.
-    pub fn values<const N: usize>(self, unit: &'static str, names: [&'static str; N]) -> Self {
-        self.with(Holds::Value(unit), names)
+    /// Adds columns of values in a unit, each with its meaning; an empty unit means that of the row.
+    pub fn values<const N: usize>(
+        mut self,
+        unit: &'static str,
+        columns: [(&'static str, &'static str); N],
+    ) -> Self {
+        let column = |(name, means)| (name, Holds::Value { unit, means });
+        self.columns.extend(columns.map(column));
+        self
     }
 
     /// Adds these rows.
@@ -66,7 +89,7 @@ impl Rows {
         let header: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
         let line = |row: &Vec<String>| {
             let field = |((_, holds), field): (&(&str, Holds), &String)| match holds {
-                Holds::Value(_) => field.clone(),
+                Holds::Value { .. } => field.clone(),
                 _ => quote(field),
             };
             let fields: Vec<String> = self.columns.iter().zip(row).map(field).collect();
@@ -75,27 +98,45 @@ impl Rows {
         header.join(",") + "\n" + &self.rows.iter().map(line).collect::<String>()
     }
 
-    /// Renders the OpenMetrics text format, with a gauge for each column of values and metric, in
-    /// base units and without timestamps, so that Prometheus's textfile collector accepts it;
-    /// `None` without values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
+    /// Renders the OpenMetrics text format; `None` without values.
     pub fn openmetrics(&self) -> Option<String> {
+        openmetrics(&[self])
+    }
+
+    /// Returns the gauges that its columns of values become.
+    pub fn gauges(&self) -> Vec<Gauge> {
+        let has = |wanted| self.columns.iter().any(|(_, holds)| *holds == wanted);
+        let metric = if has(Holds::Metric) { METRIC } else { "" };
+        let gauge = |(_, name, unit, means): (usize, &str, &str, &'static str)| {
+            let base = match unit {
+                "" if has(Holds::Unit) => BaseUnit { name: "UNIT", ..BaseUnit::of("") },
+                unit => BaseUnit::of(unit),
+            };
+            Gauge { name: self.name(name, metric, &base), means }
+        };
+        self.values_of().map(gauge).collect()
+    }
+
+    /// Returns position, name, unit and meaning of each column of values.
+    fn values_of(&self) -> impl Iterator<Item = (usize, &'static str, &'static str, &'static str)> {
         let columns = self.columns.iter().enumerate();
-        let values: Vec<(usize, &str, &str)> = columns
-            .filter_map(|(at, (name, holds))| match holds {
-                Holds::Value(unit) => Some((at, *name, *unit)),
-                _ => None,
-            })
-            .collect();
+        columns.filter_map(|(at, (name, holds))| match holds {
+            Holds::Value { unit, means } => Some((at, *name, *unit, *means)),
+            _ => None,
+        })
+    }
+
+    fn families(&self) -> Vec<Family> {
         let mut families: Vec<Family> = Vec::new();
-        for (at, column, unit) in &values {
+        for (at, column, unit, means) in self.values_of() {
             for row in &self.rows {
-                let Some(value) = row[*at].parse().ok().filter(|value: &f64| value.is_finite())
+                let Some(value) = row[at].parse().ok().filter(|value: &f64| value.is_finite())
                 else {
                     continue;
                 };
                 let unit = if unit.is_empty() { self.of_row(row, Holds::Unit) } else { unit };
                 let base = BaseUnit::of(unit);
-                let family = self.family(column, self.of_row(row, Holds::Metric), &base);
+                let family = self.family((column, means), self.of_row(row, Holds::Metric), &base);
                 let known = families.iter().position(|known| known.name == family.name);
                 let place = known.unwrap_or_else(|| {
                     families.push(family);
@@ -104,8 +145,7 @@ impl Rows {
                 families[place].samples.insert(self.labels_of(row), base.convert(value));
             }
         }
-        let text: String = families.iter().map(Family::text).collect();
-        (!values.is_empty()).then(|| text + "# EOF\n")
+        families
     }
 
     /// Returns the row's field in the column with this content; empty if there is none.
@@ -114,22 +154,30 @@ impl Rows {
         at.and_then(|at| row.get(at)).map_or("", String::as_str)
     }
 
-    fn family(&self, column: &str, metric: &str, base: &BaseUnit) -> Family {
+    fn family(&self, (column, means): (&str, &str), metric: &str, base: &BaseUnit) -> Family {
+        let of_metric = match metric {
+            "" => String::new(),
+            metric => format!("{}: ", metric.replace(['_', '-'], " ")),
+        };
+        Family {
+            name: self.name(column, metric, base),
+            unit: base.name,
+            help: of_metric + means,
+            samples: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the name of a column's gauge: `numalab_cell_latency_median_seconds`.
+    fn name(&self, column: &str, metric: &str, base: &BaseUnit) -> String {
         let stem = ["bytes", "percent", "ns", "s", "pages"]
             .iter()
             .find_map(|unit| column.strip_suffix(unit).and_then(|stem| stem.strip_suffix('_')));
         let stem = if base.name.is_empty() { column } else { stem.unwrap_or(column) };
-        let parts = ["numalab", self.of, metric, stem, base.name].into_iter();
+        let metric = if metric == METRIC { metric.to_owned() } else { metric.to_ascii_lowercase() };
+        let parts = ["numalab", self.of, &metric, stem, base.name].into_iter();
         let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-        let what = [stem, metric].into_iter().filter(|part| !part.is_empty());
-        let what: Vec<String> = what.map(|part| part.replace(['_', '-'], " ")).collect();
-        Family {
-            name: parts.join("_").chars().map(letter).collect(),
-            unit: base.name,
-            help: format!("{} of each {}", what.join(", "), self.of),
-            samples: BTreeMap::new(),
-        }
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        parts.join("_").chars().map(letter).collect()
     }
 
     /// Returns `cell="a",node="0"`.
@@ -147,6 +195,16 @@ impl Rows {
     }
 }
 
+/// Renders gauges in the OpenMetrics text format, one for each column of values and metric, in base
+/// units and without timestamps, so that Prometheus's textfile collector accepts them; `None` without
+/// columns of values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
+pub fn openmetrics(all: &[&Rows]) -> Option<String> {
+    let families = all.iter().flat_map(|rows| rows.families());
+    let text: String = families.map(|family| family.text()).collect();
+    let has_values = all.iter().any(|rows| rows.values_of().next().is_some());
+    has_values.then(|| text + "# EOF\n")
+}
+
 /// A unit without prefix, and the factor to convert to it.
 struct BaseUnit {
     name: &'static str,
@@ -159,12 +217,27 @@ impl BaseUnit {
     fn of(unit: &str) -> Self {
         let (name, times, per) = match unit {
             "ns" => ("seconds", 1.0, 1e9),
+            "us" | "µs" => ("seconds", 1.0, 1e6),
+            "ms" => ("seconds", 1.0, 1e3),
             "s" => ("seconds", 1.0, 1.0),
+            "min" => ("seconds", 60.0, 1.0),
+            "KB/s" | "kB/s" => ("bytes_per_second", 1e3, 1.0),
+            "MB/s" => ("bytes_per_second", 1e6, 1.0),
             "GB/s" => ("bytes_per_second", 1e9, 1.0),
+            "KiB/s" => ("bytes_per_second", 1024.0, 1.0),
+            "MiB/s" => ("bytes_per_second", 1_048_576.0, 1.0),
+            "GiB/s" => ("bytes_per_second", 1_073_741_824.0, 1.0),
+            "MHz" => ("hertz", 1e6, 1.0),
             "GHz" => ("hertz", 1e9, 1.0),
-            "%" => ("ratio", 1.0, 100.0),
+            "%" | "percent" => ("ratio", 1.0, 100.0),
             "x" => ("ratio", 1.0, 1.0),
             "bytes" => ("bytes", 1.0, 1.0),
+            "KB" | "kB" => ("bytes", 1e3, 1.0),
+            "MB" => ("bytes", 1e6, 1.0),
+            "GB" => ("bytes", 1e9, 1.0),
+            "KiB" => ("bytes", 1024.0, 1.0),
+            "MiB" => ("bytes", 1_048_576.0, 1.0),
+            "GiB" => ("bytes", 1_073_741_824.0, 1.0),
             "pages/s" => ("pages_per_second", 1.0, 1.0),
             _ => ("", 1.0, 1.0),
         };
@@ -222,7 +295,8 @@ mod tests {
 
     #[test]
     fn values_stay_numbers_and_a_text_is_quoted_where_it_must_be_and_no_formula() {
-        let rows = Rows::new("cell").texts(["text"]).values("%", ["change_percent"]);
+        let rows =
+            Rows::new("cell").texts(["text"]).values("%", [("change_percent", "the change")]);
         let texts = ["plain", "a,b", "say \"a\"", "two\nlines", "=1+1", "+1", "-1", "@sum", "a-b"];
         let rows = rows.rows(texts.map(|text| vec![text.to_owned(), "-2".to_owned()]));
         let lines = [
@@ -246,9 +320,11 @@ mod tests {
             .labels(["cell"])
             .with(Holds::Metric, ["metric"])
             .with(Holds::Unit, ["unit"])
-            .values("", ["median"])
-            .values("%", ["change_percent"])
+            .values("", [("median", "the median")])
+            .values("%", [("change_percent", "the change")])
             .texts(["state"]);
+        let names: Vec<String> = rows.gauges().into_iter().map(|gauge| gauge.name).collect();
+        assert_eq!(names, ["numalab_cell_METRIC_median_UNIT", "numalab_cell_METRIC_change_ratio"]);
         let row = |fields: [&str; 6]| fields.map(str::to_owned).to_vec();
         let rows = rows.rows([
             row(["a\\\"b\nc", "round-trip", "ns", "50", "-2", "precise"]),
@@ -259,11 +335,11 @@ mod tests {
             Some(
                 "# TYPE numalab_cell_round_trip_median_seconds gauge\n\
                  # UNIT numalab_cell_round_trip_median_seconds seconds\n\
-                 # HELP numalab_cell_round_trip_median_seconds median, round trip of each cell\n\
+                 # HELP numalab_cell_round_trip_median_seconds round trip: the median\n\
                  numalab_cell_round_trip_median_seconds{cell=\"a\\\\\\\"b\\nc\"} 0.00000005\n\
                  # TYPE numalab_cell_round_trip_change_ratio gauge\n\
                  # UNIT numalab_cell_round_trip_change_ratio ratio\n\
-                 # HELP numalab_cell_round_trip_change_ratio change, round trip of each cell\n\
+                 # HELP numalab_cell_round_trip_change_ratio round trip: the change\n\
                  numalab_cell_round_trip_change_ratio{cell=\"a\\\\\\\"b\\nc\"} -0.02\n\
                  # EOF\n"
             )

@@ -160,14 +160,17 @@ fn accesses(program: &Program, region: usize) -> Vec<RegionAccesses> {
     let of_region = program.tallies.iter().filter(|(whose, _)| whose.region == region);
     let mut accesses: Vec<RegionAccesses> = of_region
         .filter_map(|(whose, tally)| {
+            // Only memory samples distinguish loads from stores, and they also have the level that
+            // served them.
+            let sampled = |count| (tally.either == 0).then_some(count);
             Some(RegionAccesses {
                 thread: whose.thread,
                 cpu_node: whose.cpu_node,
                 memory_node: whose.memory_node?,
-                loads: tally.loads,
-                stores: tally.stores,
+                loads: sampled(tally.loads),
+                stores: sampled(tally.stores),
                 either: tally.either,
-                misses: tally.misses,
+                misses: sampled(tally.misses),
                 latency_cycles: tally.latency_cycles,
                 ..RegionAccesses::default()
             })

@@ -101,6 +101,8 @@ kinds! {
     Health = "numalab/health-2", "a health check";
     /// The current values of the kernel's knobs.
     Knobs = "numalab/knobs-2", "a list of knobs";
+    /// The bundled machine files.
+    MachineList = "numalab/machine-list-1", "a list of machine files";
     /// The result of a probe of NUMA balancing.
     Probe = "numalab/probe-2", "a probe";
     /// The result of a probe of memory tiers.
@@ -113,6 +115,8 @@ kinds! {
     Advice = "numalab/advice-1", "advice for a program";
     /// A program's memory profile: [`Profile`](crate::profile::Profile).
     Profile = "numalab/profile-1", "a profile of a program's memory", "numalab report";
+    /// The memory of an emulated program or guest: [`MemoryReport`](crate::MemoryReport).
+    Emulation = "numalab/emulation-1", "the memory of an emulated program";
     /// A self-test of numalab on the nodes of a machine.
     SelfTest = "numalab/self-test-1", "a self-test";
 }

@@ -36,6 +36,7 @@ pub mod shell;
 pub mod study;
 mod survey;
 pub mod system;
+mod taken;
 pub mod tiering;
 
 pub use cell::{Cell, CellId, Finished, Outcome};
@@ -48,7 +49,7 @@ pub use kind::{Kind, KindError, file};
 pub use launch::{Launch, RankSeat};
 pub use memory_report::{
     EmulatedAccesses, EmulatedCore, EmulatedCpu, EmulatedMachine, EmulatedNode, EmulatedPhase,
-    EmulatorCheck, EmulatorQemu, MemoryReport, MemoryReportError,
+    EmulatedTranslation, EmulatorCheck, EmulatorQemu, MemoryReport, MemoryReportError,
 };
 pub use metric::{Metric, Unit};
 pub use no_effect::NoEffect;
@@ -56,12 +57,13 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodePages, NodeWaits,
-    PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
-    RegionPart, Sharing, Stretch, StretchAccesses,
+    AccessWaits, AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser,
+    NodePages, NodeWaits, PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
+    RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 pub use ranks::{RankFigures, RankTable, mean_of};
 pub use run::{Environment, Run};
 pub use sample::Sample;
 pub use shared::{SharedMachine, all_windows_count, counted_values, is_shared};
 pub use survey::{Effort, SurveyChoice};
+pub use taken::Taken;

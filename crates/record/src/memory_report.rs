@@ -2,36 +2,52 @@
 
 mod processes;
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::profile::Ended;
-use crate::program::{CodePlace, ProgramMemory};
+use crate::program::ProgramMemory;
 
 const SCHEMA: &str = "numalab-emulator/1";
 
 /// A report of the memory emulator.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryReport {
-    schema: String,
-    /// The text of the report.
-    #[serde(skip)]
-    pub text: String,
-    /// The emulator's mode: accesses are only counted, or cost virtual time or sleep.
-    pub mode: String,
+    /// The version of the emulator.
+    #[serde(default)]
+    pub plugin: String,
     /// The QEMU that ran it.
     pub qemu: EmulatorQemu,
+    /// The emulator's mode: accesses are only counted, or cost virtual time or sleep.
+    pub mode: String,
+    /// The start of counting: `on` (from the beginning) or `marker` (at the guest's first marker).
+    #[serde(default)]
+    pub start: String,
     /// The sampling interval: one access in this many was observed, and counts are scaled.
     #[serde(default = "every_one")]
     pub sample: u64,
+    /// The instructions that overlap with a miss, its own included, where no core is modelled.
+    #[serde(default)]
+    pub overlap: u64,
+    /// The clock that accesses are charged to.
+    #[serde(default)]
+    pub time_source: String,
     /// The emulator's checks of itself.
     pub self_test: Vec<EmulatorCheck>,
     pub machine: EmulatedMachine,
+    /// The number of markers by kind.
+    #[serde(default)]
+    pub markers: BTreeMap<String, u64>,
     /// The phases between the guest's markers.
     pub phases: Vec<EmulatedPhase>,
     /// The program, if a program was emulated rather than a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMemory>,
     /// The way the command ended, if it failed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Ended>,
 }
 
@@ -47,13 +63,22 @@ pub enum MemoryReportError {
 }
 
 /// The QEMU that ran a guest or a program.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatorQemu {
+    /// Its version, if known.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// The version of its plugin interface.
+    #[serde(default)]
+    pub api: i32,
+    /// The architecture that it emulates.
+    #[serde(default)]
+    pub target: String,
     pub vcpus: u64,
 }
 
 /// A check that the emulator makes of itself.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatorCheck {
     /// The subject of the check.
     pub check: String,
@@ -62,40 +87,51 @@ pub struct EmulatorCheck {
 }
 
 /// The machine of a memory emulator, as far as its report describes it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedMachine {
     pub nodes: Vec<EmulatedNode>,
     /// Latencies in ns: one row per node with cpus, one column per node with memory.
     pub latency_ns: Vec<Vec<f64>>,
     /// Parameters of the cores, if they are modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<EmulatedCore>,
+    /// All other members of the machine file that the emulator was given.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 /// A core of the emulated machine.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedCore {
     /// The time of an instruction that waits for nothing, in ns.
     pub ns_per_instruction: f64,
+    /// All other parameters.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 /// A node of the emulated machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedNode {
     pub id: u64,
+    /// Ranges of its physical addresses, start and end.
+    #[serde(default)]
+    pub ranges: Vec<[u64; 2]>,
 }
 
 /// The phase between two of the guest's markers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedPhase {
     pub phase: u64,
     /// The name that the guest gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The counts of each cpu.
     pub vcpus: Vec<EmulatedCpu>,
 }
 
 /// The counts of a cpu, or of a program's thread, in a phase.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedCpu {
     pub vcpu: u64,
     pub node: u64,
@@ -104,12 +140,35 @@ pub struct EmulatedCpu {
     pub time_ns: u64,
     /// The cost of accesses in ns.
     pub cost_ns: u64,
+    /// Accesses to devices.
+    #[serde(default)]
+    pub io: u64,
+    /// Accesses outside of all nodes' memory.
+    #[serde(default)]
+    pub other: u64,
+    /// Address translation, if it is modelled.
+    #[serde(flatten)]
+    pub translation: Option<EmulatedTranslation>,
+    /// The share of the accesses to nodes' memory that are to its own node's; `None` without any.
+    #[serde(default)]
+    pub local_share: Option<f64>,
     /// Accesses to each node's memory.
     pub nodes: Vec<EmulatedAccesses>,
 }
 
+/// Address translation of a cpu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmulatedTranslation {
+    /// Page walks.
+    pub walks: u64,
+    /// References of page walks to memory and caches.
+    pub walk_references: u64,
+    /// The time of translations in ns.
+    pub translation_ns: u64,
+}
+
 /// Accesses of one cpu to one node's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedAccesses {
     pub node: u64,
     pub loads: u64,
@@ -118,6 +177,9 @@ pub struct EmulatedAccesses {
     pub load_misses: u64,
     /// Stores that missed all caches.
     pub store_misses: u64,
+    /// Modified lines that caches evicted.
+    #[serde(default)]
+    pub lines_written_back: u64,
     /// The cost of accesses that missed all caches, in ns.
     pub cost_ns: u64,
     /// The part of that cost caused by contention for the memory, in ns.
@@ -144,8 +206,7 @@ impl MemoryReport {
         if kind.schema != SCHEMA {
             return Err(MemoryReportError::Schema { found: kind.schema });
         }
-        let report: Self = serde_json::from_str(text).map_err(MemoryReportError::Json)?;
-        Ok(Self { text: text.to_owned(), ..report })
+        serde_json::from_str(text).map_err(MemoryReportError::Json)
     }
 }
 
@@ -153,41 +214,6 @@ impl MemoryReport {
     /// Returns the program, if a program was emulated rather than a machine.
     pub fn program(&self) -> Option<&ProgramMemory> {
         self.program.as_ref()
-    }
-
-    /// Replaces every code place that the report names by its frames, innermost first.
-    ///
-    /// # Errors
-    ///
-    /// The error of the JSON writer.
-    pub fn name_code(
-        &mut self,
-        frames: impl FnMut(&CodePlace) -> Vec<CodePlace>,
-    ) -> serde_json::Result<()> {
-        let Some(program) = &mut self.program else { return Ok(()) };
-        program.name_code(frames);
-        let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
-        let named = serde_json::to_value(program)?;
-        if let (Some(there), serde_json::Value::Object(named)) =
-            (whole["program"].as_object_mut(), named)
-        {
-            there.extend(named);
-        }
-        self.text = serde_json::to_string_pretty(&whole)? + "\n";
-        Ok(())
-    }
-
-    /// Adds how the command ended to the report of a command that failed.
-    ///
-    /// # Errors
-    ///
-    /// The error of the JSON writer.
-    pub fn set_failed(&mut self, ended: Ended) -> serde_json::Result<()> {
-        self.failed = Some(ended);
-        let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
-        whole["failed"] = serde_json::to_value(ended)?;
-        self.text = serde_json::to_string_pretty(&whole)? + "\n";
-        Ok(())
     }
 
     /// Returns the total time of all its cpus or threads, in ns.

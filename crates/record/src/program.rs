@@ -239,19 +239,30 @@ pub struct RegionAccesses {
     pub cpu_node: u32,
     /// The pages' node.
     pub memory_node: u32,
-    /// The number of loads.
-    pub loads: u64,
-    /// The number of stores.
-    pub stores: u64,
+    /// The number of loads; left out if the source does not distinguish them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<u64>,
+    /// The number of stores; left out if the source does not distinguish them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stores: Option<u64>,
     /// Accesses that are not known to be loads or stores.
     #[serde(default, skip_serializing_if = "is_none")]
     pub either: u64,
-    /// Accesses that reached memory.
-    pub misses: u64,
+    /// Accesses that reached memory; left out if the source does not see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
     /// The sum of the measured load latencies, in cpu cycles. Loads overlap, so the actual wait is
     /// shorter.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency_cycles: u64,
+    /// The thread's waiting; left out if the source does not see it.
+    #[serde(flatten)]
+    pub waits: Option<AccessWaits>,
+}
+
+/// A thread's waiting for a region's pages on one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccessWaits {
     /// The time that the thread waited for all of these accesses, in ns.
     pub waited_ns: u64,
     /// The part of `waited_ns` for accesses that reached memory.
@@ -328,8 +339,14 @@ fn is_none(count: &u64) -> bool {
 
 impl RegionAccesses {
     /// Returns the number of all accesses.
-    pub const fn all(&self) -> u64 {
-        self.loads.saturating_add(self.stores).saturating_add(self.either)
+    pub fn all(&self) -> u64 {
+        let [loads, stores] = [self.loads, self.stores].map(Option::unwrap_or_default);
+        loads.saturating_add(stores).saturating_add(self.either)
+    }
+
+    /// Returns the thread's waiting, none if it is unknown.
+    pub fn waits(&self) -> AccessWaits {
+        self.waits.unwrap_or_default()
     }
 
     /// Returns true if they are to memory of another node.

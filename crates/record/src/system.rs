@@ -13,6 +13,22 @@ pub struct KnobList {
     pub knobs: Vec<KnobNow>,
 }
 
+/// The bundled machine files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MachineList {
+    /// The machines, by name.
+    pub machines: Vec<BundledMachine>,
+}
+
+/// A bundled machine file in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BundledMachine {
+    /// The name by which options take it.
+    pub name: String,
+    /// The machine in a few words.
+    pub title: String,
+}
+
 /// A knob with its current value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KnobNow {

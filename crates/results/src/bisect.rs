@@ -1,7 +1,7 @@
 //! Page, rows and report mail of a bisection.
 
 use numalab_page::number::figure;
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Holds, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::bisect::{BisectAnswer, BisectDocument, Commit, CommitSide, JudgedCommit};
 use numalab_record::shell::command_line;
@@ -68,12 +68,16 @@ impl Report for BisectDocument {
             };
             judged.samples.iter().enumerate().map(row).collect::<Vec<_>>()
         });
-        let rows = Rows::new("bisect sample")
-            .labels(["commit", "sample", "metric", "unit"])
-            .values("", ["value"])
-            .rows(rows);
-        Some(rows)
+        Some(columns().rows(rows))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("bisect sample")
+        .labels(["commit", "sample"])
+        .with(Holds::Metric, ["metric"])
+        .with(Holds::Unit, ["unit"])
+        .values("", [("value", "a sample of the commit")])
 }
 
 fn row(judged: &JudgedCommit) -> Vec<String> {

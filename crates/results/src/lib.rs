@@ -20,6 +20,7 @@ mod document;
 pub mod explore;
 mod finding;
 pub mod fleet;
+pub mod gauges;
 pub mod health;
 mod judgement;
 mod label;
@@ -36,6 +37,7 @@ mod settings;
 pub mod shape;
 pub mod study;
 pub mod system;
+mod taken;
 pub mod tiering;
 mod topology;
 mod verdict;
@@ -46,9 +48,9 @@ use numalab_record::profile::Profile;
 use numalab_record::scaling::Scaling;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyDocument, StudyList};
-use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList, MachineList};
 use numalab_record::tiering::TieringProbed;
-use numalab_record::{Document, Kind, KindError, MemoryReport, MemoryReportError};
+use numalab_record::{Document, Kind, KindError, MemoryReport, MemoryReportError, Taken};
 use serde::Deserialize;
 
 use crate::advice::Advice;
@@ -69,6 +71,7 @@ pub use finding::Finding;
 pub use judgement::Judgement;
 pub use label::change_words;
 pub use report::Report;
+pub use taken::TakenReport;
 pub use verdict::VerdictWord;
 
 /// Reads a document of any kind, called `name` in errors, and passes its report to `show`.
@@ -82,6 +85,11 @@ pub fn with_report<T>(
     json: &str,
     show: impl FnOnce(&dyn Report) -> T,
 ) -> Result<T, DocumentError> {
+    let taken = serde_json::from_str(json).ok().and_then(|of: TakenPart| of.taken);
+    let show = |report: &dyn Report| match &taken {
+        Some(taken) => show(&TakenReport { taken, report }),
+        None => show(report),
+    };
     let kind = match Kind::of(json) {
         Ok(kind) => kind,
         Err(KindError::Unknown { schema }) if schema.starts_with("numalab-emulator/") => {
@@ -113,6 +121,7 @@ pub fn with_report<T>(
         }
         Kind::Health => show(&kind.read::<Health>(json)?),
         Kind::Knobs => show(&kind.read::<KnobList>(json)?),
+        Kind::MachineList => show(&kind.read::<MachineList>(json)?),
         Kind::Probe => show(&kind.read::<BalancingProbed>(json)?),
         Kind::Tiering => show(&kind.read::<TieringProbed>(json)?),
         Kind::Bisect => show(&kind.read::<BisectDocument>(json)?),
@@ -120,6 +129,7 @@ pub fn with_report<T>(
         Kind::Acpi => show(&kind.read::<AcpiShown>(json)?),
         Kind::Advice => show(&kind.read::<Advice>(json)?),
         Kind::Profile => show(&kind.read::<Profile>(json)?),
+        Kind::Emulation => show(&kind.read::<MemoryReport>(json)?),
         Kind::SelfTest => show(&kind.read::<SelfTest>(json)?),
     })
 }
@@ -148,6 +158,12 @@ fn view(json: &str) -> Result<View, KindError> {
         Subject::Ranks => View::Ranks(kind.read(json)?),
         Subject::Heap => View::Heap(kind.read(json)?),
     })
+}
+
+/// The origin of a document, if it does not record it otherwise.
+#[derive(Deserialize)]
+struct TakenPart {
+    taken: Option<Taken>,
 }
 
 /// The members of a scaling report from which the others follow.

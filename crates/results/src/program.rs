@@ -1,5 +1,6 @@
 //! The cost of remote memory to a program, by region.
 
+pub mod document;
 mod find;
 pub mod page;
 

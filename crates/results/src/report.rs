@@ -29,6 +29,12 @@ pub trait Report {
         self.rows().map(|rows| rows.csv())
     }
 
+    /// Returns gauges in the OpenMetrics text format: by default those of the rows; `None` without
+    /// values.
+    fn openmetrics(&self) -> Option<String> {
+        self.rows().and_then(|rows| rows.openmetrics())
+    }
+
     /// Returns the result in Callgrind's format; `None` if it is not about a program's code.
     fn callgrind(&self) -> Option<String> {
         None

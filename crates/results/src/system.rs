@@ -2,10 +2,11 @@
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::{Rows, optional};
-use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
+use numalab_page::{Lead, Mood, Page, Panel, Part, Style, Table};
 use numalab_record::NoEffect;
 use numalab_record::system::{
-    AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
+    AcpiShown, AcpiTable, BalancingProbed, BundledMachine, KnobList, KnobNow, KnobState,
+    MachineList, ProbedPlace,
 };
 
 use super::topology::odd;
@@ -45,6 +46,38 @@ impl Report for KnobList {
         };
         let columns = ["value", "acts", "why_not", "summary", "files"];
         Some(Rows::new("knob").labels(["knob"]).texts(columns).rows(self.knobs.iter().map(row)))
+    }
+}
+
+impl Report for MachineList {
+    fn page(&self) -> Page {
+        let row = |machine: &BundledMachine| vec![machine.name.clone(), machine.title.clone()];
+        let table = Table::new("for --topology and --emulate-like").words("name").words("machine");
+        let table = table.rows(self.machines.iter().map(row));
+        Page {
+            brand: "numalab machine list".to_owned(),
+            title: "The bundled machine files".to_owned(),
+            parts: Part::of("Machines", vec![Panel::table(table)]).into_iter().collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    document_of!(MachineList);
+
+    /// Returns one line per machine.
+    fn terminal(&self, _: Style) -> String {
+        let width = self.machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
+        let line =
+            |BundledMachine { name, title }: &BundledMachine| format!("{name:width$}  {title}\n");
+        self.machines.iter().map(line).collect()
+    }
+
+    /// Returns one row per machine.
+    fn rows(&self) -> Option<Rows> {
+        let row = |machine: &BundledMachine| vec![machine.name.clone(), machine.title.clone()];
+        let rows = Rows::new("machine file").labels(["name"]).texts(["title"]);
+        Some(rows.rows(self.machines.iter().map(row)))
     }
 }
 
@@ -123,12 +156,14 @@ impl Report for BalancingProbed {
     fn rows(&self) -> Option<Rows> {
         let row =
             |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
-        let rows = Rows::new("probe window")
-            .labels(["since_move_ns"])
-            .values("ns", ["latency"])
-            .rows(self.windows_ns.iter().map(row));
-        Some(rows)
+        Some(probe_columns().rows(self.windows_ns.iter().map(row)))
     }
+}
+
+pub(crate) fn probe_columns() -> Rows {
+    Rows::new("probe window")
+        .labels(["since_move_ns"])
+        .values("ns", [("latency", "the mean latency of an access in the window")])
 }
 
 /// Describes whether memory followed.

@@ -62,12 +62,19 @@ impl Report for Described {
                 optional(side_cache_bytes(node)),
             ]
         };
-        let rows = Rows::new("topology node")
-            .labels(["node"])
-            .texts(["cpus", "online"])
-            .values("bytes", ["memory_bytes", "free_bytes", "side_cache_bytes"]);
-        Some(rows.rows(self.machine.nodes.iter().map(row)))
+        Some(columns().rows(self.machine.nodes.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("topology node").labels(["node"]).texts(["cpus", "online"]).values(
+        "bytes",
+        [
+            ("memory_bytes", "the memory of the node"),
+            ("free_bytes", "free memory of the node"),
+            ("side_cache_bytes", "the capacity of the caches in front of the node's memory"),
+        ],
+    )
 }
 
 /// Returns the capacity of the caches in front of a node's memory, if it has any.

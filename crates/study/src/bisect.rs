@@ -81,7 +81,10 @@ impl fmt::Display for BisectStep<'_> {
             }
             CommitSide::Open | CommitSide::Undecided => f.write_str("skipped: undecided")?,
         }
-        write!(f, " after {} samples", judged.samples.len())
+        match judged.samples.len() {
+            1 => f.write_str(" after 1 sample"),
+            samples => write!(f, " after {samples} samples"),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub fn stated_time(plan: &Plan) -> StudyTime {
 
 /// Returns the detectable differences for each number of blocks and spread of changes.
 pub fn decisions(plan: &Plan, own_metrics: usize) -> Decisions {
-    let level = first_level(plan, own_metrics);
+    let level = level(plan, own_metrics, 1);
     let planned = plan.study().rules.blocks;
     let mut numbers = BLOCKS.to_vec();
     numbers.push(planned);
@@ -53,23 +53,24 @@ pub fn decisions(plan: &Plan, own_metrics: usize) -> Decisions {
     }
 }
 
-/// Returns the smallest number of blocks with which a difference can be shown at the first look: in
-/// the primary metric if the study names one, else in any answer, corrected for all answers. These
+/// Returns the smallest number of blocks with which a difference can be shown at a look, counted from
+/// 1: in the primary metric if the study names one, else in any answer, corrected for all answers. These
 /// are every metric of every workload except facts, and the backend's own
 /// ([`own_metrics`](crate::Backend::own_metrics)), for every main effect
 /// and interaction. Values that do not vary need fewer blocks.
-pub fn fewest_blocks(plan: &Plan, own_metrics: usize) -> usize {
-    numalab_stats::least_pairs(first_level(plan, own_metrics).alpha())
+pub fn fewest_blocks(plan: &Plan, own_metrics: usize, look: usize) -> usize {
+    numalab_stats::least_pairs(level(plan, own_metrics, look).alpha())
 }
 
-/// Returns the fewest blocks that can show a difference, if the plan has fewer.
-pub fn too_few(plan: &Plan, own_metrics: usize) -> Option<usize> {
-    let fewest = fewest_blocks(plan, own_metrics);
-    (plan.study().rules.blocks < fewest).then_some(fewest)
+/// Returns the fewest blocks that can show a difference, if the plan has fewer: from the start, and
+/// with blocks that are added to those planned.
+pub fn too_few(plan: &Plan, own_metrics: usize) -> Option<[usize; 2]> {
+    let [at_once, with_added] = [1, 2].map(|look| fewest_blocks(plan, own_metrics, look));
+    (plan.study().rules.blocks < at_once).then_some([at_once, with_added])
 }
 
-/// Returns the confidence required of the most significant answer at the first look.
-fn first_level(plan: &Plan, own_metrics: usize) -> Confidence {
+/// Returns the confidence required of the most significant answer at a look, counted from 1.
+fn level(plan: &Plan, own_metrics: usize, look: usize) -> Confidence {
     let rules = &plan.study().rules;
     // A tool with metrics that depend on its findings has at least one.
     let known = |workload: &Workload| workload.metrics().map_or(1, |m| m.len().max(1));
@@ -81,10 +82,10 @@ fn first_level(plan: &Plan, own_metrics: usize) -> Confidence {
         None => metrics.saturating_sub(rules.facts.len()).max(1),
     };
     let answers = metrics * answers_of_one_metric(plan);
-    // A study that is resumed is looked at again, so its first look gets only a part of the
-    // permitted error.
-    let first = Confidence::P95.at_look(1);
-    Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
+    // A study that is resumed is looked at again, so each look gets only a part of the permitted
+    // error.
+    let all = Confidence::P95.at_look(look);
+    Confidence::new(1.0 - all.alpha() / answers as f64).unwrap_or(all)
 }
 
 /// Returns the number of main effects and of interactions of two factors; without main effects the
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn more_answers_need_more_blocks_and_a_primary_metric_fewer() {
-        let fewest = |rules: &str, own| fewest_blocks(&with_rules(rules), own);
+        let fewest = |rules: &str, own| fewest_blocks(&with_rules(rules), own, 1);
         let one = fewest("blocks = 9", 0);
         assert!(one >= 6, "{one}");
         assert!(fewest("blocks = 9", 40) > one, "40 answers more");
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn an_interaction_is_an_answer_too() {
         let two = "blocks = 9\n[[factor]]\nname = \"u\"\nlevels = [1, 2]";
-        let of = |rules: &str| first_level(&with_rules(rules), 0).alpha();
+        let of = |rules: &str| level(&with_rules(rules), 0, 1).alpha();
         assert!((of("blocks = 9") / of(two) - 3.0).abs() < 1e-9);
     }
 

@@ -29,6 +29,7 @@ pub fn foreseen(
         command: workload.command.clone(),
         service: workload.service.as_ref().map(|service| service.command.clone()),
     };
+    let fewest = too_few(plan, backend.own_metrics());
     Ok(PlannedStudy {
         name: study.name.clone(),
         question: study.question.clone(),
@@ -48,7 +49,8 @@ pub fn foreseen(
         samples: plan.blocks() * plan.visits(0).len() * plan.workloads().len(),
         time,
         decisions: decisions(plan, backend.own_metrics()),
-        fewest_blocks: too_few(plan, backend.own_metrics()),
+        fewest_blocks: fewest.map(|[at_once, _]| at_once),
+        fewest_with_added: fewest.map(|[_, with_added]| with_added),
     })
 }
 

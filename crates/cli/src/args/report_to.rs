@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use numalab_page::Style;
-use numalab_results::Report;
+use numalab_results::{Report, TakenReport};
 
 use super::{Format, value};
 use crate::failure::Failure;
-use crate::output::{render, save};
+use crate::output::{render, save, taken};
 
 /// The format of a report about a program, and its file.
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ impl ReportTo {
         style: Style,
         print: impl FnOnce(&str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let taken = taken();
+        let report = &TakenReport { taken: &taken, report };
         match &self.output {
             Some(file) => {
                 let format = self.format.unwrap_or(Format::Json);

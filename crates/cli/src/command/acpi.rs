@@ -31,7 +31,7 @@ fn load(args: &TableArgs) -> Result<Vec<Loaded>, Failure> {
 fn show(args: &TableArgs, format: Format) -> Result<(), Failure> {
     let (shown, _) = tables::shown(&load(args)?);
     if !shown.tables.is_empty() {
-        output::show(&shown, format)?;
+        output::show_taken(&shown, format)?;
     }
     match shown.refused.is_empty() {
         true => Ok(()),
@@ -44,7 +44,7 @@ fn run_check(args: &TableArgs, strict: bool, format: Format) -> Result<(), Failu
     let (shown, worst) = tables::shown(&load(args)?);
     let limit = if strict { Severity::Warning } else { Severity::Error };
     let failed = !shown.refused.is_empty() || worst.is_some_and(|worst| worst >= limit);
-    output::show(&AcpiChecked(shown), format)?;
+    output::show_taken(&AcpiChecked(shown), format)?;
     match failed {
         true => Err(Failure::new(Code::CheckFailed, "the tables have errors")),
         false => Ok(()),

@@ -9,6 +9,7 @@ use clap::Args;
 use numalab_advise::{Advisor, Request, Target, Tries, is_piped, redirected};
 use numalab_host::{Interrupt, adopt_orphans, note};
 use numalab_launch::identity::detect_own;
+use numalab_page::number::count;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
 use numalab_stats::{Confidence, Direction, least_pairs};
 use numalab_workload::{Expression, MetricSpec, Pattern};
@@ -215,7 +216,7 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
             TrialPlace::Emulation => "under emulation",
         };
         let then = if text.is_empty() { "" } else { "then " };
-        text.push_str(&format!("{then}trials {place}, in {} blocks\n", args.blocks));
+        text.push_str(&format!("{then}trials {place}, in {}\n", count(args.blocks, "block")));
     }
     output::print(&text)
 }
@@ -238,7 +239,7 @@ fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
 fn ended(advice: &Advice) -> Result<(), Failure> {
     let Some(trials) = &advice.trials else { return Ok(()) };
     if trials.end == TrialsEnd::Interrupted {
-        let message = format!("interrupted after {} blocks of trials", trials.blocks);
+        let message = format!("interrupted after {} of trials", count(trials.blocks, "block"));
         return Err(Failure::new(Code::Failed, message));
     }
     Ok(())

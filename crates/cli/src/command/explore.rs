@@ -106,7 +106,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let mut looker = Looker::new(subject, root, &which_rank);
     if !args.watch && args.for_.is_none() {
         let explored = Explored::of(looker.once(args.interval.unwrap_or(ONCE))?);
-        output::show(&explored, args.format)?;
+        output::show_taken(&explored, args.format)?;
         return as_expected(args, &explored);
     }
     let on_terminal = args.watch && is_for_terminal(args.format)?;
@@ -218,7 +218,7 @@ fn keeps(
     loop {
         let found = as_expected(args, &last);
         if found.is_err() || Instant::now() >= until || interrupt.requested() {
-            output::show(&last, args.format)?;
+            output::show_taken(&last, args.format)?;
             return found.map(|()| true);
         }
         let left = until.saturating_duration_since(Instant::now());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use numalab_host::{Root, read_environment};
 use numalab_measure::{LiveRun, Tally, Target, health_cells};
+use numalab_page::number::count;
 use numalab_record::Cell;
 use numalab_results::compare::NamedRun;
 use numalab_results::health::page::reason;
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
     }
     match args.output.format {
         Format::Text if output::quiet() => output::print(&(reason(&found) + "\n"))?,
-        format => output::show(&found, format)?,
+        format => output::show_taken(&found, format)?,
     }
     verdict(found.severity, &tally)
 }
@@ -113,9 +114,9 @@ fn baseline(args: &HealthArgs) -> Result<Vec<NamedRun>, Failure> {
     let runs = named_runs(&args.baseline)?;
     if runs.len() < LEAST_BASELINE_RUNS {
         return Err(Failure::bad_input(format!(
-            "--baseline: found {} runs, expected {LEAST_BASELINE_RUNS} or more, such as those of \
+            "--baseline: found {}, expected {LEAST_BASELINE_RUNS} or more, such as those of \
              `numalab measure --quick --repeat 5`",
-            runs.len()
+            count(runs.len(), "run")
         )));
     }
     Ok(runs)
@@ -150,7 +151,8 @@ fn verdict(severity: Severity, tally: &Tally) -> Result<(), Failure> {
             Err(Failure::new(Code::Degraded, ""))
         }
         (Severity::Disturbed | Severity::Healthy, Some((class, reason))) => {
-            let message = format!("{} cells could not be measured: {reason}", tally.failed);
+            let failed = count(tally.failed, "cell");
+            let message = format!("{failed} could not be measured: {reason}");
             Err(Failure::new(*class, message))
         }
         (Severity::Healthy, None) => Ok(()),

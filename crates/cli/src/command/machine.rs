@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use numalab_formats::gallery;
+use numalab_record::system::{BundledMachine, MachineList};
 
 use super::acpi;
 use super::self_test::{self, SelfTestArgs};
-use crate::args::{AcpiArgs, Rules, Selection};
+use crate::args::{AcpiArgs, Format, Rules, Selection, value};
 use crate::failure::Failure;
 use crate::output;
 
@@ -22,8 +23,15 @@ pub(crate) struct MachineFileArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineCommand {
     /// List the bundled machine files
-    #[command(after_help = "Example:\n  numalab machine list")]
-    List,
+    #[command(after_help = "\
+Examples:
+  numalab machine list
+  numalab machine list --format json")]
+    List {
+        /// Output format
+        #[arg(long, default_value = "text", value_parser = value::format())]
+        format: Format,
+    },
     /// Print a bundled machine file: a machine's figures and their sources
     #[command(after_help = "\
 Examples:
@@ -81,7 +89,7 @@ pub(crate) struct CaptureArgs {
 
 pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
     match command {
-        MachineCommand::List => list(),
+        MachineCommand::List { format } => list(*format),
         MachineCommand::Show { machine } => output::print(known(machine)?),
         MachineCommand::Capture(args) => capture::run(args),
         MachineCommand::Acpi(args) => acpi::run(&args.command),
@@ -89,10 +97,12 @@ pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
     }
 }
 
-fn list() -> Result<(), Failure> {
-    let width = gallery::names().map(str::len).max().unwrap_or_default();
-    let line = |(name, text): &(&str, &str)| format!("{name:width$}  {}\n", gallery::title(text));
-    output::print(&gallery::MACHINES.iter().map(line).collect::<String>())
+fn list(format: Format) -> Result<(), Failure> {
+    let machine = |(name, text): &(&str, &str)| BundledMachine {
+        name: (*name).to_owned(),
+        title: gallery::title(text).to_owned(),
+    };
+    output::show(&MachineList { machines: gallery::MACHINES.iter().map(machine).collect() }, format)
 }
 
 /// Returns the text of a bundled machine file.

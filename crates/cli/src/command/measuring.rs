@@ -196,8 +196,8 @@ pub(crate) fn print_plan(
     let seconds = estimate_plan(cells).as_secs_f64();
     let most = rules.budget.unwrap_or(usual_budget).as_secs_f64();
     text.push_str(&format!(
-        "{} cells, about {seconds:.0} s where nothing disturbs them, at most {most:.0} s\n",
-        cells.len()
+        "{}, about {seconds:.0} s where nothing disturbs them, at most {most:.0} s\n",
+        count(cells.len(), "cell")
     ));
     output::print(&text)
 }

@@ -141,7 +141,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
             probe.time.as_secs_f64()
         ));
     }
-    output::show(&probe.run(&context)?, args.format)
+    output::show_taken(&probe.run(&context)?, args.format)
 }
 
 fn tiering(args: &TieringArgs) -> Result<(), Failure> {
@@ -172,5 +172,5 @@ fn tiering(args: &TieringArgs) -> Result<(), Failure> {
         ));
     }
     let context = MeasureContext::for_probe(machine, args.time)?;
-    output::show(&probe.run(&context)?, args.format)
+    output::show_taken(&probe.run(&context)?, args.format)
 }

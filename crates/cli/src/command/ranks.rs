@@ -13,6 +13,7 @@ use numalab_record::{Document, Launch, Pages, Run};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
+use numalab_topology::count;
 
 use super::measuring::{new_run, survey, write_reports};
 use super::own;
@@ -130,8 +131,8 @@ fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
         plan.sizes_bytes.iter().map(|&size| numalab_formats::size::format_bytes(size)).collect();
     let how = if plan.serial { "one after the other" } else { "at once" };
     output::print(&format!(
-        "{} ranks ({}), {how}: {} over {}\n",
-        identity.size,
+        "{} ({}), {how}: {} over {}\n",
+        count(identity.size, "rank"),
         identity.launcher,
         plan.work.name(),
         sizes.join(", ")

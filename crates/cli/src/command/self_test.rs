@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
     };
     let mut starting = |check| hint(format_args!("checking: {}", described(check)));
     let found = test.run(&mut starting, &mut |cells| Box::new(Progress::new(cells, false)))?;
-    output::show(&found, args.output.format)?;
+    output::show_taken(&found, args.output.format)?;
     verdict(&found)
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
             let given = described.given_costs();
             let Described { machine, mut findings, .. } = described;
             findings.extend(given);
-            output::show(&system::Described { machine, findings }, format)
+            output::show_taken(&system::Described { machine, findings }, format)
         }
         TopologyFormat::Tool(format) => describe(described, &format),
     }

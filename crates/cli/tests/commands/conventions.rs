@@ -11,7 +11,7 @@ use crate::study::with_probe;
 fn a_size_is_typed_the_same_way_everywhere() {
     for size in ["64", "64M", "64MB", "64MiB", "65536K", "0.0625G", "64M,64"] {
         let plan = prints(&["latency", "--size", size, "--cpus", "0", "--dry-run"]);
-        assert!(plan.contains("/64M\n1 cells"), "{size}: {plan}");
+        assert!(plan.contains("/64M\n1 cell,"), "{size}: {plan}");
     }
     for memory in ["2048", "2G", "2048MiB"] {
         let toml = prints(&[

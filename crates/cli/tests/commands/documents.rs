@@ -4,18 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_launch::scale::Manifest;
-use numalab_record::Kind;
 use numalab_record::bisect::BisectDocument;
 use numalab_record::profile::Profile;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
-use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList, MachineList};
+use numalab_record::{Kind, Taken};
 use numalab_results::advice::Advice;
 use numalab_results::compare::document::RunComparison;
 use numalab_results::explore::document::ExploreDocument;
 use numalab_results::fleet::Analysis;
 use numalab_results::health::Health;
 use numalab_results::machine::document::ComparedMachine;
+use numalab_results::program::document::EmulationDocument;
 use numalab_results::run::document::RunDocument;
 use numalab_results::samples::document::ComparedSamples;
 use numalab_results::scaling::ScalingSummary;
@@ -124,11 +125,23 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     schema["title"] = json!(format!("{}: {kind}", kind.schema()));
     schema["properties"]["schema"] = json!({ "const": kind.schema() });
+    let taken = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Taken>()
+        .to_value();
+    let properties = schema["properties"].as_object_mut().expect("members");
+    // In the plan of a study, the name is that of a number.
+    properties.entry("taken").or_insert(taken);
     (kind, schema)
 }
 
 /// Returns the schema of every kind of document, generated from its type.
-fn all_schemas() -> [(Kind, Value); 24] {
+fn all_schemas() -> [(Kind, Value); 26] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<StudyResults<'_>>(Kind::Study),
@@ -146,6 +159,7 @@ fn all_schemas() -> [(Kind, Value); 24] {
         schema_of::<Analysis>(Kind::Fleet),
         schema_of::<Health>(Kind::Health),
         schema_of::<KnobList>(Kind::Knobs),
+        schema_of::<MachineList>(Kind::MachineList),
         schema_of::<BalancingProbed>(Kind::Probe),
         schema_of::<TieringDocument<'_>>(Kind::Tiering),
         schema_of::<SelfTest>(Kind::SelfTest),
@@ -154,6 +168,7 @@ fn all_schemas() -> [(Kind, Value); 24] {
         schema_of::<AcpiShown>(Kind::Acpi),
         schema_of::<Advice>(Kind::Advice),
         schema_of::<Profile>(Kind::Profile),
+        schema_of::<EmulationDocument<'_>>(Kind::Emulation),
     ]
 }
 

@@ -149,7 +149,8 @@ fn every_question_to_a_system_is_answered_with_a_document() {
     let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
     fs::write(place.join("console.log"), heap).expect("written");
     let own = std::process::id().to_string();
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 15] = [
+        &["machine", "list"],
         &["topology"],
         &["topology", "--emulate", "4", "--cpus", "8"],
         &["machine", "acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],

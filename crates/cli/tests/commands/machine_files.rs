@@ -82,6 +82,15 @@ fn two_machine_files_are_compared_figure_by_figure() {
     let others = prints(&["compare", "x460", "graviton3", "--format", "csv"]);
     let latency = "load latency from node 0 to node 0,ns,108,98,";
     assert!(others.contains(latency), "{others}");
+    // x460 has no hit latencies.
+    for [one, other] in [["x460", "x460-fitted"], ["x460-fitted", "x460"]] {
+        let sizes = prints(&["compare", one, other, "--format", "csv"]);
+        for line in
+            ["size of L1,KiB,16,16,0", "size of L2,KiB,1024,1024,0", "size of L3,KiB,8192,8192,0"]
+        {
+            assert!(sizes.contains(line), "{one} {other}: {sizes}");
+        }
+    }
 }
 
 #[test]

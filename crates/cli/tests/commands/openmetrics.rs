@@ -154,16 +154,31 @@ fn documented(text: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
+/// Checks a name against a pattern, where METRIC is any word and UNIT any or none.
 fn fits(name: &str, pattern: &str) -> bool {
-    let (begins, rest) = pattern.split_once("METRIC").unwrap_or((pattern, ""));
-    let middle = rest.strip_suffix("UNIT").unwrap_or(rest);
-    match rest.is_empty() {
-        true => name == pattern,
-        false => {
-            let behind = name.strip_prefix(begins).and_then(|behind| behind.find(middle));
-            behind.is_some() && (rest != middle || name.ends_with(middle))
-        }
+    let whole = pattern.strip_suffix("_UNIT").unwrap_or(pattern);
+    let (begins, ends) = whole.split_once("METRIC").unwrap_or((whole, ""));
+    let Some(rest) = name.strip_prefix(begins) else { return false };
+    match (whole.contains("METRIC"), whole != pattern) {
+        (true, true) => rest.contains(ends),
+        (true, false) => rest.ends_with(ends),
+        (false, true) => rest.is_empty() || rest.starts_with('_'),
+        (false, false) => rest.is_empty(),
     }
+}
+
+/// `NUMALAB_SCHEMAS=write cargo test -p numalab --test commands openmetrics::` regenerates it.
+#[test]
+fn the_documentation_of_gauges_is_that_of_the_code() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let text = std::fs::read_to_string(&file).expect("there");
+    let (introduction, _) = text.split_once("## `numalab ").expect("a section");
+    let expected = format!("{introduction}{}", numalab_results::gauges::documentation());
+    if std::env::var_os("NUMALAB_SCHEMAS").is_some_and(|value| value == "write") {
+        std::fs::write(&file, &expected).expect("written");
+    }
+    let kept = std::fs::read_to_string(&file).expect("there");
+    assert!(kept == expected, "docs/metrics.md is no longer as the code: NUMALAB_SCHEMAS=write");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Lab {
         let options: Vec<&str> = machine.iter().copied().chain(["-o", &*place]).collect();
         let output = self.run(&options, command);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&std::fs::read(file.path()).expect("it was written")).expect("JSON")
+        schemas::document(&std::fs::read(file.path()).expect("it was written"))
     }
 }
 
@@ -75,11 +75,19 @@ fn memory_first_touched_by_one_thread_is_named_with_its_cost() {
     let accesses = block_accesses(&report);
     assert_eq!(of_nodes(&accesses, 1, 0), 2 * READS, "{accesses:?}");
     assert_eq!(of_nodes(&accesses, 0, 1) + of_nodes(&accesses, 1, 1), 0, "{accesses:?}");
+    let (results, taken) = (&report["results"], &report["taken"]["command"]);
+    assert!(results["remote_percent"].as_f64() > Some(1.0), "{results}");
+    let [region] = &results["remote_regions"].as_array().expect("regions")[..] else {
+        panic!("{results}")
+    };
+    assert_eq!((&region["cpu_node"], &region["memory_node"]), (&1.into(), &0.into()));
+    assert!(taken.to_string().contains("\"--emulate\",\"2\",") && taken[0] != "", "{taken}");
     let output = lab.run(&MACHINE, &[&lab.program("placement"), "first"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("Remote memory costs"), "{text}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("it is on node 0, but cpus of node 1 use it"), "{text}");
+    assert!(text.starts_with("Memory cost of placement on a machine with 2 nodes"), "{text}");
     assert!(output.stdout.is_empty());
 }
 

@@ -407,7 +407,7 @@ fn a_job_array_measures_each_element_and_a_batch_script_is_not_a_rank() {
         let csv = lab.directory().join(format!("array-{element}.csv"));
         assert!(is_csv_of(1, &fs::read_to_string(csv).expect("measured")));
         let plan = lab.directory().join(format!("array-{element}.plan"));
-        assert!(fs::read_to_string(plan).expect("shown").contains(" cells, about "));
+        assert!(fs::read_to_string(plan).expect("shown").contains(", about "));
     }
 }
 

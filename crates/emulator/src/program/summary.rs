@@ -8,8 +8,8 @@ use numalab_memory_model::arguments::Alternative;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
-    self as record, ContendedLine, Elsewhere, LineUser, NodeWaits, PageFaults, PagesAlike, Placed,
-    ProgramMemory, ProgramThread, RegionAccesses, Stretch, StretchAccesses,
+    self as record, AccessWaits, ContendedLine, Elsewhere, LineUser, NodeWaits, PageFaults,
+    PagesAlike, Placed, ProgramMemory, ProgramThread, RegionAccesses, Stretch, StretchAccesses,
 };
 
 use super::Program;
@@ -178,16 +178,18 @@ fn from(world: &World, seat: usize, node: usize, done: Done) -> RegionAccesses {
         thread: number(seat),
         cpu_node: home(world, seat),
         memory_node: world.engine.arguments.machine.nodes[node].id,
-        loads,
-        stores,
-        misses: done.misses,
-        waited_ns: done.waited_ps / 1000,
-        memory_ns: done.memory_ps / 1000,
-        queue_ns: done.queue_ps / 1000,
-        cached_ns: done.cached_ps / 1000,
-        near_ns: done.near_ps / 1000,
-        far_ns: done.far_ps / 1000,
-        uncached: done.uncached,
+        loads: Some(loads),
+        stores: Some(stores),
+        misses: Some(done.misses),
+        waits: Some(AccessWaits {
+            waited_ns: done.waited_ps / 1000,
+            memory_ns: done.memory_ps / 1000,
+            queue_ns: done.queue_ps / 1000,
+            cached_ns: done.cached_ps / 1000,
+            near_ns: done.near_ps / 1000,
+            far_ns: done.far_ps / 1000,
+            uncached: done.uncached,
+        }),
         ..RegionAccesses::default()
     }
 }

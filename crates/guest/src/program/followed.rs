@@ -66,7 +66,7 @@ impl Followed {
         };
         let code = status.code().filter(|code| *code != 0).map(Ended::Exited);
         if let Some(failed) = code.or(signal.map(Ended::Signalled)) {
-            followed.report.set_failed(failed).map_err(MemoryReportError::Json)?;
+            followed.report.failed = Some(failed);
         }
         Ok(followed)
     }
@@ -80,11 +80,10 @@ impl Followed {
         let read: Vec<MemoryReport> = read.collect::<Result<_, _>>()?;
         let processes: Vec<ProgramMemory> =
             read.iter().filter_map(|report| report.program.clone()).collect();
-        let joined = ProgramMemory::joined(processes.clone());
-        let whole = MemoryReport::of_processes(&read, &joined)?;
-        let mut report = whole.ok_or(FollowedError::NoReport)?;
+        let mut joined = ProgramMemory::joined(processes.clone());
         let mut lines = SourceLines::default();
-        report.name_code(|place| lines.frames(place)).map_err(MemoryReportError::Json)?;
+        joined.name_code(|place| lines.frames(place));
+        let report = MemoryReport::of_processes(read, joined).ok_or(FollowedError::NoReport)?;
         let lost = lost(&processes, &reports.lost);
         Ok(Self { report, processes, lost })
     }

@@ -53,8 +53,7 @@ pub(super) fn assign_cpu(
 }
 
 fn host_name(around: Surroundings<'_>) -> String {
-    let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    (around.look)("SLURMD_NODENAME").unwrap_or_else(own)
+    (around.look)("SLURMD_NODENAME").unwrap_or_else(numalab_host::host_name)
 }
 
 /// Checks srun's map against the ranks of this host and against this rank's affinity.

@@ -20,7 +20,7 @@ const FARTHEST: f64 = 120.0;
 pub(super) fn chart(rows: &[IntervalRow]) -> String {
     let reach = 1.15 * reach(rows);
     let x = Scale::new(ScaleKind::Linear, (-reach, reach), (SIDE, WIDTH - SIDE));
-    let mut drawing = Drawing::new();
+    let mut drawing = Drawing::shrinking();
     let mut bottom = TOP;
     for (index, row) in rows.iter().enumerate() {
         bottom += draw(&mut drawing, row, bottom, &x, index == 0);

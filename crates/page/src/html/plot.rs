@@ -106,12 +106,18 @@ impl Frame {
 }
 
 pub(crate) struct Drawing {
+    class: &'static str,
     body: String,
 }
 
 impl Drawing {
     pub(crate) fn new() -> Self {
-        Self { body: String::new() }
+        Self { class: "chart", body: String::new() }
+    }
+
+    /// Returns a drawing that shrinks to the width of a phone, instead of scrolling there.
+    pub(crate) fn shrinking() -> Self {
+        Self { class: "chart shrinks", ..Self::new() }
     }
 
     pub(crate) fn raw(&mut self, element: &str) {
@@ -156,8 +162,9 @@ impl Drawing {
 
     pub(crate) fn finish(self, height: f64, title: &str, description: &str) -> String {
         format!(
-            "<svg class=\"chart\" data-chart role=\"group\" viewBox=\"0 0 {WIDTH} {height:.0}\">\n\
+            "<svg class=\"{}\" data-chart role=\"group\" viewBox=\"0 0 {WIDTH} {height:.0}\">\n\
              <title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
+            self.class,
             escape(title),
             escape(description),
             self.body

@@ -168,7 +168,7 @@ proptest! {
         labels in prop::collection::vec(text(), 1..5),
     ) {
         let rows = labels.iter().map(|label| vec![label.clone(), "1.5".to_owned()]);
-        let metrics = Rows::new("row").labels(["name"]).values("ns", ["wait_ns"]).rows(rows);
+        let metrics = Rows::new("row").labels(["name"]).values("ns", [("wait_ns", "the wait")]).rows(rows);
         let metrics = metrics.openmetrics().expect("values");
         let samples: Vec<&str> =
             metrics.split_terminator('\n').filter(|line| !line.starts_with('#')).collect();

@@ -12,9 +12,9 @@ fn cells() -> Rows {
         .labels(["cell", "node"])
         .with(Holds::Metric, ["metric"])
         .with(Holds::Unit, ["unit"])
-        .values("", ["median"])
-        .values("%", ["half_width_percent"])
-        .values("bytes", ["size_bytes"])
+        .values("", [("median", "the median")])
+        .values("%", [("half_width_percent", "half of the interval")])
+        .values("bytes", [("size_bytes", "the size")])
         .texts(["state"])
         .rows([
             row(["latency/1M", "0", "latency", "ns", "92.5", "0.8", "1048576", "precise"]),
@@ -43,11 +43,20 @@ fn rows_without_values_are_no_metrics() {
 #[test]
 fn units_are_converted_and_named_and_counts_have_none() {
     let metrics = |unit: &'static str, name: &'static str| {
-        Rows::new("row").values(unit, [name]).rows([row(["250"])]).openmetrics().expect("a value")
+        Rows::new("row")
+            .values(unit, [(name, "it")])
+            .rows([row(["250"])])
+            .openmetrics()
+            .expect("a value")
     };
     for (unit, name, line) in [
         ("ns", "wait_ns", "numalab_row_wait_seconds{} 0.00000025"),
+        ("us", "wait", "numalab_row_wait_seconds{} 0.00025"),
+        ("ms", "wait", "numalab_row_wait_seconds{} 0.25"),
         ("s", "wait_s", "numalab_row_wait_seconds{} 250"),
+        ("min", "wait", "numalab_row_wait_seconds{} 15000"),
+        ("MB/s", "rate", "numalab_row_rate_bytes_per_second{} 250000000"),
+        ("KiB", "size", "numalab_row_size_bytes{} 256000"),
         ("GB/s", "rate", "numalab_row_rate_bytes_per_second{} 250000000000"),
         ("GHz", "clock", "numalab_row_clock_hertz{} 250000000000"),
         ("%", "share_percent", "numalab_row_share_ratio{} 2.5"),

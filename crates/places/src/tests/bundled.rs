@@ -35,12 +35,12 @@ fn every_bundled_study_has_enough_blocks_to_show_a_difference() {
         // numalab's kernel need not have been built; its backend adds none.
         let backend = BACKENDS.open(&study, &Interrupt::never());
         let own = backend.map_or(0, |backend| backend.own_metrics());
-        let fewest = fewest_blocks(&Plan::new(study, 1).unwrap(), own);
+        let fewest = fewest_blocks(&Plan::new(study, 1).unwrap(), own, 1);
         assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
     }
     let begun = parse(&start("mine"), "mine", BACKENDS).unwrap();
     assert!(begun.rules.primary.is_some());
-    assert!(begun.rules.blocks >= fewest_blocks(&Plan::new(begun, 1).unwrap(), 0));
+    assert!(begun.rules.blocks >= fewest_blocks(&Plan::new(begun, 1).unwrap(), 0, 1));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use numalab_record::{FirstTouches, ProgramThread, Region};
 use super::*;
 
 fn accesses(thread: u32, cpu_node: u32, memory_node: u32, loads: u64) -> RegionAccesses {
-    RegionAccesses { thread, cpu_node, memory_node, loads, stores: 1, ..RegionAccesses::default() }
+    let [loads, stores] = [loads, 1].map(Some);
+    RegionAccesses { thread, cpu_node, memory_node, loads, stores, ..RegionAccesses::default() }
 }
 
 /// Returns a program of two regions: 5 of its 13 accesses are remote.

@@ -1,87 +1,93 @@
 //! The joined reports of a program's processes.
 
-use serde_json::{Map, Value};
-
-use super::{MemoryReport, MemoryReportError};
+use super::{EmulatedAccesses, EmulatedCpu, EmulatedPhase, EmulatedTranslation, MemoryReport};
 use crate::program::ProgramMemory;
 
-/// The members that identify a part of a report; all other numbers are summed.
-const NAMES: [&str; 3] = ["phase", "vcpu", "node"];
-
 impl MemoryReport {
-    /// Joins the reports of processes that ran together by summing the figures of their cpus.
-    /// Returns `None` if there are no reports.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryReportError`] if the joined report is not valid.
-    pub fn of_processes(
-        reports: &[Self],
-        program: &ProgramMemory,
-    ) -> Result<Option<Self>, MemoryReportError> {
-        let json = MemoryReportError::Json;
-        let read = |report: &Self| serde_json::from_str::<Value>(&report.text).map_err(json);
-        let Some((first, others)) = reports.split_first() else { return Ok(None) };
-        if others.is_empty() {
-            return Ok(Some(first.clone()));
+    /// Joins the reports of processes that ran together as this program, by adding up the figures of
+    /// their cpus. Returns `None` if there are no reports.
+    pub fn of_processes(reports: Vec<Self>, program: ProgramMemory) -> Option<Self> {
+        let mut reports = reports.into_iter();
+        let mut whole = reports.next()?;
+        for phase in reports.flat_map(|report| report.phases) {
+            let is_same = |known: &EmulatedPhase| known.phase == phase.phase;
+            match whole.phases.iter().position(is_same) {
+                Some(known) => whole.phases[known].add(phase),
+                None => whole.phases.push(phase),
+            }
         }
-        let mut whole = read(first)?;
-        for other in others {
-            add(&mut whole["phases"], read(other)?["phases"].take());
-        }
-        share(&mut whole);
-        whole["program"] = serde_json::to_value(program).map_err(json)?;
-        let text = serde_json::to_string_pretty(&whole).map_err(json)? + "\n";
-        Self::read(&text).map(Some)
+        whole.program = Some(program);
+        Some(whole)
     }
 }
 
-fn add(whole: &mut Value, other: Value) {
-    match (whole, other) {
-        (Value::Array(whole), Value::Array(other)) => {
-            for of in other {
-                match whole.iter_mut().find(|known| is_same(known, &of)) {
-                    Some(known) => add(known, of),
-                    None => whole.push(of),
-                }
-            }
-        }
-        (Value::Object(whole), Value::Object(other)) => {
-            for (name, of) in other {
-                if !NAMES.contains(&name.as_str()) {
-                    add(whole.entry(name).or_insert(Value::Null), of);
-                }
-            }
-        }
-        (whole, of) => {
-            if let (Some(one), Some(other)) = (whole.as_u64(), of.as_u64()) {
-                *whole = one.saturating_add(other).into();
-            } else if whole.is_null() {
-                *whole = of;
+impl EmulatedPhase {
+    fn add(&mut self, other: Self) {
+        for cpu in other.vcpus {
+            let is_same = |known: &EmulatedCpu| (known.vcpu, known.node) == (cpu.vcpu, cpu.node);
+            match self.vcpus.iter().position(is_same) {
+                Some(known) => self.vcpus[known].add(&cpu),
+                None => self.vcpus.push(cpu),
             }
         }
     }
 }
 
-fn is_same(one: &Value, other: &Value) -> bool {
-    NAMES.iter().all(|name| one.get(name) == other.get(name))
+impl EmulatedCpu {
+    fn add(&mut self, other: &Self) {
+        let counts = [
+            (&mut self.instructions, other.instructions),
+            (&mut self.time_ns, other.time_ns),
+            (&mut self.cost_ns, other.cost_ns),
+            (&mut self.io, other.io),
+            (&mut self.other, other.other),
+        ];
+        counts.into_iter().for_each(add);
+        if let (Some(translation), Some(other)) = (&mut self.translation, &other.translation) {
+            translation.add(other);
+        }
+        for of in &other.nodes {
+            match self.nodes.iter_mut().find(|known| known.node == of.node) {
+                Some(known) => known.add(of),
+                None => self.nodes.push(*of),
+            }
+        }
+        let all = |node: &EmulatedAccesses| node.loads.saturating_add(node.stores);
+        let own = self.nodes.iter().filter(|node| node.node == self.node);
+        let local = own.map(all).fold(0, u64::saturating_add);
+        let every = self.nodes.iter().map(all).fold(0, u64::saturating_add);
+        self.local_share = (every > 0).then(|| local as f64 / every as f64);
+    }
 }
 
-/// Recomputes every cpu's share of local accesses.
-fn share(whole: &mut Value) {
-    let phases = whole["phases"].as_array_mut().into_iter().flatten();
-    for cpu in phases.flat_map(|phase| phase["vcpus"].as_array_mut().into_iter().flatten()) {
-        let own = cpu["node"].as_u64();
-        let count = |node: &Map<String, Value>| {
-            ["loads", "stores"].iter().filter_map(|of| node.get(*of)?.as_u64()).sum::<u64>()
-        };
-        let (mut local, mut all) = (0, 0);
-        for node in cpu["nodes"].as_array().into_iter().flatten().filter_map(Value::as_object) {
-            all += count(node);
-            local += if node.get("node").and_then(Value::as_u64) == own { count(node) } else { 0 };
-        }
-        cpu["local_share"] = (all > 0).then(|| local as f64 / all as f64).into();
+impl EmulatedTranslation {
+    fn add(&mut self, other: &Self) {
+        let counts = [
+            (&mut self.walks, other.walks),
+            (&mut self.walk_references, other.walk_references),
+            (&mut self.translation_ns, other.translation_ns),
+        ];
+        counts.into_iter().for_each(add);
     }
+}
+
+impl EmulatedAccesses {
+    fn add(&mut self, other: &Self) {
+        let counts = [
+            (&mut self.loads, other.loads),
+            (&mut self.stores, other.stores),
+            (&mut self.load_misses, other.load_misses),
+            (&mut self.store_misses, other.store_misses),
+            (&mut self.lines_written_back, other.lines_written_back),
+            (&mut self.cost_ns, other.cost_ns),
+            (&mut self.queue_ns, other.queue_ns),
+        ];
+        counts.into_iter().for_each(add);
+    }
+}
+
+fn add((sum, count): (&mut u64, u64)) {
+    *sum = sum.saturating_add(count);
 }
 
 #[cfg(test)]
@@ -109,14 +115,13 @@ mod tests {
     fn figures_of_a_cpu_add_up_and_cpus_stay_apart() {
         let reports = [report(0, 10), report(1, 7), report(0, 20)];
         let program = ProgramMemory { process: 7, ..ProgramMemory::default() };
-        let whole = MemoryReport::of_processes(&reports, &program).unwrap().unwrap();
+        let whole = MemoryReport::of_processes(reports.to_vec(), program.clone()).unwrap();
         let cpus = &whole.phases[0].vcpus;
         let seen = cpus.iter().map(|cpu| (cpu.vcpu, cpu.time_ns, cpu.nodes[0].loads));
         let seen: Vec<_> = seen.collect();
         assert_eq!(seen, [(0, 200, 30), (1, 100, 7)]);
         assert_eq!(whole.program().map(|of| of.process), Some(7));
-        let text: Value = serde_json::from_str(&whole.text).unwrap();
-        assert_eq!(text["phases"][0]["vcpus"][0]["local_share"], json!(30.0 / 50.0));
-        assert_eq!(MemoryReport::of_processes(&[], &program).unwrap(), None);
+        assert_eq!(cpus[0].local_share, Some(30.0 / 50.0));
+        assert_eq!(MemoryReport::of_processes(Vec::new(), program), None);
     }
 }

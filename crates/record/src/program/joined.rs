@@ -171,11 +171,12 @@ fn share(region: &mut Region) {
     let first: BTreeSet<u32> = region.first_touches.iter().map(|of| of.thread).collect();
     // The thread that produced the data must have stored it once.
     let others = region.accesses.iter().filter(|of| !first.contains(&of.thread));
-    let stores: u64 = others.map(|of| of.stores).sum();
+    let stores: Option<u64> = others.map(|of| of.stores).sum();
     let all: u64 = region.accesses.iter().map(RegionAccesses::all).sum();
-    let sharing = match stores * READ_MOSTLY <= all {
-        true => Sharing::Read,
-        false => Sharing::Written,
+    let sharing = match stores {
+        Some(stores) if stores * READ_MOSTLY <= all => Sharing::Read,
+        Some(_) => Sharing::Written,
+        None => Sharing::Shared,
     };
     let mut by_node: BTreeMap<(u32, bool), PagesAlike> = BTreeMap::new();
     for of in region.pages.drain(..) {

@@ -47,6 +47,10 @@ pub struct PlannedStudy {
     pub decisions: Decisions,
     /// The fewest blocks that can show a difference, if the study has fewer.
     pub fewest_blocks: Option<usize>,
+    /// The fewest blocks in all that can show one if some are added to those of the study, which is
+    /// then judged twice.
+    #[serde(default)]
+    pub fewest_with_added: Option<usize>,
 }
 
 /// The time a study takes, as far as known before it starts.

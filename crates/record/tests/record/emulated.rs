@@ -1,7 +1,6 @@
 //! Reports of the memory emulator.
 
-use numalab_record::profile::Ended;
-use numalab_record::{CodePlace, MemoryReport, MemoryReportError};
+use numalab_record::{MemoryReport, MemoryReportError};
 use serde_json::{Value, json};
 
 fn accesses(node: u64, load_misses: u64, store_misses: u64) -> Value {
@@ -95,34 +94,16 @@ fn a_report_without_one_of_its_members_is_refused_by_the_members_name() {
 }
 
 #[test]
-fn named_code_is_in_the_text_and_unknown_names_are_kept() {
-    let mut report = read(&with_program());
-    let name = |place: &CodePlace| {
-        vec![CodePlace { line: Some(format!("a.c:{}", place.offset)), ..place.clone() }]
-    };
-    report.name_code(name).expect("JSON");
-    let text: Value = serde_json::from_str(&report.text).expect("JSON");
-    assert_eq!(text["program"]["regions"][0]["made_at"][0]["line"], "a.c:64");
-    assert_eq!(text["program"]["later"], "of the program too");
-    assert_eq!(text["qemu"]["version"], "9");
-    assert!(report.text.ends_with("}\n"));
-    let again = MemoryReport::read(&report.text).expect("still a report");
-    assert_eq!(again.program(), report.program());
+fn a_report_is_written_with_all_of_its_machine_and_read_back() {
+    let mut of = with_program();
+    of["machine"]["core"] = json!({"ns_per_instruction": 0.25, "width": 4});
+    of["machine"]["caches"] = json!([{"bytes": 32768}]);
+    let report = read(&of);
+    let text = serde_json::to_value(&report).expect("JSON");
+    assert_eq!(text["machine"]["core"], of["machine"]["core"]);
+    assert_eq!(text["machine"]["caches"], of["machine"]["caches"]);
+    assert_eq!((&text["qemu"]["version"], &text["qemu"]["vcpus"]), (&json!("9"), &json!(2)));
+    let again: MemoryReport = serde_json::from_value(text).expect("still a report");
+    assert_eq!(again, report);
     assert_eq!(again.program().map(|of| of.process), Some(7));
-}
-
-#[test]
-fn the_end_of_a_command_that_failed_is_in_the_text() {
-    let mut report = read(&with_program());
-    report.set_failed(Ended::Exited(3)).expect("JSON");
-    let again = MemoryReport::read(&report.text).expect("still a report");
-    assert_eq!(again.failed, Some(Ended::Exited(3)));
-}
-
-#[test]
-fn a_report_of_a_guest_has_no_code_to_name_and_its_text_stays() {
-    let mut of = read(&report());
-    let before = of.text.clone();
-    of.name_code(|_| panic!("there is no code")).expect("nothing to do");
-    assert_eq!(of.text, before);
 }

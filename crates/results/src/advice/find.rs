@@ -147,7 +147,7 @@ impl Advice {
         keep_best_regions(&mut options);
         let busy_ns: u64 = program.threads.iter().map(|thread| thread.busy_ns).sum();
         let accesses = program.regions.iter().flat_map(|region| &region.accesses);
-        let waited_ns: u64 = accesses.map(|by| by.waited_ns).sum();
+        let waited_ns: u64 = accesses.map(|by| by.waits().waited_ns).sum();
         let profile = Profile {
             elapsed_ns: program.elapsed_ns,
             memory_share: waited_ns as f64 / busy_ns.max(1) as f64,

@@ -6,7 +6,7 @@ mod words;
 pub use words::what;
 
 use numalab_page::number::{count, figure, size_words, trimmed};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Rows, optional};
 use numalab_page::{Lead, Mood, Page};
 use numalab_record::shell::command_line;
 use numalab_topology::{NodeId, NodeSet};
@@ -48,17 +48,41 @@ impl Report for Advice {
                 let (low, high) = of.interval_percent;
                 [of.change_percent, low, high].map(|of| of.to_string())
             });
-            let measured = option.measured.as_ref();
-            let found = measured.map_or(String::new(), |of| of.change_percent.to_string());
             let what = [what(&option.candidate)];
-            what.into_iter().chain(predicted).chain([found]).collect()
+            what.into_iter().chain(predicted).chain(measured_fields(option)).collect()
         };
-        let columns = Rows::new("advice").labels(["option"]).values(
-            "percent",
-            ["predicted_percent", "predicted_low", "predicted_high", "measured_percent"],
-        );
-        Some(columns.rows(self.options.iter().map(row)))
+        Some(columns().rows(self.options.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("advice")
+        .labels(["option"])
+        .values(
+            "%",
+            [
+                ("predicted_percent", "the predicted change of the run time"),
+                ("predicted_low_percent", "the lower end of the prediction's interval"),
+                ("predicted_high_percent", "the upper end of the prediction's interval"),
+                ("measured_percent", "the measured change of the run time"),
+                ("measured_low_percent", "the lower end of the measured change's 95 % interval"),
+                ("measured_high_percent", "the upper end of the measured change's 95 % interval"),
+            ],
+        )
+        .texts(["trial"])
+}
+
+/// Returns the measured change, its interval and the outcome of the trial, or the reason why there
+/// was none.
+fn measured_fields(option: &AdvisedOption) -> [String; 4] {
+    let measured = option.measured.as_ref();
+    let ends = measured.and_then(|of| of.interval_percent);
+    [
+        optional(measured.map(|of| of.change_percent)),
+        optional(ends.map(|(low, _)| low)),
+        optional(ends.map(|(_, high)| high)),
+        words::verdict(option),
+    ]
 }
 
 /// Returns the first sentence: the answer.

@@ -67,16 +67,33 @@ impl Report for RunComparison {
             ]);
             fields
         };
-        let rows = Rows::new("compared cell")
-            .labels(["cell", "what"])
-            .labels(FIELDS)
-            .with(Holds::Metric, ["metric"])
-            .with(Holds::Unit, ["unit"])
-            .values("", ["baseline", "candidate"])
-            .values("%", ["change_percent", "lo_percent", "hi_percent", "spread_percent"])
-            .texts(["verdict"]);
-        Some(rows.rows(self.kinds.iter().chain(&self.cells).map(row)))
+        Some(columns().rows(self.kinds.iter().chain(&self.cells).map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("compared cell")
+        .labels(["cell", "what"])
+        .labels(FIELDS)
+        .with(Holds::Metric, ["metric"])
+        .with(Holds::Unit, ["unit"])
+        .values(
+            "",
+            [
+                ("baseline", "the median of the baseline"),
+                ("candidate", "the median of the candidate"),
+            ],
+        )
+        .values(
+            "%",
+            [
+                ("change_percent", "the change from the baseline to the candidate"),
+                ("lo_percent", "the lower end of the change's 95 % interval"),
+                ("hi_percent", "the upper end of the change's 95 % interval"),
+                ("spread_percent", "the standard deviation between measurements of the machine"),
+            ],
+        )
+        .texts(["verdict"])
 }
 
 fn title(of: &RunComparison) -> String {

@@ -59,6 +59,12 @@ impl Report for Explored {
     }
 }
 
+/// Returns the columns of each view's rows.
+pub(crate) fn columns() -> Vec<Rows> {
+    let of = [nodes::columns, process::columns, guests::columns, ranks::columns, heap::columns];
+    of.map(|columns| columns()).to_vec()
+}
+
 /// Returns the problems with their commands, and what could not be read.
 fn lead(explored: &Explored) -> Vec<Lead> {
     let found = explored.findings.iter().map(|finding| {

@@ -73,17 +73,27 @@ impl Report for FleetReport {
                 optional(claim.seen_again),
             ]
         };
-        let rows = Rows::new("fleet outlier")
-            .labels(["host", "scope", "family"])
-            .values("%", ["change_percent"])
-            .values("deviations", ["score"])
-            .values("x", ["p", "q"])
-            .values("figures", ["figures"])
-            .values("hosts", ["peers"])
-            .texts(["seen_again"])
-            .rows(self.analysis.claims.iter().map(row));
-        Some(rows)
+        Some(columns().rows(self.analysis.claims.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    let change = "the median change of the outlier's figures against its peers";
+    let q = "the expected share of false positives among this host and all with a higher score";
+    Rows::new("fleet outlier")
+        .labels(["host", "scope", "family"])
+        .values("%", [("change_percent", change)])
+        .values(
+            "deviations",
+            [("score", "the outlier's change in robust standard deviations; above 0 is worse")],
+        )
+        .values(
+            "x",
+            [("p", "the probability of such a score if the host were like its peers"), ("q", q)],
+        )
+        .values("figures", [("figures", "the number of figures combined")])
+        .values("hosts", [("peers", "the number of hosts that it was compared with")])
+        .texts(["seen_again"])
 }
 
 /// Describes a change: `18 % lower`.

@@ -119,16 +119,21 @@ pub struct MachineComparison {
 }
 
 impl MachineComparison {
-    /// Compares a run's figures with those of a file.
+    /// Compares the figures captured from a run with those of a file. Without a sweep, the run's cache
+    /// sizes are only what the system reports, not measurements, and are left out.
+    pub fn of_run(file: &MachineFile, mut run: MachineFile, margin_percent: f64) -> Self {
+        if run.memory.cache_latency_ns.is_empty() {
+            run.machine.caches.clear();
+        }
+        Self::of(file, &run, margin_percent)
+    }
+
+    /// Compares the figures of a second file with those of the first.
     pub fn of(file: &MachineFile, result: &MachineFile, margin_percent: f64) -> Self {
         let of_file =
             |(what, value)| FigurePair { what, file: Some(value), result: None, percent: None };
         let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(of_file).collect();
-        // Without a sweep, cache sizes are only what the system reports, not measurements.
-        let has_sweep = !result.memory.cache_latency_ns.is_empty();
-        let is_figure =
-            |(what, _): &KnownFigure| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
-        for (what, value) in figures(result).into_iter().filter(is_figure) {
+        for (what, value) in figures(result) {
             match pairs.iter_mut().find(|pair| pair.what == what) {
                 Some(pair) => {
                     pair.result = Some(value);
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_no_sweep_found_are_not_compared() {
+    fn a_run_s_sizes_that_no_sweep_found_are_not_compared_and_those_of_files_are() {
         let cache = Cache {
             level: 2,
             kind: CacheKind::Unified,
@@ -281,9 +286,15 @@ mod tests {
         let reported = MachineFile { machine, ..MachineFile::default() };
         let mut found = reported.clone();
         found.memory.cache_latency_ns = vec![4.0];
-        let sizes = |result| MachineComparison::of(&reported, result, 5.0).pairs[0].result;
-        assert_eq!(sizes(&reported), None);
-        assert_eq!(sizes(&found), Some(1024.0));
+        let of_run = |run: &MachineFile| MachineComparison::of_run(&reported, run.clone(), 5.0);
+        assert_eq!(of_run(&reported).pairs[0].result, None);
+        assert_eq!(of_run(&found).pairs[0].result, Some(1024.0));
+        for (one, other) in [(&reported, &reported), (&reported, &found), (&found, &reported)] {
+            let compared = MachineComparison::of(one, other, 5.0);
+            let is_size = |pair: &&FigurePair| pair.what == MachineFigure::CacheSize(2);
+            let size = compared.pairs.iter().find(is_size).map(|pair| (pair.file, pair.result));
+            assert_eq!(size, Some((Some(1024.0), Some(1024.0))));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Page, JSON and rows of a machine file compared with a run.
 
 use numalab_page::number::{count, figure, percent, trimmed};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 
 use super::document::{ComparedMachine, FigurePair};
@@ -32,13 +32,22 @@ impl Report for ComparedMachine {
                 optional(pair.percent),
             ]
         };
-        let rows = Rows::new("machine figure")
-            .labels(["what"])
-            .with(numalab_page::rows::Holds::Unit, ["unit"])
-            .values("", ["file", "result"])
-            .values("%", ["difference_percent"]);
-        Some(rows.rows(self.pairs.iter().map(row)))
+        Some(columns().rows(self.pairs.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("machine figure")
+        .labels(["what"])
+        .with(Holds::Unit, ["unit"])
+        .values(
+            "",
+            [
+                ("file", "the machine file's value"),
+                ("result", "the value of the run, or of the second machine file"),
+            ],
+        )
+        .values("%", [("difference_percent", "the excess of the second over the first")])
 }
 
 fn lead(of: &ComparedMachine) -> Lead {

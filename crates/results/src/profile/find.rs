@@ -57,8 +57,6 @@ pub struct RegionUse<'a> {
     pub sharing: BTreeMap<Sharing, u64>,
     /// Loads and stores, if the source distinguishes them.
     pub loads_stores: Option<(u64, u64)>,
-    /// Time spent waiting for its memory and caches, in ns.
-    pub waited_ns: u64,
 }
 
 /// Everything that a profile shows.
@@ -147,8 +145,8 @@ impl<'a> ProfileSummary<'a> {
         let of = |remote| {
             let accesses = self.regions.iter().flat_map(|of| &of.region.accesses);
             let accesses = accesses.filter(|by| by.is_remote() == remote && by.latency_cycles > 0);
-            let (cycles, loads) =
-                accesses.fold((0, 0), |sum, by| (sum.0 + by.latency_cycles, sum.1 + by.loads));
+            let (cycles, loads) = accesses
+                .fold((0, 0), |sum, by| (sum.0 + by.latency_cycles, sum.1 + by.loads.unwrap_or(0)));
             (loads > 0).then(|| cycles as f64 / loads as f64)
         };
         (of(false), of(true))
@@ -171,8 +169,8 @@ fn of_region(position: usize, region: &Region) -> RegionUse<'_> {
     }
     let resident: BTreeMap<u32, u64> =
         region.resident.iter().map(|of| (of.memory_node, of.pages)).collect();
-    let sum = |of: fn(&RegionAccesses) -> u64| region.accesses.iter().map(of).sum::<u64>();
-    let (loads, stores) = (sum(|by| by.loads), sum(|by| by.stores));
+    let sum = |of: fn(&RegionAccesses) -> Option<u64>| region.accesses.iter().map(of).sum();
+    let (loads, stores): (Option<u64>, Option<u64>) = (sum(|by| by.loads), sum(|by| by.stores));
     RegionUse {
         position,
         region,
@@ -180,8 +178,7 @@ fn of_region(position: usize, region: &Region) -> RegionUse<'_> {
         by_thread,
         pages: if resident.is_empty() { seen } else { resident },
         sharing,
-        loads_stores: (loads + stores > 0).then_some((loads, stores)),
-        waited_ns: sum(|by| by.waited_ns),
+        loads_stores: loads.zip(stores).filter(|_| !region.accesses.is_empty()),
     }
 }
 

@@ -11,7 +11,7 @@ pub use words::{hindrance_words, remarks};
 use std::collections::BTreeSet;
 
 use numalab_page::number::{count, size};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Rows, optional};
 use numalab_page::{Page, Private, Tile};
 use numalab_record::profile::{Profile, SourceName, Target};
 use numalab_record::{Region, RegionAccesses};
@@ -42,17 +42,12 @@ impl Report for Profile {
 
     /// Returns one row per region, thread and pair of nodes.
     fn rows(&self) -> Option<Rows> {
-        let columns = Rows::new("memory profile")
-            .labels(["region", "start", "thread", "cpu_node", "memory_node"])
-            .texts(["source"])
-            .values(words::counted(&self.source), ["loads", "stores", "either", "misses"])
-            .values("ns", ["waited_ns"]);
         let rows = self
             .program
             .regions
             .iter()
             .flat_map(|region| region.accesses.iter().map(move |by| row(self, region, by)));
-        Some(columns.rows(rows))
+        Some(columns().rows(rows))
     }
 
     fn callgrind(&self) -> Option<String> {
@@ -60,11 +55,28 @@ impl Report for Profile {
     }
 }
 
+pub(crate) fn columns() -> Rows {
+    Rows::new("memory profile")
+        .labels(["region", "start", "thread", "cpu_node", "memory_node"])
+        .texts(["source"])
+        .values(
+            "accesses",
+            [
+                ("loads", "loads of the region, in the unit of the source"),
+                ("stores", "stores to the region"),
+                ("either", "accesses by a source that does not distinguish loads from stores"),
+                ("misses", "accesses that reached memory"),
+            ],
+        )
+        .values("ns", [("waited_ns", "the time that the thread waited for these accesses")])
+}
+
 fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<String> {
     let start = format!("{:#x}", region.start);
     let numbers = [by.thread, by.cpu_node, by.memory_node].map(|of| of.to_string());
-    let figures = [by.loads, by.stores, by.either, by.misses, by.waited_ns];
-    let figures = figures.map(|figure| figure.to_string());
+    let waited_ns = by.waits.map(|waits| waits.waited_ns);
+    let either = by.loads.is_none().then_some(by.either);
+    let figures = [by.loads, by.stores, either, by.misses, waited_ns].map(optional);
     let labels = [region.name.clone(), start].into_iter().chain(numbers);
     labels.chain([profile.source.name().name().to_owned()]).chain(figures).collect()
 }

@@ -4,7 +4,7 @@ mod runtimes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CodePlace, FirstTouches, ProgramMemory, Region};
+use numalab_record::{CodePlace, ContendedLine, FirstTouches, MemoryReport, ProgramMemory, Region};
 
 pub use runtimes::is_runtimes_own;
 
@@ -112,7 +112,19 @@ fn is_in_memory(name: &str) -> bool {
     name.ends_with(" (deleted)") || beginnings.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Returns the waiting of all threads for contended lines, in ns.
+pub fn contended_ns(program: &ProgramMemory) -> u64 {
+    program.contended_lines.iter().map(ContendedLine::waited_ns).sum()
+}
+
 impl RemoteCost {
+    /// Computes the cost for the program of a memory emulator's report.
+    pub fn of_report(report: &MemoryReport, program: &ProgramMemory) -> Self {
+        let id = |node: u64| u32::try_from(node).unwrap_or(u32::MAX);
+        let nodes: Vec<u32> = report.machine.nodes.iter().map(|node| id(node.id)).collect();
+        Self::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
+    }
+
     /// Computes the cost for a program that took `time_ns` over all threads, on a machine with
     /// these nodes and latencies; rows are the cpu's node.
     pub fn of(
@@ -133,7 +145,7 @@ impl RemoteCost {
         let of_region = |region: &Region| {
             let costs = region.accesses.iter().map(|accesses| {
                 let share = beyond(accesses.cpu_node, accesses.memory_node);
-                (accesses.waited_ns as f64 * share, accesses)
+                (accesses.waits().waited_ns as f64 * share, accesses)
             });
             let costs: Vec<_> = costs.collect();
             let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -150,14 +162,14 @@ impl RemoteCost {
         let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
         let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
         regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
-        let memory_ns = accesses.map(|accesses| accesses.waited_ns as f64).sum();
+        let memory_ns = accesses.map(|accesses| accesses.waits().waited_ns as f64).sum();
         Self { time_ns, memory_ns, remote_ns, regions }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{PagesAlike, RegionAccesses, Sharing};
+    use numalab_record::{AccessWaits, PagesAlike, RegionAccesses, Sharing};
 
     use super::*;
 
@@ -165,8 +177,8 @@ mod tests {
         let of = |&(cpu_node, memory_node, waited_ns): &(u32, u32, u64)| RegionAccesses {
             cpu_node,
             memory_node,
-            loads: 1,
-            waited_ns,
+            loads: Some(1),
+            waits: Some(AccessWaits { waited_ns, ..AccessWaits::default() }),
             ..RegionAccesses::default()
         };
         let accesses = accesses.iter().map(of).collect();

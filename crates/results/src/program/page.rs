@@ -5,13 +5,14 @@ pub(crate) mod callgrind;
 mod parts;
 pub(crate) mod program;
 
-pub use numalab_record::{MemoryReport, MemoryReportError};
-
 use numalab_page::number::count;
 use numalab_page::rows::Rows;
 use numalab_page::{Lead, Mood, Page};
 use numalab_record::profile::Ended;
+use numalab_record::{Kind, MemoryReport};
 
+use super::document::EmulationDocument;
+use crate::document;
 use crate::report::Report;
 
 impl Report for MemoryReport {
@@ -25,9 +26,9 @@ impl Report for MemoryReport {
         }
     }
 
-    /// Returns the emulator's own report.
+    /// Returns the emulator's report, and the figures of the page about a program.
     fn json(&self) -> serde_json::Result<String> {
-        Ok(self.text.clone())
+        document(Kind::Emulation, &EmulationDocument::of(self))
     }
 
     /// Returns one row per phase, cpu and node.
@@ -51,16 +52,33 @@ impl Report for MemoryReport {
                 core::iter::once(phase.label()).chain(figures).collect()
             })
         });
-        let columns = Rows::new("emulated memory")
-            .labels(["phase", "cpu", "cpu_node", "memory_node"])
-            .values("accesses", ["loads", "stores", "load_misses", "store_misses"])
-            .values("ns", ["cost_ns", "queue_ns"]);
-        Some(columns.rows(rows))
+        Some(columns().rows(rows))
     }
 
     fn callgrind(&self) -> Option<String> {
         self.program.as_ref().map(callgrind::callgrind)
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("emulated memory")
+        .labels(["phase", "cpu", "cpu_node", "memory_node"])
+        .values(
+            "accesses",
+            [
+                ("loads", "loads from the node's memory"),
+                ("stores", "stores to the node's memory"),
+                ("load_misses", "loads that missed all caches"),
+                ("store_misses", "stores that missed all caches"),
+            ],
+        )
+        .values(
+            "ns",
+            [
+                ("cost_ns", "the time of the accesses that missed all caches"),
+                ("queue_ns", "the part of the misses' time caused by contention for the memory"),
+            ],
+        )
 }
 
 fn lead(report: &MemoryReport) -> Vec<Lead> {
@@ -79,9 +97,11 @@ pub(crate) fn failed(ended: Ended) -> Option<String> {
 }
 
 fn title(report: &MemoryReport) -> String {
-    if report.program.is_some() {
+    if let Some(program) = &report.program {
         let nodes = count(report.machine.nodes.len(), "node");
-        return format!("Memory cost of a program on a machine with {nodes}");
+        let name =
+            program.program.as_deref().map_or_else(|| "a program".to_owned(), program::short);
+        return format!("Memory cost of {name} on a machine with {nodes}");
     }
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",

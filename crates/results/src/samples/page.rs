@@ -59,15 +59,37 @@ impl Report for SampleComparison {
             label::verdict_word(self.found.verdict).to_owned(),
             self.tail().as_ref().map(label::tail).unwrap_or_default().to_owned(),
         ];
-        let rows = Rows::new("compared samples")
-            .labels(["baseline", "candidate"])
-            .with(Holds::Unit, ["unit"])
-            .values("", ["baseline_median", "candidate_median"])
-            .values("values", ["baseline_values", "candidate_values"])
-            .values("%", ["change_percent", "lo_percent", "hi_percent"])
-            .texts(["verdict", "tails"]);
-        Some(rows.rows([row]))
+        Some(columns().rows([row]))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("compared samples")
+        .labels(["baseline", "candidate"])
+        .with(Holds::Unit, ["unit"])
+        .values(
+            "",
+            [
+                ("baseline_median", "the median of the baseline"),
+                ("candidate_median", "the median of the candidate"),
+            ],
+        )
+        .values(
+            "values",
+            [
+                ("baseline_values", "the number of values of the baseline"),
+                ("candidate_values", "the number of values of the candidate"),
+            ],
+        )
+        .values(
+            "%",
+            [
+                ("change_percent", "the change from the baseline to the candidate"),
+                ("lo_percent", "the lower end of the change's interval"),
+                ("hi_percent", "the upper end of the change's interval"),
+            ],
+        )
+        .texts(["verdict", "tails"])
 }
 
 /// The limit of a verdict on two files: each may be one state of the machine.

@@ -4,6 +4,7 @@ mod parts;
 mod rows;
 mod words;
 
+pub(crate) use rows::columns;
 pub use words::{name, sentence};
 
 use numalab_page::Page;

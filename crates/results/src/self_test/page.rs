@@ -51,13 +51,15 @@ impl Report for SelfTest {
             let (name, outcome) = (name(checked.check), outcome(checked.outcome));
             [name, outcome, &found_words(checked), passed].map(ToOwned::to_owned).to_vec()
         };
-        let rows = Rows::new("self-test")
-            .labels(["check"])
-            .texts(["outcome", "found"])
-            .values("", ["passed"])
-            .rows(self.checks.iter().map(row));
-        Some(rows)
+        Some(columns().rows(self.checks.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("self-test").labels(["check"]).texts(["outcome", "found"]).values(
+        "",
+        [("passed", "1 if the check passed, 0 if it failed; left out if it was not made")],
+    )
 }
 
 fn answer(checks: &[Checked]) -> Lead {

@@ -21,10 +21,12 @@ pub(in crate::study) mod words;
 
 pub use command_times::command_times;
 pub use notices::{accelerator_reason, notice as notice_words};
+pub(crate) use pair::columns as pair_columns;
 pub use rows::value_rows;
+pub(crate) use rows::{effect_columns, value_columns};
 
 use numalab_page::number::count;
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Rows, openmetrics};
 use numalab_page::{Chart, Page, Panel, Part, Private, Table};
 use numalab_record::Civil;
 use numalab_record::shell::command_line;
@@ -84,6 +86,11 @@ impl Report for StudySummary<'_> {
     /// Returns one row per value as taken, including warm-ups and disturbed samples.
     fn rows(&self) -> Option<Rows> {
         Some(value_rows(self.document))
+    }
+
+    /// Returns gauges of the effects, with the values that they come from.
+    fn openmetrics(&self) -> Option<String> {
+        openmetrics(&[&rows::effect_rows(self), &value_rows(self.document)])
     }
 }
 

@@ -117,7 +117,8 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     }
     let mut say = |name: &str, sentence: String| lead.push(Lead::new(name, sentence, Mood::Odd));
     if let Some(fewest) = plan.fewest_blocks {
-        say("Blocks", too_few_blocks(fewest));
+        let with_added = plan.fewest_with_added.unwrap_or(fewest);
+        say("Blocks", too_few_blocks([fewest, with_added]));
     }
     if let Some(reason) = &plan.cannot_run {
         say("It cannot be run now", reason.clone());
@@ -174,11 +175,12 @@ fn decided(of: &Decisions) -> Vec<String> {
     head.into_iter().chain(of.rows.iter().map(row)).collect()
 }
 
-/// Returns a warning that the blocks are too few to show any difference.
-pub fn too_few_blocks(fewest: usize) -> String {
+/// Returns a warning that the blocks are too few to show any difference, with the fewest that could
+/// from the start, and in all if some are added later.
+pub fn too_few_blocks([fewest, with_added]: [usize; 2]) -> String {
     format!(
         "too few blocks to show a difference unless values do not vary: this study's metrics and \
-         changes need at least {fewest}, more if some are added later"
+         changes need at least {fewest}, or {with_added} in all if some of them are added later"
     )
 }
 

@@ -63,13 +63,22 @@ impl Report for TieringProbed {
                 look.marked_pages.to_string(),
             ]
         };
-        let rows = Rows::new("tier look")
-            .labels(["since_begin_ns"])
-            .values("ns", ["latency"])
-            .values("pages", ["fast_pages", "slow_pages", "marked_pages"])
-            .rows(self.looks.iter().map(row));
-        Some(rows)
+        Some(columns().rows(self.looks.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("tier look")
+        .labels(["since_begin_ns"])
+        .values("ns", [("latency", "the mean latency of an access since the previous look")])
+        .values(
+            "pages",
+            [
+                ("fast_pages", "the pages on the fast tier"),
+                ("slow_pages", "the pages on slower tiers"),
+                ("marked_pages", "the pages that the kernel has marked to detect their users"),
+            ],
+        )
 }
 
 fn answer(probed: &TieringProbed) -> Lead {

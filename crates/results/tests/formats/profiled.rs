@@ -8,8 +8,8 @@ use numalab_record::profile::{
     ProfiledNode, SampledEvent, SamplingUnit, SourceName, Target,
 };
 use numalab_record::{
-    AccessedAt, CodePlace, ContendedLine, FirstTouches, LineUser, NodePages, PagesAlike,
-    ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing, Stretch,
+    AccessWaits, AccessedAt, CodePlace, ContendedLine, FirstTouches, LineUser, NodePages,
+    PagesAlike, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing, Stretch,
     StretchAccesses,
 };
 use numalab_results::Report;
@@ -33,13 +33,16 @@ fn accesses(thread: u32, cpu_node: u32, memory_node: u32, loads: u64) -> RegionA
         thread,
         cpu_node,
         memory_node,
-        loads,
-        stores: loads / 4,
-        misses: loads / 2,
+        loads: Some(loads),
+        stores: Some(loads / 4),
+        misses: Some(loads / 2),
         latency_cycles: loads * if cpu_node == memory_node { 200 } else { 500 },
-        waited_ns: loads * 1000,
-        memory_ns: loads * 900,
-        queue_ns: loads * 100,
+        waits: Some(AccessWaits {
+            waited_ns: loads * 1000,
+            memory_ns: loads * 900,
+            queue_ns: loads * 100,
+            ..AccessWaits::default()
+        }),
         ..RegionAccesses::default()
     }
 }
@@ -320,7 +323,7 @@ fn a_short_profile_and_few_counts_are_reported_at_their_thresholds() {
         of.program.regions[0].parts.clear();
         of.program.unplaced = 0;
         of.program.regions[0].accesses =
-            vec![RegionAccesses { loads, ..RegionAccesses::default() }];
+            vec![RegionAccesses { loads: Some(loads), ..RegionAccesses::default() }];
         sentences(&of).into_iter().find(|text| text.starts_with("Little was seen"))
     };
     let said = |text: &str| Some(format!("Little was seen: {text}"));

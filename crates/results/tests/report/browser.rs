@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use numalab_page::{Chart, IntervalRow, Mood, Page, Panel, Part, Table};
 use numalab_results::Report;
 use numalab_results::compare::{Tolerance, compare};
 use numalab_results::run::Summary;
@@ -41,9 +42,11 @@ const PROBE: &str = "<script>(() => {\
     const clipped = [...document.querySelectorAll('.scroll')]\
       .filter((box) => box.scrollWidth > box.clientWidth + 1)\
       .map((box) => box.ariaLabel.replaceAll(' ', '-')).join('/');\
+    const cut = [...document.querySelectorAll('figure.drawn')]\
+      .filter((box) => box.scrollWidth > box.clientWidth + 1).length;\
     const loaded = performance.getEntriesByType('resource').length;\
     parent.postMessage(`PROBE inner=${innerWidth} scroll=${wide} \
-      resources=${loaded} clipped=${clipped} tips=${tips} errors=${window.heard.join('/')} END`\
+      resources=${loaded} clipped=${clipped} cut=${cut} tips=${tips} errors=${window.heard.join('/')} END`\
       .replace(/ +/g, ' '), '*');\
     })();</script>";
 
@@ -133,6 +136,41 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     if let Some(title) = title_at(&page, 1280) {
         assert_eq!(field(&title, "clipped="), "", "no table is wider than its room: {title}");
     }
+}
+
+/// Regression: a chart's last label and a table's last column were outside of their boxes.
+#[test]
+fn changes_are_whole_on_a_phone_and_tables_of_words_on_a_desk() {
+    let row = |name: &str, percent: f64| IntervalRow {
+        name: name.to_owned(),
+        percent: Some(percent),
+        interval: None,
+        margin_percent: 2.0,
+        verdict: format!("{percent} %"),
+        mood: Mood::Plain,
+        detail: name.to_owned(),
+    };
+    let rows = vec![row("Bind to node 0", -51.0), row("Interleave over nodes 0,1", -2.7)];
+    let words =
+        "latency of random reads at cpu0/node0/16M, by several nodes, written 50 %, one node";
+    let table =
+        Table::new("Outliers").words(["host", "where", "what"]).figures("score").words("figures");
+    let cells = vec![
+        "n07".to_owned(),
+        words.to_owned(),
+        words.to_owned(),
+        "1".to_owned(),
+        words.to_owned(),
+    ];
+    let panels = vec![
+        Panel::drawn(Chart::Intervals(rows), Table::new("")),
+        Panel::table(table.rows([cells])),
+    ];
+    let page = Page { parts: Part::of("Options", panels).into_iter().collect(), ..Page::default() };
+    let seen =
+        |width, name| title_at(&page.html(), width).map(|title| field(&title, name).to_owned());
+    assert!(seen(390, "cut=").is_none_or(|cut| cut == "0"));
+    assert!(seen(1200, "clipped=").is_none_or(|clipped| clipped.is_empty()));
 }
 
 #[test]

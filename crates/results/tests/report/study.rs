@@ -1,11 +1,14 @@
 //! Sentences of a study's page, compared with its samples.
 
+use std::collections::BTreeSet;
+
 use numalab_page::Style;
 use numalab_record::study::{
-    CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
+    Arm, CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
     StudyDocument, counter,
 };
 use numalab_record::tiering::TierLook;
+use numalab_results::study::page::command_times;
 use numalab_results::study::{Effect, EffectKind, StudySummary};
 use numalab_results::{Report, change_words};
 use numalab_stats::{Ground, Verdict};
@@ -20,6 +23,42 @@ fn effect<'a>(summary: &'a StudySummary<'_>, subject: &str, label: &str) -> &'a 
         .flat_map(|s| &s.effects)
         .find(|effect| change_words(effect.kind, &effect.change) == label);
     found.unwrap_or_else(|| panic!("no {subject}: {label}"))
+}
+
+/// Regression: samples of the baseline against itself counted, too.
+#[test]
+fn a_command_s_time_is_that_of_the_samples_that_its_verdict_uses() {
+    let document = studies::two_by_two();
+    let warm_ups = document.run.rules.warm_ups;
+    let of_baseline = |arm: Arm| {
+        let samples = document.samples().filter(|of| of.treatment == 0 && of.block >= warm_ups);
+        let cells = samples.filter(|of| of.arm == arm).map(|of| (of.block, of.workload));
+        cells.collect::<BTreeSet<_>>().len()
+    };
+    assert!(of_baseline(Arm::Again) > 0);
+    let text = command_times(&document);
+    let expected = format!("half of {} runs", of_baseline(Arm::Main));
+    assert!(text.lines().next().is_some_and(|line| line.contains(&expected)), "{text}");
+}
+
+/// Effects have gauges with verdicts in addition to the samples.
+#[test]
+fn gauges_of_a_study_have_its_changes_and_verdicts() {
+    let document = studies::two_by_two();
+    let text = StudySummary::of(&document).openmetrics().expect("gauges");
+    let value = |name: &str, metric: &str, change: &str| {
+        let labels = format!("metric=\"{metric}\",change=\"{change}\"");
+        let line = text.lines().find(|line| line.starts_with(name) && line.contains(&labels));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+    };
+    let verdict = |metric, change| value("numalab_study_effect_verdict{", metric, change);
+    assert_eq!(verdict("latency", "host off → on"), Some(1.0), "{text}");
+    assert_eq!(verdict("rate", "guest off → on"), Some(-1.0));
+    assert_eq!(verdict("time", "guest off → on"), Some(0.0));
+    let change = value("numalab_study_effect_change_ratio{", "latency", "host off → on");
+    assert!(change.is_some_and(|change| (change + 0.1).abs() < 0.01), "{change:?}");
+    assert!(text.contains("# TYPE numalab_study_sample_latency_value_seconds gauge"), "{text}");
+    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
 }
 
 fn percent(effect: &Effect) -> f64 {

@@ -36,16 +36,19 @@ pub(super) fn compared(
     tolerance(margin_percent)?;
     let baseline = file.display().to_string();
     let expected = machine_file(&baseline)?;
-    let (found, is_exact) = match is_machine(result) {
-        true => (machine_file(&result.display().to_string())?, true),
+    let (compared, is_exact) = match is_machine(result) {
+        true => {
+            let found = machine_file(&result.display().to_string())?;
+            (MachineComparison::of(&expected, &found, margin_percent), true)
+        }
         false => {
             let document = run_document(result)?;
             // In virtual time, runs do not vary.
             let is_virtual = document.run.environment.fact("time").is_some();
-            (capture(&document).figures, is_virtual)
+            let found = capture(&document).figures;
+            (MachineComparison::of_run(&expected, found, margin_percent), is_virtual)
         }
     };
-    let compared = MachineComparison::of(&expected, &found, margin_percent);
     let is_worse = compared.worse().next().is_some();
     let undecided = (is_worse && !is_exact).then_some(ONE_RUN);
     let worse = [is_worse && is_exact, false];

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use numalab_host::{Interrupt, print_error};
+use numalab_page::number::count;
 use numalab_places::BACKENDS;
 use numalab_record::study::{EndReason, JournalEntry, StudyDocument};
 use numalab_results::study::plan::{time_words, too_few_blocks};
@@ -57,7 +58,8 @@ pub(crate) fn begin(
     let plan = &ready.plan;
     if !output::quiet() {
         let time = time_words(&stated_time(plan));
-        print_error(format_args!("{} in {} blocks, {time}\n", plan.study().name, plan.blocks()));
+        let blocks = count(plan.blocks(), "block");
+        print_error(format_args!("{} in {blocks}, {time}\n", plan.study().name));
         if let Some(fewest) = too_few(plan, backend.own_metrics()) {
             print_error(format_args!("{}\n", too_few_blocks(fewest)));
         }

@@ -33,7 +33,7 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
         ("html", "<table class=\"heat\""),
         ("md", "Phase walk: "),
         ("csv", "phase,cpu,cpu_node,memory_node,loads"),
-        ("json", "numalab-emulator/1"),
+        ("json", "numalab/emulation-1"),
     ] {
         let output = lab.numalab(&["report", file, "--format", format]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -28,7 +28,8 @@ fn process(number: u32, node: u32, loads: [u64; 4]) -> ProgramMemory {
         }],
         accesses: vec![RegionAccesses {
             cpu_node: node,
-            loads: loads.iter().sum(),
+            loads: Some(loads.iter().sum()),
+            stores: Some(0),
             ..RegionAccesses::default()
         }],
         ..Region::default()
@@ -96,7 +97,7 @@ fn stores_of_threads_other_than_the_first_make_pages_written_shared() {
         let mut processes = vec![process(1, 0, [9; 4]), process(2, 1, [9; 4])];
         let made = FirstTouches { thread: 0, cpu_node: 0, pages: 4, at: Vec::new() };
         processes[0].regions[0].first_touches.push(made);
-        processes[first as usize].regions[0].accesses[0].stores = 30;
+        processes[first as usize].regions[0].accesses[0].stores = Some(30);
         ProgramMemory::joined(processes).regions[0].pages[0].sharing
     };
     assert_eq!((stores(0), stores(1)), (Sharing::Read, Sharing::Written));

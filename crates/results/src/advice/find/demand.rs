@@ -72,7 +72,7 @@ pub(super) fn least_ns(
     for region in &program.regions {
         for by in &region.accesses {
             for (node, part) in Use::then(candidate, region, by, machine).parts {
-                lines[node] += by.misses as f64 * part;
+                lines[node] += by.misses.unwrap_or(0) as f64 * part;
             }
         }
     }

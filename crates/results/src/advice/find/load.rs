@@ -79,7 +79,7 @@ impl Stage {
                 .regions
                 .iter()
                 .flat_map(|region| region.accesses.iter().map(move |by| (region, by)));
-            let own = all.filter(|(_, by)| by.misses > 0 && threads.contains_key(&by.thread));
+            let own = all.filter(|(_, by)| by.misses > Some(0) && threads.contains_key(&by.thread));
             let misses = own.map(|(region, by)| Misses::of(candidate, region, by, machine));
             let moving = moving_part(program, begin_ns, end_ns);
             Self { misses: misses.collect(), threads, elapsed_ns, moving }
@@ -163,15 +163,15 @@ impl Misses {
     ) -> Self {
         let now = Use::now(by, machine);
         let latency_ns = machine.pair_ns(by.cpu_node, by.memory_node);
-        let lines = by.misses as f64;
+        let lines = by.misses.unwrap_or(0) as f64;
         // Queueing for busy memory is not part of its idle latency.
-        let idle_ns = by.memory_ns.saturating_sub(by.queue_ns) as f64;
-        let accesses = (by.loads + by.stores).max(1) as f64;
+        let waits = by.waits();
+        let idle_ns = waits.memory_ns.saturating_sub(waits.queue_ns) as f64;
         Self {
             thread: by.thread,
             lines,
             exposed: (idle_ns / (lines * latency_ns)).min(1.0),
-            written: by.stores as f64 / accesses,
+            written: by.stores.unwrap_or(0) as f64 / by.all().max(1) as f64,
             now,
             then: Use::then(candidate, region, by, machine),
         }

@@ -76,27 +76,29 @@ fn memory_saved_ns(
     machine: &MachineCosts,
 ) -> f64 {
     let ratio = ratio(candidate, region, accesses, machine);
-    let [memory, queue] = [accesses.memory_ns, accesses.queue_ns].map(|ns| ns as f64);
+    let waits = accesses.waits();
+    let [memory, queue, cached_ns] =
+        [waits.memory_ns, waits.queue_ns, waits.cached_ns].map(|ns| ns as f64);
     let then_ns = (memory - queue) * ratio + queue;
     let Candidate::Bind { node } = candidate else { return memory - then_ns };
     let hit_ns = machine.shared_cache_ns.unwrap_or(0.0);
     let own_ns = machine.pair_ns(*node, *node);
     let now_ns = machine.pair_ns(accesses.cpu_node, accesses.memory_node);
-    let cached = accesses.cached_ns as f64 / memory.max(1.0);
-    let hits_ns = accesses.cached_ns as f64 * (hit_ns / now_ns).min(1.0);
+    let cached = cached_ns / memory.max(1.0);
+    let hits_ns = cached_ns * (hit_ns / now_ns).min(1.0);
     // The new misses are hidden by the core as much as the old ones were.
-    let exposed = match accesses.misses {
+    let exposed = match accesses.misses.unwrap_or(0) {
         0 => 1.0,
         misses => (memory / (misses as f64 * now_ns)).min(1.0),
     };
-    let lost_ns = accesses.uncached as f64 * (own_ns - hit_ns).max(0.0) * exposed;
+    let lost_ns = waits.uncached as f64 * (own_ns - hit_ns).max(0.0) * exposed;
     memory - then_ns * (1.0 - cached) - hits_ns - lost_ns
 }
 
 /// Returns the time saved on lines from other nodes' caches, in nanoseconds.
 fn nearer_ns(accesses: &RegionAccesses, machine: &MachineCosts) -> f64 {
     let transfers = machine.transfer_ns.filter(|(near, far)| far > near);
-    transfers.map_or(0.0, |(near, far)| accesses.far_ns as f64 * (1.0 - near / far))
+    transfers.map_or(0.0, |(near, far)| accesses.waits().far_ns as f64 * (1.0 - near / far))
 }
 
 /// Returns the ratio of a thread's future to its present waiting for memory.

@@ -1,6 +1,6 @@
 //! Candidates and trials in words.
 
-use numalab_page::number::size_words;
+use numalab_page::number::{count, size_words};
 
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, Candidate, Spread, Untried, cpu_list, node_list};
@@ -147,7 +147,7 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
         || "it gains less than 2 %".to_owned(),
         |better| format!("it is worse than {}", what(&better.candidate)),
     );
-    Some(format!("{name} dropped out after {} blocks: {why}.", out.blocks))
+    Some(format!("{name} dropped out after {}: {why}.", count(out.blocks, "block")))
 }
 
 fn untried_words(untried: &Untried) -> String {

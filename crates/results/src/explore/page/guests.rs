@@ -40,11 +40,14 @@ pub(super) fn rows(view: &GuestsView) -> Rows {
         };
         nodes.iter().map(row).collect()
     };
+    columns().rows(view.guests.iter().flat_map(of_guest))
+}
+
+pub(crate) fn columns() -> Rows {
     Rows::new("guest")
         .labels(["guest", "hypervisor", "number", "node"])
-        .values("vcpus", ["vcpus"])
-        .values("bytes", ["memory_bytes"])
-        .rows(view.guests.iter().flat_map(of_guest))
+        .values("vcpus", [("vcpus", "the guest's virtual CPUs on the node")])
+        .values("bytes", [("memory_bytes", "the guest's memory on the node")])
 }
 
 fn by(guest: &GuestView) -> &'static str {

@@ -45,11 +45,20 @@ pub(super) fn rows(view: &HeapView) -> Rows {
             node.offline_bytes.to_string(),
         ]
     };
-    Rows::new("heap")
-        .labels(["node"])
-        .values("bytes", ["managed_bytes", "free_bytes", "free_huge_bytes", "cached_bytes"])
-        .values("bytes", ["offline_bytes"])
-        .rows(view.nodes.iter().map(row))
+    columns().rows(view.nodes.iter().map(row))
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("heap").labels(["node"]).values(
+        "bytes",
+        [
+            ("managed_bytes", "the memory of the node that the heap manages"),
+            ("free_bytes", "free memory of the heap on the node"),
+            ("free_huge_bytes", "free memory in entirely free blocks of 2 MiB"),
+            ("cached_bytes", "free memory in caches of cpus"),
+            ("offline_bytes", "memory taken out of use"),
+        ],
+    )
 }
 
 fn nodes(view: &HeapView) -> Table {

@@ -49,15 +49,35 @@ pub(super) fn rows(view: &NodesView) -> Rows {
         ]);
         row
     };
+    columns().rows(view.nodes.iter().map(row))
+}
+
+pub(crate) fn columns() -> Rows {
+    let fragmentation = "the share of the free memory that is in pieces smaller than a huge page";
+    let foreign = "pages requested on this node but allocated on another (numa_foreign)";
     Rows::new("node")
         .labels(["node"])
-        .values("bytes", ["total_bytes", "free_bytes", "anonymous_bytes", "transparent_huge_bytes"])
-        .values("bytes", ["page_cache_bytes", "slab_bytes"])
-        .values("x", ["fragmentation"])
-        .values("pages/s", ["foreign_pages"])
+        .values(
+            "bytes",
+            [
+                ("total_bytes", "the memory of the node"),
+                ("free_bytes", "free memory of the node"),
+                ("anonymous_bytes", "anonymous memory of processes on the node"),
+                ("transparent_huge_bytes", "anonymous memory on transparent huge pages"),
+                ("page_cache_bytes", "cached contents of files on the node"),
+                ("slab_bytes", "the kernel's slab caches on the node"),
+            ],
+        )
+        .values("x", [("fragmentation", fragmentation)])
+        .values("pages/s", [("foreign_pages", foreign)])
         .texts(["tier"])
-        .values("pages/s", ["promoted_pages", "demoted_pages"])
-        .rows(view.nodes.iter().map(row))
+        .values(
+            "pages/s",
+            [
+                ("promoted_pages", "pages promoted to this node from a slower tier"),
+                ("demoted_pages", "pages demoted from this node to a slower tier"),
+            ],
+        )
 }
 
 fn usage(view: &NodesView) -> Table {

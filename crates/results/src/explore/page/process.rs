@@ -57,11 +57,23 @@ pub(super) fn rows(view: &ProcessView) -> Rows {
         let threads = threads_on(view, node).to_string();
         vec![view.process.to_string(), node.to_string(), all, own, threads]
     };
+    columns().rows(nodes(view).into_iter().map(row))
+}
+
+pub(crate) fn columns() -> Rows {
     Rows::new("process")
         .labels(["process", "node"])
-        .values("bytes", ["memory_bytes", "own_bytes"])
-        .values("threads", ["threads"])
-        .rows(nodes(view).into_iter().map(row))
+        .values(
+            "bytes",
+            [
+                ("memory_bytes", "the memory of the process on the node"),
+                (
+                    "own_bytes",
+                    "the process's own memory on the node: all but unmodified pages of files",
+                ),
+            ],
+        )
+        .values("threads", [("threads", "threads of the process on cpus of the node")])
 }
 
 /// Returns the nodes with memory or threads of the process.

@@ -171,9 +171,18 @@ pub(super) fn rows(view: &RanksView) -> Rows {
         };
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()
     };
+    columns().rows(view.ranks.iter().flat_map(of_rank))
+}
+
+pub(crate) fn columns() -> Rows {
     Rows::new("rank thread")
         .labels(["job", "rank", "thread"])
         .texts(["cpu", "node", "may_run_on"])
-        .values("bytes", ["rank_memory_bytes", "rank_memory_on_node_bytes"])
-        .rows(view.ranks.iter().flat_map(of_rank))
+        .values(
+            "bytes",
+            [
+                ("rank_memory_bytes", "the memory of the thread's rank"),
+                ("rank_memory_on_node_bytes", "the rank's memory on the node of the thread's cpu"),
+            ],
+        )
 }

@@ -1,6 +1,6 @@
 //! Problems of current memory placement in words.
 
-use numalab_page::number::{share_words, size_words};
+use numalab_page::number::{count, share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
 use numalab_topology::NodeSet;
 
@@ -40,7 +40,7 @@ fn obstacle(found: &Obstacle) -> String {
             format!("most of it is shared memory {segment}, which other processes may use too")
         }
         Obstacle::FewCpus { node, cpus, vcpus } => {
-            format!("node {node} has {cpus} cpus for {vcpus} vCPUs")
+            format!("node {node} has {} for {}", count(*cpus, "cpu"), count(*vcpus, "vCPU"))
         }
         Obstacle::LittleCache { node, cache_bytes } => {
             format!("node {node} has only {} of page cache to reclaim", size_words(*cache_bytes))

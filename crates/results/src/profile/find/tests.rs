@@ -99,7 +99,8 @@ fn pages_are_those_that_are_there_or_else_those_that_were_seen() {
 #[test]
 fn load_latencies_are_reported_by_distance() {
     let load = |memory_node, loads, latency_cycles| RegionAccesses {
-        loads,
+        loads: Some(loads),
+        stores: Some(0),
         latency_cycles,
         ..accesses(1, 0, memory_node, 0)
     };

@@ -163,7 +163,7 @@ fn the_failure_of_a_command_and_its_leftovers_come_first() {
 #[test]
 fn rows_have_the_source_and_each_pair_of_nodes() {
     let csv = profile().rows().unwrap().csv();
-    let expected = "[anonymous],0x100000,8,1,0,faults,0,0,6000,0,0";
+    let expected = "[anonymous],0x100000,8,1,0,faults,,,6000,,";
     assert!(csv.lines().any(|line| line == expected), "{csv}");
 }
 
@@ -183,4 +183,20 @@ fn arguments_are_private_in_pictures_and_as_names_of_files_too() {
             assert!(!text.contains(left_in), "{left_in}: {text}");
         }
     }
+}
+
+#[test]
+fn rows_have_only_what_the_source_sees() {
+    let seen = |by: RegionAccesses| {
+        let region = Region { accesses: vec![by], ..Region::default() };
+        let program = ProgramMemory { regions: vec![region], ..ProgramMemory::default() };
+        let rows = Profile { program, ..profile() }.rows().expect("rows");
+        rows.rows[0][6..].join(",")
+    };
+    assert_eq!(seen(accesses(7, 0, 0, 5)), ",,5,,");
+    let known = RegionAccesses { misses: Some(0), ..accesses(7, 0, 0, 0) };
+    let known = RegionAccesses { loads: Some(3), stores: Some(0), ..known };
+    assert_eq!(seen(known.clone()), "3,0,,0,");
+    let waits = Some(numalab_record::AccessWaits { waited_ns: 9, ..Default::default() });
+    assert_eq!(seen(RegionAccesses { waits, ..known }), "3,0,,0,9");
 }

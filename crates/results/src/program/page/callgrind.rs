@@ -64,8 +64,11 @@ pub(crate) fn callgrind(program: &ProgramMemory) -> String {
 fn waits(region: &Region) -> Figures {
     let all = region.accesses.iter().map(|by| {
         let away = by.cpu_node != by.memory_node;
-        let remote_ns = by.far_ns + if away { by.memory_ns } else { 0 };
-        [by.waited_ns, remote_ns, by.queue_ns, by.loads, by.stores, by.misses, 0, 0]
+        let waits = by.waits();
+        let remote_ns = waits.far_ns + if away { waits.memory_ns } else { 0 };
+        let [loads, stores, misses] =
+            [by.loads, by.stores, by.misses].map(Option::unwrap_or_default);
+        [waits.waited_ns, remote_ns, waits.queue_ns, loads, stores, misses, 0, 0]
     });
     all.fold(NONE, sum)
 }
@@ -167,7 +170,7 @@ fn one(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{ContendedLine, FirstTouches, LineUser, RegionAccesses};
+    use numalab_record::{AccessWaits, ContendedLine, FirstTouches, LineUser, RegionAccesses};
 
     use super::*;
 
@@ -189,9 +192,12 @@ mod tests {
             made_at,
             accesses: vec![RegionAccesses {
                 cpu_node: 1,
-                waited_ns,
-                memory_ns: waited_ns - 10,
-                loads: 7,
+                waits: Some(AccessWaits {
+                    waited_ns,
+                    memory_ns: waited_ns - 10,
+                    ..AccessWaits::default()
+                }),
+                loads: Some(7),
                 ..RegionAccesses::default()
             }],
             ..Region::default()

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
-use numalab_record::{CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region};
+use numalab_record::{
+    CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region, RegionAccesses,
+};
 use numalab_topology::{IdSet, NodeId};
 
-use crate::program::{Location, RemoteCost, RemoteRegion, user_code};
+use crate::program::{Location, RemoteCost, RemoteRegion, contended_ns, user_code};
 
 /// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
@@ -19,7 +21,7 @@ const MOST_REGIONS: usize = 20;
 
 /// Returns the key findings about a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
-    let lead = lead_of(program, &cost(report, program));
+    let lead = lead_of(program, &RemoteCost::of_report(report, program));
     unplaced(program).into_iter().chain(lead).collect()
 }
 
@@ -119,7 +121,8 @@ pub(crate) fn touches_first(location: &Location) -> &'static str {
 
 /// Names lines that threads contend for, if that takes noticeable time.
 fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
-    let (waited_ns, worst) = contention(program)?;
+    let worst = program.contended_lines.first()?;
+    let waited_ns = contended_ns(program);
     if (waited_ns as f64) < WORTH_SHARE * time_ns {
         return None;
     }
@@ -133,12 +136,6 @@ fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
         trimmed(100.0 * waited_ns as f64 / time_ns.max(1.0))
     );
     Some(Lead::new("Sharing", sentence, Mood::Odd))
-}
-
-/// Returns the waiting for all contended lines in ns, and the worst of them.
-fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
-    let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
-    Some((waited_ns, program.contended_lines.first()?))
 }
 
 /// Names the source lines that store to a contended line.
@@ -218,12 +215,12 @@ pub(super) fn threads(program: &ProgramMemory) -> Part {
     let row = |thread: &ProgramThread| {
         let regions = program.regions.iter().flat_map(|region| &region.accesses);
         let own = || regions.clone().filter(|by| by.thread == thread.thread);
-        let accesses: u64 = own().map(|by| by.loads + by.stores).sum();
+        let accesses: u64 = own().map(RegionAccesses::all).sum();
         vec![
             format!("thread {}", thread.thread),
             thread.cpu_node.to_string(),
             figure(accesses as f64 / 1e6),
-            figure(own().map(|by| by.waited_ns).sum::<u64>() as f64 / 1e6),
+            figure(own().map(|by| by.waits().waited_ns).sum::<u64>() as f64 / 1e6),
             figure(thread.busy_ns as f64 / 1e6),
         ]
     };
@@ -240,15 +237,10 @@ pub(super) fn threads(program: &ProgramMemory) -> Part {
     }
 }
 
-fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
-    let id = |node: u64| u32::try_from(node).unwrap_or(u32::MAX);
-    let nodes: Vec<u32> = report.machine.nodes.iter().map(|node| id(node.id)).collect();
-    RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
-}
-
 /// Tabulates regions by waiting time.
 pub(super) fn regions(program: &ProgramMemory) -> Part {
-    let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
+    let ns =
+        |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waits().waited_ns).sum() };
     let mut regions: Vec<&Region> = program.regions.iter().collect();
     regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
     let shown = regions.len().min(MOST_REGIONS);
@@ -257,7 +249,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         .figures(["size", "10^6", "waits, ms"])
         .words("cpus → memory");
     let row = |region: &&Region| {
-        let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
+        let accesses: u64 = region.accesses.iter().map(RegionAccesses::all).sum();
         vec![
             short(&region.name),
             size(region.end - region.start),
@@ -289,7 +281,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
 fn pairs(region: &Region) -> String {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for by in &region.accesses {
-        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waited_ns;
+        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waits().waited_ns;
     }
     let all: u64 = sums.values().sum();
     let mut pairs: Vec<_> = sums.into_iter().collect();

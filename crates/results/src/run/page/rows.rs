@@ -19,6 +19,11 @@ pub(super) fn rows(summary: &Summary<'_>) -> Rows {
             false => cell.figures.iter().map(|figures| row(cell, Some(figures))).collect(),
         }
     };
+    columns().rows(summary.cells.iter().flat_map(of_cell))
+}
+
+pub(crate) fn columns() -> Rows {
+    let effective = "the number of independent windows with the same information";
     Rows::new("cell")
         .labels(["cell"])
         .texts(["what"])
@@ -26,12 +31,24 @@ pub(super) fn rows(summary: &Summary<'_>) -> Rows {
         .texts(["state"])
         .with(Holds::Metric, ["metric"])
         .with(Holds::Unit, ["unit"])
-        .values("", ["median", "lo", "hi"])
-        .values("windows", ["windows", "disturbed"])
-        .values("", ["median_with_disturbed"])
-        .values("windows", ["effective_size"])
+        .values(
+            "",
+            [
+                ("median", "the median of the cell's windows"),
+                ("lo", "the lower end of the median's 95 % interval"),
+                ("hi", "the upper end of the median's 95 % interval"),
+            ],
+        )
+        .values(
+            "windows",
+            [
+                ("windows", "the number of windows"),
+                ("disturbed", "the number of windows disturbed by other load"),
+            ],
+        )
+        .values("", [("median_with_disturbed", "the median of all windows, with disturbed ones")])
+        .values("windows", [("effective_size", effective)])
         .texts(["proven_on_node"])
-        .rows(summary.cells.iter().flat_map(of_cell))
 }
 
 fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<String> {

@@ -23,13 +23,31 @@ pub(super) fn rows(figures: &[StepFigures]) -> Rows {
         row.push(optional(of.baseline_ranks));
         row
     };
+    columns().rows(figures.iter().map(row))
+}
+
+pub(crate) fn columns() -> Rows {
     Rows::new("scaling")
         .labels(["file", "mode", "domains", "serial"])
         .with(Holds::Metric, ["metric"])
         .with(Holds::Unit, ["unit"])
         .labels(["ranks", "size_bytes"])
-        .values("", ["mean", "median", "deviation", "min", "max", "p90", "p99", "range"])
-        .values("x", ["efficiency"])
-        .values("ranks", ["baseline_ranks"])
-        .rows(figures.iter().map(row))
+        .values(
+            "",
+            [
+                ("mean", "the mean of the ranks"),
+                ("median", "the median of the ranks"),
+                ("deviation", "the standard deviation between the ranks"),
+                ("min", "the lowest value of a rank"),
+                ("max", "the highest value of a rank"),
+                ("p90", "the 90th percentile of the ranks"),
+                ("p99", "the 99th percentile of the ranks"),
+                ("range", "the highest value less the lowest"),
+            ],
+        )
+        .values(
+            "x",
+            [("efficiency", "the speed relative to that of the fewest ranks, 1 for no loss")],
+        )
+        .values("ranks", [("baseline_ranks", "the number of ranks that the efficiency refers to")])
 }

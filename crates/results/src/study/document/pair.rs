@@ -37,6 +37,9 @@ pub struct StudyComparison {
 pub struct PairedValue {
     /// The workload and the metric.
     pub metric: String,
+    /// The unit of the metric.
+    #[serde(default)]
+    pub unit: String,
     /// The treatment's name.
     pub treatment: String,
     /// The first run's median.
@@ -86,6 +89,7 @@ impl StudyPair<'_> {
     pub fn document(&self) -> StudyComparison {
         let value = |row: &PairRow| PairedValue {
             metric: row.metric.clone(),
+            unit: row.unit.clone(),
             treatment: row.treatment.clone(),
             baseline_median: row.medians[0],
             candidate_median: row.medians[1],

@@ -32,6 +32,8 @@ pub struct StudyPair<'a> {
 pub struct PairRow {
     /// The workload and the metric.
     pub metric: String,
+    /// The unit of the metric.
+    pub unit: String,
     pub treatment: String,
     /// The medians of the first and the second run.
     pub medians: [f64; 2],
@@ -163,6 +165,7 @@ fn row(
     let interval = shift.and_then(|shift| shift.interval(Confidence::P95));
     let row = PairRow {
         metric: sides[0].0.title(),
+        unit: sides[0].0.quantity.unit.clone(),
         treatment: treatment.to_owned(),
         medians: [sides[0].0.median(sides[0].1)?, sides[1].0.median(sides[1].1)?],
         sessions: [before.len(), after.len()],

@@ -1,6 +1,6 @@
 //! The times of compared commands.
 
-use numalab_record::study::{Counted, StudyDocument};
+use numalab_record::study::{Arm, Counted, StudyDocument};
 use numalab_stats::Sample;
 
 /// Returns a line for each command: its median and spread, over the runs that the verdict uses.
@@ -11,7 +11,8 @@ pub fn command_times(document: &StudyDocument) -> String {
         let warm_ups = document.run.rules.warm_ups;
         let of_treatment = counted
             .iter()
-            .filter(|((block, treatment, ..), _)| *treatment == index && *block >= warm_ups);
+            .filter(|((block, ..), _)| *block >= warm_ups)
+            .filter(|((_, treatment, arm, _), _)| (*treatment, *arm) == (index, Arm::Main));
         let readings = of_treatment.filter_map(|(_, sample)| sample.observation.readings.first());
         let unit = readings.clone().next().map_or("s", |reading| reading.quantity.unit.as_str());
         let values: Vec<f64> = readings.clone().map(|reading| reading.value).collect();

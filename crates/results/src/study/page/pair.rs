@@ -1,7 +1,7 @@
 //! Page of two runs of a study, such as on another machine, kernel or day.
 
 use numalab_page::number::{figure, percent, trimmed};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_stats::Interval;
 
@@ -51,15 +51,33 @@ impl Report for StudyComparison {
                 optional(row.interval_percent.map(|[lo, _]| lo)),
                 optional(row.interval_percent.map(|[_, hi]| hi)),
                 row.verdict.name().to_owned(),
+                row.unit.clone(),
             ]
         };
-        let rows = Rows::new("compared studies")
-            .labels(["metric", "treatment"])
-            .values("", ["baseline_median", "candidate_median"])
-            .values("%", ["change_percent", "lo_percent", "hi_percent"])
-            .texts(["verdict"]);
-        Some(rows.rows(self.values.iter().map(row)))
+        Some(columns().rows(self.values.iter().map(row)))
     }
+}
+
+pub(crate) fn columns() -> Rows {
+    Rows::new("compared studies")
+        .labels(["metric", "treatment"])
+        .values(
+            "",
+            [
+                ("baseline_median", "the median of the first run"),
+                ("candidate_median", "the median of the second run"),
+            ],
+        )
+        .values(
+            "%",
+            [
+                ("change_percent", "the change from the first run to the second"),
+                ("lo_percent", "the lower end of the change's 95 % interval"),
+                ("hi_percent", "the upper end of the change's 95 % interval"),
+            ],
+        )
+        .texts(["verdict"])
+        .with(Holds::Unit, ["unit"])
 }
 
 /// Describes the changes for worse and better, or the lack of any; with one session per side, the

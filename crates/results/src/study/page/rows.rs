@@ -1,9 +1,12 @@
 //! One row per value of a study.
 
-use numalab_page::rows::{Holds, Rows};
+use numalab_page::rows::{Holds, Rows, optional};
 use numalab_record::study::{Arm, StudyDocument};
+use numalab_stats::Verdict;
 
 use super::notices;
+use crate::label::change_words;
+use crate::study::{Effect, StudySummary, Subject};
 
 /// Returns every value of a study as taken, including warm-ups and disturbed samples.
 pub fn value_rows(document: &StudyDocument) -> Rows {
@@ -37,13 +40,62 @@ pub fn value_rows(document: &StudyDocument) -> Rows {
             ]
         })
     });
+    value_columns().rows(rows)
+}
+
+pub(crate) fn value_columns() -> Rows {
     Rows::new("study sample")
         .labels(["block", "judged", "treatment", "arm", "workload", "attempt"])
         .texts(["unix_ms"])
-        .values("s", ["took_s"])
+        .values("s", [("took_s", "the time that the sample took")])
         .with(Holds::Metric, ["metric"])
-        .values("", ["value"])
+        .values("", [("value", "the value of the sample")])
         .with(Holds::Unit, ["unit"])
         .texts(["better", "disturbed"])
-        .rows(rows)
+}
+
+/// Returns every effect of a study on every metric, with its verdict.
+pub(super) fn effect_rows(summary: &StudySummary<'_>) -> Rows {
+    let of_subject = |subject: &Subject| -> Vec<Vec<String>> {
+        subject.effects.iter().map(|effect| effect_row(subject, effect)).collect()
+    };
+    effect_columns().rows(summary.subjects.iter().flat_map(of_subject))
+}
+
+fn effect_row(subject: &Subject, effect: &Effect) -> Vec<String> {
+    let found = &effect.found;
+    let interval = found.percent_interval();
+    let verdict = match found.verdict {
+        Verdict::Better => "1",
+        Verdict::Equivalent => "0",
+        Verdict::Worse => "-1",
+        Verdict::Inconclusive { .. } => "",
+    };
+    vec![
+        subject.name.clone(),
+        subject.quantity.metric.clone(),
+        change_words(effect.kind, &effect.change),
+        optional(found.percent()),
+        optional(interval.map(|interval| interval.lo)),
+        optional(interval.map(|interval| interval.hi)),
+        subject.margin_percent.to_string(),
+        verdict.to_owned(),
+    ]
+}
+
+pub(crate) fn effect_columns() -> Rows {
+    let verdict = "1 if the change is better, -1 if it is worse, 0 if it is equivalent within the \
+                   margin; left out while nothing is decided";
+    Rows::new("study effect")
+        .labels(["workload", "metric", "change"])
+        .values(
+            "%",
+            [
+                ("change_percent", "the change of the metric, from pairs within blocks"),
+                ("lo_percent", "the lower end of the change's interval"),
+                ("hi_percent", "the upper end of the change's interval"),
+                ("margin_percent", "the margin within which changes are equivalent"),
+            ],
+        )
+        .values("", [("verdict", verdict)])
 }

@@ -21,7 +21,8 @@ fn threads_that_would_share_one_memory_wait_for_each_other() {
     let busy = MachineCosts { node_load: vec![vec![curve]; 2], ..machine() };
     let mut program = program(0, Sharing::Private, 0);
     for (by, node) in program.regions[0].accesses.iter_mut().zip([0, 1]) {
-        (by.cpu_node, by.memory_node, by.misses, by.memory_ns) = (node, node, 10, 1000);
+        (by.cpu_node, by.memory_node, by.misses) = (node, node, Some(10));
+        by.waits = Some(AccessWaits { memory_ns: 1000, ..by.waits() });
     }
     let bind = Candidate::Bind { node: 1 };
     let alone = change(&bind, &program);
