@@ -70,6 +70,7 @@ fn fleet() -> Analysis {
         hosts: 43,
         tests: 688,
         false_discovery_rate: 0.05,
+        farthest: vec![],
         claims: vec![
             claim("n07", Scope::MemoryNode(1), -25.0, Some(true)),
             claim("n08", Scope::Host, 31.0, Some(false)),

@@ -125,9 +125,11 @@ fn the_checks_for_several_nodes_pass_in_an_aarch64_guest() {
         checked(name);
     }
     let balancing = checked("balancing");
-    let ns = |name: &str| balancing[name].as_f64().expect("ns");
-    // Most of its memory is local in the end: below the middle of 100 and 210 ns.
-    assert!(ns("begin_ns") > 200.0 && ns("end_ns") < 155.0, "{balancing}");
+    let figure = |name: &str| balancing[name].as_f64().expect("a figure");
+    // Pages may have moved before the first window on a busy host, but not without balancing. Most
+    // of the memory is local in the end: below the middle of 100 and 210 ns.
+    assert_eq!(figure("off_percent"), 0.0, "{balancing}");
+    assert!(figure("on_percent") > 50.0 && figure("end_ns") < 155.0, "{balancing}");
 }
 
 /// Returns the median of the windows from this cpu to this node.
