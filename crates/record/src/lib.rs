@@ -56,8 +56,8 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodePages, NodeWaits,
-    PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
+    AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, KernelTime, LineUser, NodePages,
+    NodeWaits, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
     RegionPart, Sharing, Stretch, StretchAccesses,
 };
 pub use ranks::{RankFigures, RankTable, mean_of};
