@@ -1,4 +1,4 @@
-//! System calls: the kernel's work that every one of them is, apart from page faults and waiting.
+//! System calls: the time of each in the kernel, apart from page faults and waiting.
 
 use serde::{Deserialize, Serialize};
 

@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4 << 10;
 const WAKES: u32 = 9;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// What is read.
+/// The file and the memory of reads, and the cpu of wakes.
 pub(super) struct Calls {
     /// This program's file, if it is that long.
     file: Option<File>,

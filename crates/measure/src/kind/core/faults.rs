@@ -1,5 +1,5 @@
-//! The kernel's work in a few windows: system calls, and page faults by first loads and stores of memory that is touched only once, so that the pages which the
-//! kernel clears are not in the caches.
+//! The kernel's work, in a few windows: system calls, and page faults by first loads and stores of memory
+//! that is touched only once, so that the pages which the kernel clears are not in the caches.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Maps the memory, and takes system calls to make as well; returns `None` if base pages are large.
+    /// Maps the memory; `calls` are made in the same windows. Returns `None` if base pages are large.
     pub fn new(calls: Calls) -> Result<Option<Self>, MeasureError> {
         let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
         if page_bytes > HUGE_BYTES / 2 {
