@@ -12,12 +12,13 @@ use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
 use crate::present::Present;
-use crate::program::{Began, Program};
+use crate::program::{Began, Program, Schedule};
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
 use numalab_memory_model::address::Addressing;
 use numalab_memory_model::arguments::{Arguments, Mode};
+use numalab_memory_model::cost::ps;
 use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
 
 /// Amounts that the clock's self-test charges.
@@ -109,9 +110,11 @@ fn install_for_program(
     if arguments.mode != Mode::Count {
         return Err("a program has no virtual clock to charge: expected mode=count".into());
     }
-    let (nodes, order) = (&arguments.machine.cpus, &arguments.threads);
+    let machine = &arguments.machine;
+    let wake_ns = machine.calls.map_or(0.0, |calls| calls.wake_ns);
+    let schedule = Schedule::new(&machine.cpus, &arguments.threads).waking_in(ps(wake_ns));
     let began = Began::read(arguments.report.as_deref());
-    let program = Program::new(nodes, order, &target, began).ok_or_else(|| {
+    let program = Program::new(schedule.of_process(began), &target).ok_or_else(|| {
         format!("programs for {target} are not supported: expected x86_64 or aarch64")
     })?;
     follow::register(id, &api).map_err(|error| error.to_string())?;

@@ -45,7 +45,7 @@ use clocks::Clocks;
 pub use code::{Block, Calling, Instruction, Kept, Made, is_pause};
 pub use family::{Began, has_come_to};
 use indices::Indices;
-use schedule::Schedule;
+pub use schedule::Schedule;
 pub use stack::{is_call, is_return};
 pub use summary::program_memory;
 use syscalls::Numbers;
@@ -87,16 +87,16 @@ thread_local! {
 }
 
 impl Program {
-    /// Prepares to follow a program on cpus of these nodes, which threads take in `order`, in a
-    /// process that began as given; returns `None` for an architecture with unknown system calls.
-    pub fn new(nodes: &[usize], order: &[usize], target: &str, began: Began) -> Option<Self> {
+    /// Prepares to follow a program with this schedule; returns `None` for an architecture with unknown
+    /// system calls.
+    pub fn new(schedule: Schedule, target: &str) -> Option<Self> {
         Some(Self {
             target: target.to_owned(),
             instructions: Kept::default(),
             blocks: Kept::default(),
             numbers: Numbers::of(target)?,
             clocks: Clocks::new(),
-            turns: Turns::new(Schedule::new(nodes, order).of_process(began)),
+            turns: Turns::new(schedule),
             engine: OnceLock::new(),
             indices: Indices::new(),
             world: UnsafeCell::new(None),

@@ -65,6 +65,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         tlb: None,
         other_page_ns: 0.0,
         faults: None,
+        calls: None,
         transfers: None,
         caches: costs.caches.clone(),
     };

@@ -70,7 +70,7 @@ pub use file_lock::open_locked;
 pub use huge_pool::HugePool;
 pub use json::from_json;
 pub use linux_version::linux_version;
-pub use mapping::{Mapping, Span, bound_and_touched};
+pub use mapping::{Mapping, Span, bound_and_touched, map_and_unmap};
 pub use mapping_error::MappingError;
 pub use memory_limit::{LimitSource, MemoryError, MemoryLimit, node_rooms, nodes_with_memory};
 pub use memory_usage::{MemoryUse, memory_use};

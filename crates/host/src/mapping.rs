@@ -344,6 +344,21 @@ fn map(length: usize, access: ProtFlags, flags: MapFlags) -> Result<NonNull<c_vo
     NonNull::new(address).ok_or(MappingError::OutOfMemory { size_bytes: length, node: None })
 }
 
+/// Maps memory and unmaps it again without using it.
+///
+/// # Errors
+/// [`MappingError::OutOfMemory`] and [`MappingError::Kernel`].
+pub fn map_and_unmap(size_bytes: usize) -> Result<(), MappingError> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let mapped = map(size_bytes, access, MapFlags::PRIVATE)?;
+    // SAFETY: the mapping was made here, and nothing refers to it.
+    unsafe { mm::munmap(mapped.as_ptr(), size_bytes) }.map_err(|errno| MappingError::Kernel {
+        call: "munmap",
+        size_bytes,
+        errno,
+    })
+}
+
 /// Returns the size of a requested page as a length.
 fn granule(pages: Pages, size_bytes: usize) -> Result<usize, MappingError> {
     usize::try_from(page_size_bytes(pages)).map_err(|_| MappingError::Size { size_bytes })

@@ -285,6 +285,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         tlb: None,
         other_page_ns: 0.0,
         faults: None,
+        calls: None,
         transfers: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?

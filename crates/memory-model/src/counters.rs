@@ -91,9 +91,13 @@ pub struct VcpuFigures {
     pub faults: Figure,
     /// Time of the kernel in them and in freeing pages.
     pub faults_ps: Figure,
+    /// System calls.
+    pub calls: Figure,
+    /// Time of the kernel in them.
+    pub calls_ps: Figure,
     /// Cost of memory, caches and translations, including what instructions hide.
     pub cost_ps: Figure,
-    /// Time of the vCPU: its instructions, the cost that they did not hide, and page faults.
+    /// Time of the vCPU: its instructions, the cost that they did not hide, and the kernel.
     pub time_ps: Figure,
 }
 
@@ -109,6 +113,8 @@ impl VcpuFigures {
             translation_ps: Figure::default(),
             faults: Figure::default(),
             faults_ps: Figure::default(),
+            calls: Figure::default(),
+            calls_ps: Figure::default(),
             cost_ps: Figure::default(),
             time_ps: Figure::default(),
         }

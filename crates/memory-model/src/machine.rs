@@ -15,12 +15,14 @@ pub const MOST_VCPUS: usize = 255;
 /// Unloaded latency to assume for load curves if the machine's latency is 0.
 const LEAST_UNLOADED_NS: f64 = 1.0;
 
+mod calls;
 mod check;
 mod core;
 mod error;
 mod faults;
 mod timing;
 mod tlb;
+pub use calls::{Calls, SystemCall};
 pub use core::Core;
 pub use error::MachineError;
 pub use faults::{Fault, Faults};
@@ -146,6 +148,9 @@ pub struct Machine {
     /// Page faults of a program that is not a whole machine; without it, they are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
+    /// System calls of a program that is not a whole machine; without it, they are free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
     /// Transfers of lines between caches; without them, caches are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,

@@ -52,6 +52,7 @@ pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -
         contended_lines: Vec::new(),
         unplaced: program.unplaced,
         page_faults: None,
+        system_calls: None,
         timeline: timeline(program.timeline.finish(ended_ns), &positions),
     }
 }

@@ -57,8 +57,8 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    AccessWaits, AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser,
-    NodePages, NodeWaits, PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
+    AccessWaits, AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, KernelTime,
+    LineUser, NodePages, NodeWaits, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
     RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 pub use ranks::{RankFigures, RankTable, mean_of};

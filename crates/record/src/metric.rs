@@ -92,6 +92,18 @@ pub enum Metric {
     /// The time of the first stores to all pages of 2 MiB for which huge pages are requested, in
     /// nanoseconds.
     HugeStore,
+    /// The time of a system call that does next to nothing, in nanoseconds.
+    SystemCall,
+    /// The time of sched_yield(2) with no other thread to run, in nanoseconds.
+    Yield,
+    /// The time to map memory, or to unmap memory that was not used, in nanoseconds.
+    PageMap,
+    /// The time of 4 KiB of a file in memory that is read 64 KiB at a time, without that of the calls, in
+    /// nanoseconds.
+    FileRead,
+    /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
+    /// nanoseconds.
+    Wake,
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
     /// The share of frames on the node of the requesting cpu, from 0 to 1.
@@ -102,7 +114,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RankBandwidth,
@@ -118,6 +130,11 @@ impl Metric {
         Self::FileLoad,
         Self::PageFree,
         Self::HugeStore,
+        Self::SystemCall,
+        Self::Yield,
+        Self::PageMap,
+        Self::FileRead,
+        Self::Wake,
         Self::Elapsed,
         Self::LocalShare,
         Self::Frame,
@@ -137,6 +154,11 @@ impl Metric {
             | Self::FileLoad
             | Self::PageFree
             | Self::HugeStore
+            | Self::SystemCall
+            | Self::Yield
+            | Self::PageMap
+            | Self::FileRead
+            | Self::Wake
             | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth | Self::RankBandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
@@ -160,6 +182,11 @@ impl Metric {
             | Self::FileLoad
             | Self::PageFree
             | Self::HugeStore
+            | Self::SystemCall
+            | Self::Yield
+            | Self::PageMap
+            | Self::FileRead
+            | Self::Wake
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::RankBandwidth | Self::CoreClock | Self::LocalShare => {
@@ -168,9 +195,8 @@ impl Metric {
         }
     }
 
-    /// Returns true for the kernel's time at a first use of memory, which a cell measures in few
-    /// windows.
-    fn is_of_faults(self) -> bool {
+    /// Returns true for the kernel's time, which a cell measures in few windows.
+    fn is_of_kernel(self) -> bool {
         matches!(
             self,
             Self::FirstLoad
@@ -179,13 +205,18 @@ impl Metric {
                 | Self::FileLoad
                 | Self::PageFree
                 | Self::HugeStore
+                | Self::SystemCall
+                | Self::Yield
+                | Self::PageMap
+                | Self::FileRead
+                | Self::Wake
         )
     }
 
     /// Returns true if runs are compared by it. A spread only qualifies another value, a rank's
-    /// share is included in the sum, and page faults are too few.
+    /// share is included in the sum, and times of the kernel are too few.
     pub fn is_compared(self) -> bool {
-        !matches!(self, Self::LineSpread | Self::RankBandwidth) && !self.is_of_faults()
+        !matches!(self, Self::LineSpread | Self::RankBandwidth) && !self.is_of_kernel()
     }
 
     /// Returns true if a sample can be zero: a spread, a share, or a bandwidth without load. All
@@ -222,6 +253,11 @@ impl Metric {
             Self::FileLoad => "file-load",
             Self::PageFree => "page-free",
             Self::HugeStore => "huge-store",
+            Self::SystemCall => "system-call",
+            Self::Yield => "yield",
+            Self::PageMap => "page-map",
+            Self::FileRead => "file-read",
+            Self::Wake => "wake",
             Self::Elapsed => "elapsed",
             Self::LocalShare => "local-share",
             Self::Frame => "frame",

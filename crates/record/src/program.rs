@@ -32,18 +32,22 @@ pub struct ProgramMemory {
     pub unplaced: u64,
     /// Its page faults, if the time that they take is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page_faults: Option<PageFaults>,
+    pub page_faults: Option<KernelTime>,
+    /// Its system calls, if the time that they take is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls: Option<KernelTime>,
     /// The program's use of memory over time, in order; empty if that was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Stretch>,
 }
 
-/// The kernel's work at first uses of pages.
+/// The kernel's work at first uses of pages, or in system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PageFaults {
-    /// The number of page faults.
+pub struct KernelTime {
+    /// The number of page faults, or of calls.
     pub count: u64,
-    /// The time that threads took for them and to free pages, in ns; a part of their busy time.
+    /// The time that threads took for them, in ns; a part of their busy time. Freed pages count as page
+    /// faults.
     pub time_ns: u64,
 }
 

@@ -3,6 +3,7 @@
 mod affinity;
 mod processes;
 mod status;
+mod times;
 mod waits;
 
 use std::cell::Cell;
@@ -154,8 +155,11 @@ impl Program {
         if let (Some(_), 0.., Some(world)) = (copies, value, self.in_turn(seat)) {
             world.forks(!is_child);
         }
-        if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
-            self.returned(world, seat, pending, value);
+        if let Some(world) = self.in_turn(seat) {
+            if let Some(pending) = pending {
+                self.returned(world, seat, pending, value);
+            }
+            world.takes_call(seat, pending.map(|of| of.call), value);
         }
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),

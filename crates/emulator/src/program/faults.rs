@@ -77,7 +77,11 @@ impl World {
     }
 
     /// Lets the seat's thread wait for the kernel's work, which is no part of a block's own time.
-    fn in_kernel(&mut self, seat: usize, works: impl FnOnce(&mut Active<'_>, Option<&mut Shadow>)) {
+    pub fn in_kernel(
+        &mut self,
+        seat: usize,
+        works: impl FnOnce(&mut Active<'_>, Option<&mut Shadow>),
+    ) {
         let thread = &mut self.threads[seat];
         thread.catches_up();
         let Some(active) = &mut thread.active else { return };

@@ -71,6 +71,8 @@ pub struct Schedule {
     /// The order in which threads take cpus.
     order: Vec<usize>,
     slice_ps: u64,
+    /// Time until an idle cpu runs a thread that another one wakes.
+    wake_ps: u64,
     /// The origin of this process among the program's.
     began: Began,
     pub children: Children,
@@ -86,9 +88,15 @@ impl Schedule {
             nodes: nodes.to_vec(),
             order: order.to_vec(),
             slice_ps: SLICE_PS * u64::from(scale),
+            wake_ps: 0,
             began: Began::default(),
             children: Children::default(),
         }
+    }
+
+    /// Sets the time until an idle cpu runs a thread that another one wakes.
+    pub fn waking_in(self, wake_ps: u64) -> Self {
+        Self { wake_ps, ..self }
     }
 
     /// Sets the process's origin.
@@ -193,7 +201,13 @@ impl Schedule {
         self.leaves(seat, self.cpus[cpu].now_ps, State::Empty);
     }
 
-    /// Wakes the thread at this time.
+    /// Lets another thread wake the thread at this time.
+    pub fn is_woken(&mut self, seat: usize, at_ps: u64) {
+        // Where others run, it waits for them instead.
+        self.goes_on(seat, at_ps.saturating_add(self.wake_ps));
+    }
+
+    /// Lets the thread go on at this time.
     pub fn goes_on(&mut self, seat: usize, at_ps: u64) {
         if !matches!(self.seats[seat].state, State::Waits | State::Sleeps(_)) {
             return;

@@ -5,10 +5,11 @@ mod heat;
 use std::collections::{BTreeMap, HashMap};
 
 use numalab_memory_model::arguments::Alternative;
+use numalab_memory_model::counters::{Figure, VcpuFigures};
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
-    self as record, AccessWaits, ContendedLine, Elsewhere, LineUser, NodeWaits, PageFaults,
+    self as record, AccessWaits, ContendedLine, Elsewhere, KernelTime, LineUser, NodeWaits,
     PagesAlike, Placed, ProgramMemory, ProgramThread, RegionAccesses, Stretch, StretchAccesses,
 };
 
@@ -42,6 +43,7 @@ fn summarised_world(world: &World) -> ProgramMemory {
         elsewhere: elsewhere(&world.engine.arguments.alternatives, &thread.shadow.later_ps()),
     });
     let regions = regions(world, &objects);
+    let machine = &world.engine.arguments.machine;
     ProgramMemory {
         process: std::process::id(),
         program: exec::running(),
@@ -52,18 +54,18 @@ fn summarised_world(world: &World) -> ProgramMemory {
         regions: regions.into_values().collect(),
         contended_lines: lines(world, &objects),
         unplaced: world.unplaced,
-        page_faults: page_faults(world),
+        page_faults: machine.faults.map(|_| kernel_time(world, |of| [&of.faults, &of.faults_ps])),
+        system_calls: machine.calls.map(|_| kernel_time(world, |of| [&of.calls, &of.calls_ps])),
     }
 }
 
-/// Returns the page faults of all threads; `None` if they take no time on the machine.
-fn page_faults(world: &World) -> Option<PageFaults> {
-    world.engine.arguments.machine.faults?;
+/// Returns the sum of two figures of all cpus: a number and a time in ps.
+fn kernel_time(world: &World, figures: impl Fn(&VcpuFigures) -> [&Figure; 2]) -> KernelTime {
     let phases = world.engine.counters.phases();
-    let all = phases
-        .flat_map(|(_, vcpus)| vcpus)
-        .fold((0, 0), |(count, ps), of| (count + of.faults.get(), ps + of.faults_ps.get()));
-    Some(PageFaults { count: all.0, time_ns: all.1 / 1000 })
+    phases.flat_map(|(_, vcpus)| vcpus).map(figures).fold(KernelTime::default(), |sum, of| {
+        let [count, ps] = of.map(Figure::get);
+        KernelTime { count: sum.count + count, time_ns: sum.time_ns + ps / 1000 }
+    })
 }
 
 /// Returns the time line, with positions for regions.

@@ -332,6 +332,8 @@ fn clear(figures: &VcpuFigures) {
         translation_ps,
         faults,
         faults_ps,
+        calls,
+        calls_ps,
         cost_ps,
         time_ps,
     } = figures;
@@ -339,7 +341,8 @@ fn clear(figures: &VcpuFigures) {
         node.accesses.iter().chain(&node.misses).chain([&node.cost_ps, &node.queue_ps])
     });
     let own = [instructions, io, other, walks, references, translation_ps, cost_ps, time_ps];
-    of_nodes.chain(own).chain([faults, faults_ps]).for_each(|figure| figure.set(0));
+    let kernel = [faults, faults_ps, calls, calls_ps];
+    of_nodes.chain(own).chain(kernel).for_each(|figure| figure.set(0));
 }
 
 /// Nodes (positions) on which a page might be, where known.

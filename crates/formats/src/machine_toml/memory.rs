@@ -1,7 +1,7 @@
 //! The performance of a machine's memory, in addition to its topology: the `[memory]` table.
 
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{Core, Faults, Tlb, Transfers};
+use numalab_memory_model::machine::{Calls, Core, Faults, Tlb, Transfers};
 use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct MemoryFigures {
     /// Page faults; without it, first uses of pages take no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
+    /// System calls; without it, they take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
     /// The number of accesses that a core has in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,

@@ -39,6 +39,7 @@ impl MachineFile {
         described.core = figures.core;
         described.other_page_ns = figures.other_page_ns.unwrap_or_default();
         described.faults = figures.faults;
+        described.calls = figures.calls;
         described.tlb.clone_from(&figures.tlb);
         described.transfers = self.transfers(guest);
         if !figures.load.is_empty() {

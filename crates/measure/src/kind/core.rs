@@ -1,6 +1,7 @@
 //! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, an
-//! atomic addition, page walks that overlap, and page faults.
+//! atomic addition, page walks that overlap, page faults and system calls.
 
+mod calls;
 mod faults;
 
 use numalab_host::{base_pages, page_size_bytes};
@@ -10,6 +11,7 @@ use numalab_membench::{Adds, AtomicAdds, Line, PageTimes, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
 use numalab_topology::CpuId;
 
+use self::calls::Calls;
 use self::faults::Faults;
 use super::{Measurement, Together};
 use crate::buffer::{Buffer, MemorySource, pinned};
@@ -62,7 +64,7 @@ fn run(
             walk: chase.walk(),
             pages: pages.map_or(&[][..], |lines| &*lines),
             own: Line::ZERO,
-            faults: Faults::new()?,
+            faults: Faults::new(Calls::new(other_cpu(context, cpu)))?,
         };
         // Brings the buffer into L1 before the first window.
         loops.walk.loads(LOADS);
@@ -72,6 +74,15 @@ fn run(
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
+}
+
+/// Returns another cpu, of the same node if possible.
+fn other_cpu(context: &MeasureContext, cpu: CpuId) -> Option<CpuId> {
+    let machine = &context.machine;
+    let node = |cpu| machine.cpu(cpu).and_then(|cpu| cpu.node);
+    let others = machine.usable_cpus();
+    let others = others.iter().filter(|other| *other != cpu);
+    others.min_by_key(|other| node(*other) != node(cpu))
 }
 
 fn walked_bytes(context: &MeasureContext) -> u64 {

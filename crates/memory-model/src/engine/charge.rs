@@ -75,7 +75,7 @@ impl Active<'_> {
         let (cost_ps, queue_ps) = match transfer {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
             None => {
-                let past = self.past_nearest(access, time_ps, target, found.level);
+                let past = self.past_nearest(access, time_ps, target, (None, found.level));
                 (past.takes_ps, past.queue_ps)
             }
         };
@@ -129,18 +129,18 @@ impl Active<'_> {
         let act = Act { position, instruction, kind, bytes };
         let mut past = Past::default();
         let cost_ps = match (transfer, under_way, found.level) {
-            (Some(transfer), _, _) => {
+            (Some(transfer), _, _) if !transfer.is_old => {
                 begin_ps = transfer.begin_ps;
                 transfer.cost_ps
             }
             (None, line_ps, level) if line_ps.is_some() || level == Some(0) => {
                 act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps)
             }
-            (None, _, level) => {
+            (_, _, level) => {
                 let miss = Miss::new(level, self.caches.len(), found.goes_back);
                 begin_ps = pipeline.room_ps((miss, line), begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
-                past = self.past_nearest(access, begin_ps, target, level);
+                past = self.past_nearest(access, begin_ps, target, (transfer, level));
                 let takes = (past.takes_ps, nearest_ps);
                 let pipe = self.state.pipeline.as_mut();
                 let left_ps = pipe.map_or(takes.0, |pipe| pipe.left_ps(streamed, begin_ps, takes));
@@ -150,7 +150,7 @@ impl Active<'_> {
         };
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let times = Times { came_ps, issue_ps, done_ps: begin_ps + cost_ps };
-        let goes_on_ps = pipeline.goes_on_ps(act, transfer.is_some(), times);
+        let goes_on_ps = pipeline.goes_on_ps(act, transfer.is_some_and(|of| !of.is_old), times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
             let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - reached.begin_ps);
@@ -232,9 +232,12 @@ impl Active<'_> {
         access: Access,
         time_ps: u64,
         target: usize,
-        level: Option<usize>,
+        (transfer, level): (Option<Transfer>, Option<usize>),
     ) -> Past {
         let engine = self.engine;
+        if let Some(Transfer { cost_ps, .. }) = transfer {
+            return Past { takes_ps: cost_ps, ..Past::default() };
+        }
         if let Some(level) = level {
             return Past { takes_ps: engine.hit_ps[level], ..Past::default() };
         }

@@ -4,10 +4,11 @@ use super::{Access, Active, Engine};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::owners::{Found, Who};
+use crate::pipeline::stores::Bytes;
 use crate::seats::Seat;
 
 /// Limit of a writer's lead: a vCPU that is further ahead is so because vCPUs run in turns, not
-/// because it has just written the line.
+/// because it has just written the line. One that is further behind has not just written it either.
 const MOST_AHEAD_PS: u64 = 1_000_000;
 
 /// A line that comes from another vCPU.
@@ -17,6 +18,9 @@ pub(super) struct Transfer {
     pub begin_ps: u64,
     /// Cost of the transfer.
     pub cost_ps: u64,
+    /// True if it was written longer ago than a core runs ahead: no one waits for its value, so it is taken
+    /// like a line of memory, along with others.
+    pub is_old: bool,
     /// True if it comes from another node.
     pub far: bool,
     /// The lowest bits of the number of the thread that wrote it.
@@ -25,19 +29,30 @@ pub(super) struct Transfer {
 
 impl Active<'_> {
     /// Reports whether another vCPU is taking the line of an access that would begin at `begin_ps`
-    /// and the line has not left yet, on machines where stores are ordered by time. `own` says
-    /// whether one of this vCPU's caches has it.
+    /// and the line has not left yet, on machines where stores are ordered by time. Until then, stores
+    /// still hit, and so do loads of what this vCPU has just stored. `own` says whether one of its caches
+    /// has the line.
     #[inline(always)]
     pub(super) fn leaves(&mut self, access: Access, begin_ps: u64, own: bool) -> bool {
         let engine = self.engine;
-        let is_in_order = access.kind == Kind::Store && engine.front.is_none();
         let number = access.address >> engine.line_shift;
-        let leaves = is_in_order && !own && engine.vcpus[self.vcpu].leaving.has(number, begin_ps);
+        let leaves = engine.front.is_none()
+            && !own
+            && engine.vcpus[self.vcpu].leaving.has(number, begin_ps)
+            && (access.kind == Kind::Store || self.has_stored(access));
         if leaves {
             self.state.look(access.address, access.kind);
             self.caches.iter().for_each(|cache| cache.lose(access.address));
         }
         leaves
+    }
+
+    /// Returns true if recent stores of this vCPU forward all bytes of a load to it.
+    fn has_stored(&self, access: Access) -> bool {
+        let instruction = self.state.instruction(access.position);
+        let bytes = Bytes::new(access.address, access.bytes);
+        let pipeline = self.state.pipeline.as_ref();
+        pipeline.is_some_and(|of| of.forwarded(bytes, (instruction, false)).whole)
     }
 
     /// Returns the transfer from another vCPU that such an access needs, if any.
@@ -75,7 +90,8 @@ impl Active<'_> {
         let leaves_ps = if self.is_atomic(access) { cost_ps / 2 } else { cost_ps };
         engine.vcpus[who].leaving.until(line, begin_ps + leaves_ps);
         let far = engine.arguments.machine.cpus[who] != self.home;
-        Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
+        let is_old = begin_ps.saturating_sub(written_ps) > MOST_AHEAD_PS;
+        Some(Transfer { begin_ps, cost_ps, is_old, far, from: writer.thread })
     }
 
     /// Takes a line that is stored to from all vCPUs that have read it; returns the answer of the
@@ -88,7 +104,7 @@ impl Active<'_> {
         let far = engine.arguments.machine.cpus[who] != self.home;
         #[expect(clippy::cast_possible_truncation, reason = "its lowest bits")]
         let from = engine.vcpus[who].thread.get() as u8;
-        Some(Transfer { begin_ps, cost_ps, far, from })
+        Some(Transfer { begin_ps, cost_ps, is_old: false, far, from })
     }
 
     /// Returns true if an atomic operation makes an access.

@@ -1,10 +1,10 @@
-//! Page faults: the kernel's work at the first use of a page, and what it leaves in the caches.
+//! The kernel's work for a program: page faults, with what they leave in the caches, and system calls.
 
 use super::{Access, Active, Engine};
 use crate::cost::ps;
-use crate::counters::Kind;
+use crate::counters::{Figure, Kind};
 use crate::elsewhere::Shadow;
-use crate::machine::{Fault, Faults};
+use crate::machine::{Fault, Faults, SystemCall};
 use crate::pipeline::Pipeline;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Page};
 
@@ -25,25 +25,34 @@ impl Active<'_> {
     pub fn faults(&mut self, fault: Fault, shadow: Option<&mut Shadow>) {
         let Some(faults) = self.engine.arguments.machine.faults else { return };
         self.figures.faults.add(1);
-        self.is_in_kernel(ps(faults.takes_ns(fault)), shadow);
+        self.is_in_kernel(&self.figures.faults_ps, ps(faults.takes_ns(fault)), shadow);
     }
 
     /// Waits for everything in flight and then for the kernel to free a number of pages.
     pub fn frees(&mut self, pages: u64, shadow: Option<&mut Shadow>) {
         let faults = self.engine.arguments.machine.faults.filter(|_| pages > 0);
         if let Some(Faults { free_ns, .. }) = faults {
-            self.is_in_kernel(ps(pages as f64 * free_ns), shadow);
+            self.is_in_kernel(&self.figures.faults_ps, ps(pages as f64 * free_ns), shadow);
         }
     }
 
-    fn is_in_kernel(&mut self, takes_ps: u64, shadow: Option<&mut Shadow>) {
+    /// Waits for everything in flight and then for a system call, unless the machine has no times of
+    /// calls.
+    pub fn calls(&mut self, call: SystemCall, shadow: Option<&mut Shadow>) {
+        let Some(calls) = self.engine.arguments.machine.calls else { return };
+        self.figures.calls.add(1);
+        self.is_in_kernel(&self.figures.calls_ps, ps(calls.takes_ns(call)), shadow);
+    }
+
+    /// Waits for everything in flight and then for the kernel, and counts its time.
+    fn is_in_kernel(&mut self, counted: &Figure, takes_ps: u64, shadow: Option<&mut Shadow>) {
         let now_ps = self.time_ps.get();
         let ended_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::stops_ps);
         let waited_ps = ended_ps.saturating_sub(now_ps);
         if let Some(shadow) = shadow {
             shadow.stops(now_ps, waited_ps);
         }
-        self.figures.faults_ps.add(takes_ps);
+        counted.add(takes_ps);
         self.figures.time_ps.add(waited_ps + takes_ps);
         self.time_ps.add(waited_ps + takes_ps);
     }

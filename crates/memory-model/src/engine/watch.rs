@@ -152,7 +152,10 @@ impl Active<'_> {
             let line = match (transfer, level) {
                 (Some(transfer), _) => {
                     let takes_ps = engine.transfer_elsewhere(thread, core.cores(), transfer);
-                    Line::Core { after_ps, takes_ps }
+                    match transfer.is_old {
+                        true => Line::Farther { takes_ps, miss },
+                        false => Line::Core { after_ps, takes_ps },
+                    }
                 }
                 (None, Some(0)) => Line::Nearest,
                 (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], miss },

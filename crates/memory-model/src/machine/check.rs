@@ -2,8 +2,8 @@
 
 use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{
-    CacheLevel, Core, Faults, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA,
-    Scope, Timing, TlbPart, page_size,
+    CacheLevel, Calls, Core, Faults, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS,
+    SCHEMA, Scope, Timing, TlbPart, page_size,
 };
 use crate::curve::Curve;
 use alloc::vec::Vec;
@@ -47,6 +47,8 @@ impl Machine {
         latency("other_page_ns", self.other_page_ns)?;
         let mut faults = self.faults.iter().flat_map(Faults::all);
         faults.try_for_each(|(name, ns)| latency(name, ns))?;
+        let mut calls = self.calls.iter().flat_map(Calls::all);
+        calls.try_for_each(|(name, ns)| latency(name, ns))?;
         if let Some(nodes) = &self.node_bandwidth_mb_s {
             self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
         }

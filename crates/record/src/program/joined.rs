@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    NodePages, NodeWaits, PageFaults, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
+    KernelTime, NodePages, NodeWaits, PagesAlike, Placed, ProgramMemory, ProgramThread, Region,
     RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
@@ -53,8 +53,8 @@ impl ProgramMemory {
             whole.elapsed_ns = whole.elapsed_ns.max(process.elapsed_ns);
             whole.contended_lines.extend(process.contended_lines);
             whole.unplaced += process.unplaced;
-            let more = process.page_faults.into_iter();
-            whole.page_faults = whole.page_faults.into_iter().chain(more).reduce(PageFaults::and);
+            whole.page_faults = KernelTime::sum(whole.page_faults, process.page_faults);
+            whole.system_calls = KernelTime::sum(whole.system_calls, process.system_calls);
         }
         for (region, uses) in whole.regions.iter_mut().zip(&uses) {
             if region.shared && are_shared(uses) {
@@ -69,9 +69,11 @@ impl ProgramMemory {
     }
 }
 
-impl PageFaults {
-    fn and(self, other: Self) -> Self {
-        Self { count: self.count + other.count, time_ns: self.time_ns + other.time_ns }
+impl KernelTime {
+    fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let and =
+            |a: Self, b: Self| Self { count: a.count + b.count, time_ns: a.time_ns + b.time_ns };
+        one.into_iter().chain(other).reduce(and)
     }
 }
 

@@ -12,7 +12,7 @@ pub use load::{CurveFamily, curve_families};
 
 use numalab_formats::machine_toml::{LoadFigures, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::Curve;
-use numalab_memory_model::machine::{Family, Faults};
+use numalab_memory_model::machine::{Calls, Family, Faults};
 use numalab_record::Document;
 use numalab_topology::{Machine, Node, NodeId, NodeSet};
 use serde::Serialize;
@@ -212,6 +212,8 @@ pub fn capture(document: &Document) -> Captured {
     memory.core = core::core(&summary, machine, known, &mut remarks);
     let mut faults = summary.cores.iter().filter_map(|core| core.faults);
     memory.faults = faults.next().map(in_tenths);
+    let mut calls = summary.cores.iter().filter_map(|core| core.calls);
+    memory.calls = calls.next().map(calls_in_tenths);
     memory.transfers = transfers::transfers(&summary, machine, &mut remarks);
     Captured { figures, chase, remarks }
 }
@@ -224,6 +226,16 @@ fn in_tenths(faults: Faults) -> Faults {
         file_ns: load::tenths(faults.file_ns),
         free_ns: load::tenths(faults.free_ns),
         huge_ns: faults.huge_ns.map(load::tenths),
+    }
+}
+
+fn calls_in_tenths(calls: Calls) -> Calls {
+    Calls {
+        call_ns: load::tenths(calls.call_ns),
+        yield_ns: load::tenths(calls.yield_ns),
+        map_ns: load::tenths(calls.map_ns),
+        page_ns: load::tenths(calls.page_ns),
+        wake_ns: load::tenths(calls.wake_ns),
     }
 }
 

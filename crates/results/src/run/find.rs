@@ -15,7 +15,7 @@ mod remote;
 mod tlb;
 mod walk;
 
-use numalab_memory_model::machine::Faults;
+use numalab_memory_model::machine::{Calls, Faults};
 use numalab_record::{CoreCell, Document, Experiment, Metric, Run};
 use numalab_topology::CpuId;
 
@@ -93,6 +93,19 @@ fn faults(cell: &CellSummary<'_>) -> Option<Faults> {
     })
 }
 
+/// Returns the times of system calls on a core; `None` if they were not measured.
+fn calls(cell: &CellSummary<'_>) -> Option<Calls> {
+    let median = |metric| cell.figure(metric).map(|figure| figure.median);
+    let call_ns = median(Metric::SystemCall)?;
+    Some(Calls {
+        call_ns,
+        yield_ns: median(Metric::Yield).unwrap_or(call_ns),
+        map_ns: median(Metric::PageMap).unwrap_or(call_ns),
+        page_ns: median(Metric::FileRead).unwrap_or_default(),
+        wake_ns: median(Metric::Wake).unwrap_or_default(),
+    })
+}
+
 /// Clock and latencies of one core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
@@ -108,6 +121,8 @@ pub struct Core {
     pub page_read_ns: Option<Figure>,
     /// The times of page faults.
     pub faults: Option<Faults>,
+    /// The times of system calls.
+    pub calls: Option<Calls>,
 }
 
 /// Everything that the records of one run show.
@@ -259,6 +274,7 @@ fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
             atomic_add_ns: cell.figure(Metric::AtomicAdd).cloned(),
             page_read_ns: cell.figure(Metric::PageRead).cloned(),
             faults: faults(cell),
+            calls: calls(cell),
         }),
         _ => None,
     };

@@ -147,6 +147,7 @@ fn program() -> ProgramMemory {
         contended_lines: vec![contended([0xff, 0xff00])],
         unplaced: 17,
         page_faults: None,
+        system_calls: None,
         timeline: timeline(),
     }
 }

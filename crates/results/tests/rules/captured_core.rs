@@ -1,6 +1,6 @@
 //! Cores, TLBs and caches in machine files: by family, on a host, and from quiet moments.
 
-use numalab_memory_model::machine::{Core, Tlb};
+use numalab_memory_model::machine::{Calls, Core, Tlb};
 use numalab_memory_model::probe::{self, Visits};
 use numalab_record::{
     AccessPattern, CellResult, Document, Experiment, LatencyCell, Metric, Pages, Sample,
@@ -160,6 +160,30 @@ fn page_faults_are_in_the_file_of_a_run_that_measured_them() {
     let found = faults(&[&stores[..], &more].concat()).expect("page faults");
     assert_eq!((found.copy_ns, found.file_ns, found.huge_ns), (2000.0, 700.0, Some(1.8e5)));
     assert_eq!(faults(&[]), None, "a run of an earlier version");
+}
+
+#[test]
+fn system_calls_are_in_the_file_of_a_run_that_measured_them() {
+    let calls = |times: &[(Metric, f64)]| {
+        let mut document = run(2 * MIB, Vec::new());
+        let mut cells = document.cells.iter_mut();
+        let is_core = |cell: &&mut CellResult| matches!(cell.cell.experiment, Experiment::Core(_));
+        let core = cells.find(is_core).expect("a core cell");
+        let like = core.samples[0].clone();
+        let sample = |&(metric, value): &(Metric, f64)| Sample { metric, value, ..like.clone() };
+        core.samples.extend(times.iter().map(sample));
+        capture(&document).figures.memory.calls
+    };
+    let only = [(Metric::SystemCall, 163.24)];
+    let more = [(Metric::Yield, 451.0), (Metric::PageMap, 1770.0), (Metric::FileRead, 150.0)];
+    let wake = [(Metric::Wake, 9000.0)];
+    let of = |[call_ns, yield_ns, map_ns, page_ns, wake_ns]: [f64; 5]| {
+        Some(Calls { call_ns, yield_ns, map_ns, page_ns, wake_ns })
+    };
+    assert_eq!(calls(&only), of([163.2, 163.2, 163.2, 0.0, 0.0]));
+    let all = [&only[..], &more, &wake].concat();
+    assert_eq!(calls(&all), of([163.2, 451.0, 1770.0, 150.0, 9000.0]));
+    assert_eq!(calls(&[]), None, "a run of an earlier version");
 }
 
 #[test]

@@ -121,11 +121,11 @@ fn waits_on(descriptor: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::family::Began;
+    use super::super::super::schedule::Schedule;
     use super::*;
 
     fn program() -> Program {
-        Program::new(&[0], &[0], "x86_64", Began::default()).unwrap()
+        Program::new(Schedule::new(&[0], &[0]), "x86_64").unwrap()
     }
 
     /// Returns the address of a time in the kernel's layout.

@@ -99,6 +99,18 @@ fn a_woken_thread_resumes_at_once_on_its_cpu_or_an_idle_one_of_its_node() {
 }
 
 #[test]
+fn an_idle_cpu_takes_its_time_to_run_a_thread_that_another_one_wakes() {
+    let mut schedule = Schedule::new(&[0, 0], &[0, 1]).waking_in(9_000);
+    (0..2).for_each(|_| _ = schedule.begins(0));
+    schedule.waits(1, 20);
+    schedule.is_woken(1, 500);
+    assert_eq!(schedule.turn_of(1).map(|turn| turn.now_ps), Some(9_500));
+    schedule.waits(1, 20_000);
+    schedule.goes_on(1, 21_000);
+    assert_eq!(schedule.turn_of(1).map(|turn| turn.now_ps), Some(21_000), "by itself");
+}
+
+#[test]
 fn a_spin_ends_when_the_next_runner_has_come_there_or_the_slice_is_over() {
     let mut schedule = schedule();
     (0..2).for_each(|_| _ = schedule.begins(0));

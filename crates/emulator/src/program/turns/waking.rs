@@ -52,7 +52,7 @@ impl Order {
         self.waking = self.waking.saturating_sub(1);
         for seat in std::mem::take(&mut self.early) {
             self.stops_waiting(seat);
-            self.schedule.goes_on(seat, now_ps);
+            self.schedule.is_woken(seat, now_ps);
         }
     }
 
@@ -77,7 +77,7 @@ impl Order {
         let woken: Vec<usize> = waiting.map(|(_, seat)| *seat).collect();
         for seat in woken {
             self.is_back(seat);
-            self.schedule.goes_on(seat, at_ps);
+            self.schedule.is_woken(seat, at_ps);
         }
     }
 
@@ -88,7 +88,7 @@ impl Order {
             if let Some(host) = &mut self.hosts[seat] {
                 host.futex = None;
             }
-            self.schedule.goes_on(seat, at_ps);
+            self.schedule.is_woken(seat, at_ps);
         }
         woken.len()
     }

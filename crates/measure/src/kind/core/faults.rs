@@ -1,5 +1,5 @@
-//! Page faults: first loads and stores of memory that is touched only once, so that the pages which the
-//! kernel clears are not in the caches.
+//! The kernel's work, in a few windows: system calls, and page faults by first loads and stores of memory
+//! that is touched only once, so that the pages which the kernel clears are not in the caches.
 
 use std::ops::Range;
 
@@ -7,6 +7,7 @@ use numalab_host::{Mapping, base_pages, page_size_bytes};
 use numalab_membench::{Clock, PageTimes, Stamp};
 use numalab_record::{Metric, Pages};
 
+use super::calls::Calls;
 use crate::error::MeasureError;
 
 /// Pages touched in a window, and windows with such touches, and with one of a huge page: together
@@ -28,13 +29,14 @@ pub(super) struct Faults {
     huge: Option<Mapping>,
     /// This program's file, twice: to load from, and to store to.
     file: Option<[Mapping; 2]>,
+    calls: Calls,
     page_bytes: usize,
     window: usize,
 }
 
 impl Faults {
-    /// Maps the memory; returns `None` if base pages are large.
-    pub fn new() -> Result<Option<Self>, MeasureError> {
+    /// Maps the memory; `calls` are made in the same windows. Returns `None` if base pages are large.
+    pub fn new(calls: Calls) -> Result<Option<Self>, MeasureError> {
         let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
         if page_bytes > HUGE_BYTES / 2 {
             return Ok(None);
@@ -46,6 +48,7 @@ impl Faults {
             stored: Mapping::new(bytes, base_pages())?,
             huge: Mapping::new(HUGE_WINDOWS * HUGE_BYTES, Pages::Transparent).ok(),
             file: of_program().and_then(|one| Some([one, of_program()?])),
+            calls,
             page_bytes,
             window: 0,
         }))
@@ -80,6 +83,7 @@ impl Faults {
             let touches = PageTimes::of_stores(bytes, page_bytes)?;
             values.push((Metric::HugeStore, clock.ns(touches.ticks)));
         }
+        values.extend(self.calls.take(clock)?);
         if let Some(before) = window.checked_sub(LATER) {
             values.push((Metric::PageFree, self.frees(piece(before), clock)?));
         }

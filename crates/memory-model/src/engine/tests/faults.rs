@@ -1,10 +1,11 @@
-//! Page faults: their time, and what they leave in the caches.
+//! The kernel's work: the time of page faults and system calls, and what faults leave in the caches.
 
 use super::*;
-use crate::machine::{Fault, Faults};
+use crate::machine::{Calls, Fault, Faults, SystemCall};
 use crate::space::Page;
 
-/// Returns a model with times of page faults: 500 ns for a first load, 1.5 µs for a first store.
+/// Returns a model with times of page faults (500 ns for a first load, 1.5 µs for a first store) and of
+/// system calls.
 fn with_faults(more: &str) -> Engine {
     let mut arguments = engine(more).arguments;
     arguments.machine.faults = Some(Faults {
@@ -15,6 +16,8 @@ fn with_faults(more: &str) -> Engine {
         free_ns: 100.0,
         huge_ns: None,
     });
+    let [call_ns, yield_ns, map_ns, page_ns, wake_ns] = [160.0, 450.0, 1700.0, 150.0, 9000.0];
+    arguments.machine.calls = Some(Calls { call_ns, yield_ns, map_ns, page_ns, wake_ns });
     Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
         .for_threads()
 }
@@ -33,6 +36,23 @@ fn a_page_fault_begins_when_everything_in_flight_has_ended() {
     drop(active);
     let figures = engine.counters.of(0, 0);
     assert_eq!((figures.faults.get(), figures.faults_ps.get()), (1, 500_000));
+}
+
+#[test]
+fn a_system_call_takes_its_time_and_that_of_the_pages_that_it_moves() {
+    let engine = with_faults("mode=count,stages=core");
+    let mut active = engine.enter_as(0, 0);
+    let calls = [SystemCall::Other, SystemCall::Yield, SystemCall::Map, SystemCall::Move(2)];
+    let took_ns = calls.map(|call| {
+        let began_ps = active.now_ps();
+        active.calls(call, None);
+        (active.now_ps() - began_ps) / 1000
+    });
+    assert_eq!(took_ns, [160, 450, 1700, 460]);
+    drop(active);
+    let figures = engine.counters.of(0, 0);
+    assert_eq!((figures.calls.get(), figures.calls_ps.get()), (4, 2_770_000));
+    assert_eq!(figures.faults.get(), 0);
 }
 
 #[test]

@@ -126,3 +126,51 @@ fn without_line_ownership_waiting_is_not_detected() {
     };
     assert!(!(0..100).any(look), "its turn ends by time alone");
 }
+
+#[test]
+fn lines_that_another_vcpu_wrote_a_while_ago_are_taken_several_at_a_time() {
+    // Returns the ns of each line that is read this long after all were written.
+    let read_ns = |lines: u64, later_ps: u64| {
+        let engine = owners("+core").for_threads();
+        let lines: Vec<u64> = (0..lines).map(|line| MIB + line * 64).collect();
+        let mut writer = engine.enter_as(0, 0);
+        for line in &lines {
+            writer.begin(1, Some(block_of(&[&[0x48, 0x89, 0x08]])), None); // mov %rcx,(%rax)
+            writer.access_on(0, access(Kind::Store, *line, 0), None);
+        }
+        drop(writer);
+        let mut reader = engine.enter_as(3, 3);
+        reader.comes_to(engine.time_ps(0) + later_ps);
+        let begin_ps = reader.now_ps();
+        for line in &lines {
+            reader.begin(1, Some(block_of(&[READ])), None);
+            reader.access_on(0, access(Kind::Load, *line, 0), None);
+        }
+        reader.settles();
+        (reader.now_ps() - begin_ps) as f64 / 1000.0 / lines.len() as f64
+    };
+    let [old, new] = [read_ns(256, 2_000_000), read_ns(4, 0)];
+    assert!((10.0..16.0).contains(&old), "{old} ns: sixteen of 197 ns at a time");
+    assert!((190.0..200.0).contains(&new), "{new} ns: its value may be waited for");
+}
+
+#[test]
+fn a_load_of_what_was_just_stored_does_not_wait_for_a_line_that_another_vcpu_is_taking() {
+    let engine = owners("+core").for_threads();
+    let adds = block_of(&[&[0x48, 0x01, 0x08]]); // add %rcx,(%rax)
+    const ADDS: u32 = 20_000;
+    let mut taken = 0;
+    for _ in 0..ADDS {
+        // In the order of time, to different words of a line.
+        let cpu = usize::from(engine.time_ps(1) < engine.time_ps(0));
+        let before_ps = engine.time_ps(cpu);
+        let mut active = engine.enter_as(cpu, cpu);
+        active.begin(1, Some(adds), None);
+        for kind in [Kind::Load, Kind::Store] {
+            active.access_on(0, access(kind, MIB + 8 * cpu as u64, 0), None);
+        }
+        taken += u32::from(active.now_ps() - before_ps > 10_000);
+    }
+    let each = f64::from(ADDS) / f64::from(taken);
+    assert!(each > 5.0, "{each} adds for each time that the line is taken");
+}

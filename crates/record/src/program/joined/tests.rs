@@ -127,7 +127,7 @@ fn private_mappings_of_each_process_add_their_pages() {
 #[test]
 fn page_faults_of_processes_are_added() {
     let with = |page_faults| ProgramMemory { page_faults, ..ProgramMemory::default() };
-    let of = |count| Some(PageFaults { count, time_ns: 10 * count });
+    let of = |count| Some(KernelTime { count, time_ns: 10 * count });
     assert_eq!(
         ProgramMemory::joined(vec![with(of(1)), with(None), with(of(2))]).page_faults,
         of(3)

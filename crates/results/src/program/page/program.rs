@@ -6,7 +6,7 @@ use numalab_page::number::{count, figure, size, trimmed};
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 use numalab_record::MemoryReport;
 use numalab_record::{
-    CodePlace, ContendedLine, PageFaults, ProgramMemory, ProgramThread, Region, RegionAccesses,
+    CodePlace, ContendedLine, KernelTime, ProgramMemory, ProgramThread, Region, RegionAccesses,
 };
 use numalab_topology::{IdSet, NodeId};
 
@@ -60,6 +60,7 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let mood = if worth { Mood::Odd } else { Mood::Fine };
     let mut lead = vec![Lead::new("Memory", memory, Mood::Plain)];
     lead.extend(page_faults(program, cost.time_ns));
+    lead.extend(system_calls(program, cost.time_ns));
     lead.push(Lead::new("Placement", remote, mood));
     lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, cost)));
     lead.extend(contended(program, cost.time_ns));
@@ -68,15 +69,28 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
 
 /// Reports the time of page faults, if it is known.
 fn page_faults(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
-    let PageFaults { count, time_ns: faults_ns } = program.page_faults?;
-    let faults_ns = faults_ns as f64;
+    let of = program.page_faults.filter(|of| of.time_ns > 0)?;
     let sentence = format!(
-        "{count} first uses of pages, which the kernel maps, clears or copies, and the freeing of pages \
-         take {} % of the threads' time, {} ms.",
-        trimmed(100.0 * faults_ns / time_ns.max(1.0)),
-        figure(faults_ns / 1e6)
+        "{} first uses of pages, which the kernel maps, clears or copies, and the freeing of pages \
+         {}",
+        of.count,
+        taken(of, time_ns)
     );
-    (faults_ns > 0.0).then(|| Lead::new("Page faults", sentence, Mood::Plain))
+    Some(Lead::new("Page faults", sentence, Mood::Plain))
+}
+
+/// Reports the time of system calls if it is known, and enough to matter.
+fn system_calls(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
+    let worth = |of: &KernelTime| of.time_ns as f64 >= WORTH_SHARE * time_ns && of.time_ns > 0;
+    let of = program.system_calls.filter(worth)?;
+    let sentence = format!("{} system calls {}", of.count, taken(of, time_ns));
+    Some(Lead::new("System calls", sentence, Mood::Plain))
+}
+
+fn taken(of: KernelTime, time_ns: f64) -> String {
+    let ns = of.time_ns as f64;
+    let percent = trimmed(100.0 * ns / time_ns.max(1.0));
+    format!("take {percent} % of the threads' time, {} ms.", figure(ns / 1e6))
 }
 
 fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
@@ -314,8 +328,20 @@ mod tests {
         };
         let expected = "8192 first uses of pages, which the kernel maps, clears or copies, and the freeing \
                         of pages take 50 % of the threads' time, 20.0 ms.";
-        let taken = PageFaults { count: 8192, time_ns: 20_000_000 };
+        let taken = KernelTime { count: 8192, time_ns: 20_000_000 };
         assert_eq!(line(Some(taken)).as_deref(), Some(expected));
-        assert_eq!([line(None), line(Some(PageFaults::default()))], [None, None]);
+        assert_eq!([line(None), line(Some(KernelTime::default()))], [None, None]);
+    }
+
+    #[test]
+    fn the_time_of_system_calls_is_a_line_if_it_matters() {
+        let line = |time_ns| {
+            let calls = Some(KernelTime { count: 300, time_ns });
+            let program = ProgramMemory { system_calls: calls, ..ProgramMemory::default() };
+            system_calls(&program, 40e6).map(|lead| lead.sentence)
+        };
+        let expected = "300 system calls take 25 % of the threads' time, 10.0 ms.";
+        assert_eq!(line(10_000_000).as_deref(), Some(expected));
+        assert_eq!([line(0), line(1000)], [None, None]);
     }
 }

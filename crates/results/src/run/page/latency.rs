@@ -143,7 +143,11 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
             let [load, store] = [faults.load_ns, faults.store_ns].map(figure);
             format!("the first load of a page takes {load} ns, and the first store {store} ns")
         });
-        let others = load.into_iter().chain(atomic).chain(reads).chain(faults);
+        let calls = core.calls.map(|calls| {
+            let [call, page] = [calls.call_ns, calls.page_ns].map(figure);
+            format!("a system call takes {call} ns, and reading 4 KiB of a file {page} ns more")
+        });
+        let others = load.into_iter().chain(atomic).chain(reads).chain(faults).chain(calls);
         let others: Vec<String> = others.collect();
         let others = (!others.is_empty()).then(|| others.join("; "));
         match (clock, others) {

@@ -1,0 +1,126 @@
+//! System calls that programs make often, with nothing to wait for.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::parent_id;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{current, park, scope, sleep, yield_now};
+use std::time::Duration;
+
+use numalab_host::map_and_unmap;
+use numalab_membench::{Clock, Stamp};
+use numalab_record::Metric;
+use numalab_topology::CpuId;
+
+use crate::buffer::pinned;
+use crate::error::MeasureError;
+
+/// Calls of a window, and mappings among them, each of which takes several times as long.
+const CALLS: u32 = 200;
+const MAPPINGS: u32 = 20;
+/// Bytes of a read, and reads of a window: as much as programs read at once.
+const READ_BYTES: usize = 64 << 10;
+const READS: usize = 8;
+const PAGE_BYTES: usize = 4 << 10;
+/// Times that two threads wake each other in a window, and pause before each, after which the other
+/// one's cpu is idle.
+const WAKES: u32 = 9;
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// The file and the memory of reads, and the cpu of wakes.
+pub(super) struct Calls {
+    /// This program's file, if it is that long.
+    file: Option<File>,
+    buffer: Vec<u8>,
+    /// The cpu of a thread to wake.
+    other: Option<CpuId>,
+}
+
+impl Calls {
+    /// Opens the file, and reads it once, so that it is in memory; `other` is a cpu with nothing to do.
+    pub fn new(other: Option<CpuId>) -> Self {
+        let file = File::open("/proc/self/exe").ok();
+        let mut calls = Self { file, buffer: vec![1; READ_BYTES], other };
+        if !calls.reads() {
+            calls.file = None;
+        }
+        calls
+    }
+
+    /// Times each kind of call.
+    pub fn take(&mut self, clock: &Clock) -> Result<Vec<(Metric, f64)>, MeasureError> {
+        let call_ns = each_ns(clock, CALLS, || _ = black_box(parent_id()))?;
+        let mut values =
+            vec![(Metric::SystemCall, call_ns), (Metric::Yield, each_ns(clock, CALLS, yield_now)?)];
+        let mut failed = None;
+        let mapping_ns = each_ns(clock, MAPPINGS, || {
+            failed = map_and_unmap(PAGE_BYTES).err().or(failed.take())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        // One call maps, another one unmaps.
+        values.push((Metric::PageMap, mapping_ns / 2.0));
+        if self.file.is_some() {
+            let all_ns = each_ns(clock, 1, || _ = self.reads())?;
+            let [reads, pages] = [READS, READS * (READ_BYTES / PAGE_BYTES)].map(|of| of as f64);
+            // A time is more than nothing, however long the calls took just before.
+            let page_ns = ((all_ns - reads * call_ns) / pages).max(1.0);
+            values.push((Metric::FileRead, page_ns));
+        }
+        if let Some(other) = self.other {
+            values.push((Metric::Wake, wake_ns(clock, other)?));
+        }
+        Ok(values)
+    }
+
+    /// Reads the beginning of the file; returns whether it is long enough.
+    fn reads(&mut self) -> bool {
+        let Some(file) = &self.file else { return false };
+        let mut offsets = (0..READS).map(|read| (read * READ_BYTES) as u64);
+        offsets.all(|at| file.read_exact_at(&mut self.buffer, at).is_ok())
+    }
+}
+
+/// Returns the mean time of an action that is repeated.
+fn each_ns(clock: &Clock, times: u32, mut acts: impl FnMut()) -> Result<f64, MeasureError> {
+    let start = Stamp::now();
+    (0..times).for_each(|_| acts());
+    let ticks = Stamp::now().since(start)?;
+    Ok(clock.ns(ticks) / f64::from(times))
+}
+
+/// Returns the median time in which one of two threads wakes the other one, on another cpu.
+fn wake_ns(clock: &Clock, other: CpuId) -> Result<f64, MeasureError> {
+    let (here, turns) = (current(), AtomicU32::new(0));
+    let awaits = |turn: u32| {
+        while turns.load(Ordering::Acquire) != turn {
+            park();
+        }
+    };
+    let mut round_trips_ns = Vec::new();
+    scope(|scope| {
+        let partner = scope.spawn(|| {
+            // Where it cannot be pinned, it has to answer all the same.
+            let _pinned = pinned(other);
+            for wake in 0..WAKES {
+                awaits(2 * wake + 1);
+                turns.store(2 * wake + 2, Ordering::Release);
+                here.unpark();
+            }
+        });
+        for wake in 0..WAKES {
+            sleep(PAUSE);
+            let start = Stamp::now();
+            turns.store(2 * wake + 1, Ordering::Release);
+            partner.thread().unpark();
+            awaits(2 * wake + 2);
+            let ticks = Stamp::now().since(start);
+            round_trips_ns.push(ticks.map(|ticks| clock.ns(ticks)));
+        }
+    });
+    let mut round_trips_ns = round_trips_ns.into_iter().collect::<Result<Vec<f64>, _>>()?;
+    round_trips_ns.sort_by(f64::total_cmp);
+    Ok(round_trips_ns[round_trips_ns.len() / 2] / 2.0)
+}
