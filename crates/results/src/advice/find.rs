@@ -213,12 +213,11 @@ impl Advice {
     }
 
     /// Returns the options that may well gain, best first, but whose predictions are too small or too
-    /// uncertain for a likely gain: only a trial can decide.
+    /// uncertain for a likely gain: only a trial can decide. None if the program hardly waits for memory.
     pub fn undecided(&self) -> impl Iterator<Item = &AdvisedOption> {
         let may_gain = |option: &&AdvisedOption| {
-            option
-                .predicted
-                .is_some_and(|predicted| !predicted.is_likely_gain() && predicted.may_gain())
+            let predicted = option.predicted.filter(|predicted| !predicted.is_likely_gain());
+            !self.hardly_waits() && predicted.is_some_and(Prediction::may_gain)
         };
         self.once_each(move || self.options.iter().filter(may_gain).filter(|of| !of.lacks_room()))
     }
