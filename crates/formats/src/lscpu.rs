@@ -137,10 +137,10 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
         let message = match lines.threads_per_core {
             Some(_) => {
-                "is 0, as in a container that hides cpus: cores and caches are unknown, and cpus shown \
-                 as offline may be online"
+                "is 0, as in a container that hides cpus: cores are unknown, and cpus shown as offline \
+                 may be online"
             }
-            None => "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)",
+            None => "is missing: cores are unknown (`LC_ALL=C lscpu` prints it)",
         };
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message.to_owned());
         return Vec::new();
