@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use numalab_places::runs_at_once;
-use numalab_results::advice::{Advice, Candidate, TrialPlace};
+use numalab_results::advice::{Advice, AdvisedOption, TrialPlace};
 
 use crate::error::AdviseError;
 use crate::extent::Extent;
@@ -11,24 +11,48 @@ use crate::request::{Request, Tries};
 use crate::trials::Trying;
 use crate::watch::{Remark, Watch};
 
-/// The candidates that are tried unless a number is given.
-const USUAL_TRIES: Tries = Tries::Best(2);
+/// The number of candidates that are tried unless another is given.
+const USUAL: usize = 2;
+/// The longest expected time of trials that only settle what predictions leave open.
+const TO_SETTLE: Duration = Duration::from_secs(10);
 
 /// Returns the indices of the options to try.
 fn tried(advice: &Advice, tries: Tries) -> Vec<usize> {
-    let position = |candidate: &Candidate| {
-        advice.options.iter().position(|option| option.candidate == *candidate)
-    };
     match tries {
-        Tries::Best(count) => {
-            let able = advice.worth_a_trial().filter(|option| option.untried.is_none());
-            able.take(count).filter_map(|option| position(&option.candidate)).collect()
-        }
-        Tries::All => {
-            let all = advice.options.iter().enumerate();
-            all.filter(|(_, option)| option.untried.is_none()).map(|(at, _)| at).collect()
-        }
+        Tries::Best(count) => able(advice, advice.worth_a_trial(), count),
+        Tries::All => able(advice, advice.options.iter(), usize::MAX),
     }
+}
+
+/// Returns the indices of the options to try: the number that was asked for or the usual one, or,
+/// where none is promising, those about which predictions leave a doubt that trials of a few seconds
+/// settle; `about` is the expected time of trials of a number of candidates.
+fn chosen(
+    advice: &Advice,
+    asked: Option<Tries>,
+    about: impl Fn(usize) -> Option<Duration>,
+) -> Vec<usize> {
+    let usual = if advice.profile.is_some() { Tries::Best(USUAL) } else { Tries::All };
+    let found = tried(advice, asked.unwrap_or(usual));
+    if !found.is_empty() || asked.is_some() {
+        return found;
+    }
+    let undecided = able(advice, advice.undecided(), USUAL);
+    let is_short = about(undecided.len()).is_some_and(|about| about <= TO_SETTLE);
+    if is_short { undecided } else { found }
+}
+
+/// Returns the indices of the first of these options that can be tried.
+fn able<'a>(
+    advice: &Advice,
+    options: impl Iterator<Item = &'a AdvisedOption>,
+    count: usize,
+) -> Vec<usize> {
+    let position = |option: &AdvisedOption| {
+        advice.options.iter().position(|other| other.candidate == option.candidate)
+    };
+    let able = options.filter(|option| option.untried.is_none());
+    able.take(count).filter_map(position).collect()
 }
 
 /// Tries the promising candidates, within the time limit.
@@ -38,21 +62,38 @@ pub(super) fn attempt(
     took: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Result<(), AdviseError> {
-    let usual = if advice.profile.is_some() { USUAL_TRIES } else { Tries::All };
-    let mut tried = tried(advice, trying.request.tries.unwrap_or(usual));
+    let about = |candidates: usize| {
+        let whole = whole(trying.request, candidates, trying.rules.warm_ups).enough();
+        took.map(|run| expected(advice.place, whole, run, trying.runs.len()))
+    };
+    let mut tried = chosen(advice, trying.request.tries, about);
     let extent = extent(trying.request, tried.len(), trying.rules.warm_ups, took, watch);
     tried.truncate(extent.candidates);
     if tried.is_empty() {
+        if let Some(directory) = &trying.request.keep {
+            watch.remark(&Remark::NothingKept(directory.clone()));
+        }
         return Ok(());
     }
     trying.rules.blocks = extent.blocks;
     let candidates = tried.iter().map(|at| advice.options[*at].candidate.clone()).collect();
-    let about = took.map(|run| match advice.place {
-        TrialPlace::Emulation => extent.time_if_repeated(run, trying.runs.len(), runs_at_once()),
-        TrialPlace::Host | TrialPlace::Guest => extent.time(run),
-    });
+    let about = took.map(|run| expected(advice.place, extent, run, trying.runs.len()));
     watch.remark(&Remark::Trying { candidates, blocks: extent.blocks, about });
     trying.prove(advice, &tried, watch)
+}
+
+/// Returns the expected time of trials of a program that takes `run`, `known` runs of which are
+/// already done under emulation.
+fn expected(place: TrialPlace, extent: Extent, run: Duration, known: usize) -> Duration {
+    match place {
+        TrialPlace::Emulation => extent.time_if_repeated(run, known, runs_at_once()),
+        TrialPlace::Host | TrialPlace::Guest => extent.time(run),
+    }
+}
+
+/// Returns the requested extent.
+fn whole(request: &Request, candidates: usize, warm_ups: usize) -> Extent {
+    Extent { candidates, blocks: request.blocks, warm_ups }
 }
 
 /// Returns the number of candidates and blocks that the time of a run allows; reports it to `watch`
@@ -64,7 +105,7 @@ fn extent(
     run: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Extent {
-    let whole = Extent { candidates, blocks: request.blocks, warm_ups };
+    let whole = whole(request, candidates, warm_ups);
     if candidates == 0 {
         return whole;
     }
@@ -83,4 +124,39 @@ fn extent(
         watch.remark(&Remark::Less { candidates: most, of: candidates, blocks, run });
     }
     within
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_results::advice::{Candidate, MachineCosts, Prediction, Profile};
+
+    use super::*;
+
+    #[test]
+    fn trials_settle_what_predictions_leave_open_if_they_take_seconds() {
+        let binds = [0, 1].map(|node| Candidate::Bind { node });
+        let candidates = binds.into_iter().chain([Candidate::HugePages, Candidate::Pack]).collect();
+        let machine = MachineCosts { nodes: vec![0, 1], ..MachineCosts::default() };
+        let mut advice = Advice::unprofiled(&[], candidates, machine, TrialPlace::Emulation);
+        advice.profile = Some(Profile { elapsed_ns: 3_000_000, memory_share: 0.2, threads: 5 });
+        let predicted = [(-0.6, -11.9), (-0.6, -11.9), (-0.2, -2.2), (9.0, 4.0)];
+        for (option, (change_percent, low)) in advice.options.iter_mut().zip(predicted) {
+            let interval_percent = (low, change_percent + 2.0);
+            option.predicted = Some(Prediction { change_percent, interval_percent });
+        }
+        let in_seconds = |seconds: u64| move |_| Some(Duration::from_secs(seconds));
+        assert_eq!(
+            chosen(&advice, None, in_seconds(10)),
+            [0, 2],
+            "one of two nodes that are alike"
+        );
+        assert_eq!(chosen(&advice, None, in_seconds(11)), []);
+        assert_eq!(chosen(&advice, None, |_| None), []);
+        let mut computes = advice.clone();
+        computes.profile.as_mut().unwrap().memory_share = 0.01;
+        assert_eq!(chosen(&computes, None, in_seconds(1)), [], "it hardly waits for memory");
+        assert_eq!(chosen(&advice, Some(Tries::Best(2)), in_seconds(1)), [], "as asked");
+        advice.options[2].predicted = None;
+        assert_eq!(chosen(&advice, None, in_seconds(1)), [2], "it may gain much");
+    }
 }

@@ -1,6 +1,7 @@
 //! The observer of advice in progress.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_formats::size::format_bytes;
@@ -73,6 +74,8 @@ pub enum Remark {
         blocks: usize,
         run: Duration,
     },
+    /// No candidate was tried, so nothing is kept in this directory.
+    NothingKept(PathBuf),
     /// The program's output differs between runs.
     OutputDiffers,
 }
@@ -136,6 +139,11 @@ impl fmt::Display for Remark {
                 "to meet the budget, {candidates} of {of} candidates run in {blocks} blocks: a run \
                  takes {:.1} s",
                 run.as_secs_f64()
+            ),
+            Self::NothingKept(directory) => write!(
+                f,
+                "--keep {}: no candidate was tried, so there is nothing to keep",
+                directory.display()
             ),
             Self::OutputDiffers => f.write_str("the program's output is not the same in every run"),
         }

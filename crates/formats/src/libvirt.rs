@@ -8,6 +8,7 @@ use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
 use crate::guest::{Guest, nanoseconds};
 use crate::reading::Written;
+use crate::regular::note_unknown_parts;
 use crate::xml_text::XmlText;
 
 const FORMAT: &str = "libvirt";
@@ -43,6 +44,7 @@ pub const CARRIED: Carried = Carried {
 pub fn write(machine: &Machine) -> Result<Written, WriteError> {
     let mut findings = Findings::default();
     let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    note_unknown_parts(machine, &mut findings);
     let mut xml = XmlText::default();
     let memory_kib = guest.memory_mib() * KIB_PER_MIB;
     xml.text("memory", &[("unit", &"KiB")], &memory_kib);

@@ -74,11 +74,22 @@ pub(crate) fn read_with_l3_groups(
     let lines = Lines::read(text, &mut findings)?;
     let mut machine = place_cpus(&lines, &mut findings)?;
     let cores = number_cores(&lines, &mut machine, &mut findings);
-    // Without cores there is nothing to number; a finding already reports that they are unknown.
-    if !cores.is_empty() {
-        number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
+    // A finding already reports that cores are unknown.
+    match cores.is_empty() {
+        true => add_whole(&lines, &mut machine, &mut findings),
+        false => number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings),
     }
     Ok(Reading { value: machine, findings: findings.into_list() })
+}
+
+/// Adds the package and the caches that all cpus of a machine with unknown cores share.
+fn add_whole(lines: &Lines, machine: &mut Machine, findings: &mut Findings) {
+    let has_one_l3 = caches::add_whole(lines, machine, findings);
+    let has_one_package = lines.packages == Some(1);
+    for cpu in machine.cpus.iter_mut().filter(|cpu| cpu.online) {
+        cpu.l3_group = has_one_l3.then_some(0);
+        cpu.package = has_one_package.then_some(0);
+    }
 }
 
 fn number_groups(
@@ -126,10 +137,10 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
         let message = match lines.threads_per_core {
             Some(_) => {
-                "is 0, as in a container that hides cpus: cores and caches are unknown, and cpus shown \
-                 as offline may be online"
+                "is 0, as in a container that hides cpus: cores are unknown, and cpus shown as offline \
+                 may be online"
             }
-            None => "is missing: cores and caches are unknown (`LC_ALL=C lscpu` prints it)",
+            None => "is missing: cores are unknown (`LC_ALL=C lscpu` prints it)",
         };
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message.to_owned());
         return Vec::new();

@@ -14,6 +14,7 @@ use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
 use crate::guest::{self, Guest};
 use crate::reading::Written;
+use crate::regular::note_unknown_parts;
 pub use arguments::{QemuMachine, QemuNode, Smp};
 use backend::add;
 pub use backend::{HostPages, MemoryBackend};
@@ -60,7 +61,10 @@ pub const CARRIED: Carried = Carried {
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
 pub fn write(machine: &Machine) -> Result<Written<Vec<String>>, WriteError> {
-    let Written { output, losses } = describe(machine)?;
+    let Written { output, mut losses } = describe(machine)?;
+    let mut assumed = Findings::default();
+    note_unknown_parts(machine, &mut assumed);
+    losses.extend(assumed.into_list());
     Ok(Written { output: output.words(), losses })
 }
 

@@ -1,6 +1,6 @@
 //! Machines in which all packages, L3 groups and cores have equal sizes.
 
-use numalab_topology::{Cpu, CpuId, Machine};
+use numalab_topology::{Cpu, CpuId, Findings, Machine};
 
 /// The number of parts of each kind in one of the next larger kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,19 @@ pub(crate) struct Shape {
     pub(crate) l3_groups: usize,
     pub(crate) cores: usize,
     pub(crate) threads: usize,
+}
+
+/// Notes the parts that a format has to give although they are unknown, as [`Ordered`] counts them.
+pub(crate) fn note_unknown_parts(machine: &Machine, findings: &mut Findings) {
+    let is_unknown = |part: fn(&Cpu) -> Option<u32>| {
+        machine.cpus.iter().filter(|cpu| cpu.online).any(|cpu| part(cpu).is_none())
+    };
+    if is_unknown(|cpu| cpu.package) {
+        findings.note("packages-assumed", "cpus", "unknown packages are written as one");
+    }
+    if is_unknown(|cpu| cpu.core) {
+        findings.note("cores-assumed", "cpus", "unknown cores are written with one thread each");
+    }
 }
 
 /// The online cpus by package, L3 group, core and thread.

@@ -1,7 +1,8 @@
 //! The formats that describe a machine to other tools, in one list.
 
-use numalab_topology::{EmulationSpec, Machine};
+use numalab_topology::{EmulationSpec, Findings, Machine};
 
+use crate::regular::note_unknown_parts;
 use crate::{
     Carried, WriteError, Written, command_line, hwloc, libvirt, machine_toml, numactl, qemu,
     rankfile, slurm, svg, xen,
@@ -67,7 +68,10 @@ pub const TOOL_FORMATS: [ToolFormat; 11] = [
         write: |machine, _| {
             let node = slurm::node_line(machine, "node0")?;
             let cores = slurm::map_cpu(&machine.first_threads());
-            Ok(whole(format!("{}\n# srun, one rank per core:\n# {cores}", node.trim_end())))
+            let mut assumed = Findings::default();
+            note_unknown_parts(machine, &mut assumed);
+            let output = format!("{}\n# srun, one rank per core:\n# {cores}", node.trim_end());
+            Ok(text(Written { output, losses: assumed.into_list() }))
         },
     },
     ToolFormat {
@@ -118,4 +122,30 @@ fn whole(output: String) -> Written<ToolInput> {
 /// Returns a text that ends with its last line.
 fn text(Written { output, losses }: Written) -> Written<ToolInput> {
     Written { output: ToolInput::Text(format!("{}\n", output.trim_end())), losses }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_that_need_packages_and_cores_say_that_they_assume_unknown_ones() {
+        let hardware = "node 0 cpus: 0 1\nnode 0 size: 1000 MB\n";
+        let one_node = crate::emulation::parse("1", None).unwrap();
+        let of = |name: &str, is_known: bool| {
+            let mut machine = numactl::read(hardware).unwrap().value;
+            for (core, cpu) in (0u32..).zip(&mut machine.cpus).filter(|_| is_known) {
+                (cpu.core, cpu.package) = (Some(core), Some(0));
+            }
+            let format = TOOL_FORMATS.iter().find(|format| format.name == name).unwrap();
+            let written = (format.write)(&machine, &one_node).unwrap();
+            let codes = written.losses.into_iter().map(|loss| loss.code);
+            codes.filter(|code| code.ends_with("-assumed")).collect::<Vec<_>>()
+        };
+        for name in ["slurm", "qemu", "libvirt"] {
+            assert_eq!(of(name, false), ["packages-assumed", "cores-assumed"], "{name}");
+            assert!(of(name, true).is_empty(), "{name}");
+        }
+        assert!(of("xen", false).is_empty(), "xl has neither");
+    }
 }

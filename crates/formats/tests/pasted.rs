@@ -220,7 +220,7 @@ fn what_lscpu_does_not_say_is_unknown() {
     let whole = lscpu::read(LSCPU).unwrap();
     assert_eq!((whole.value.cores().len(), whole.value.packages().len()), (4, 2));
     let reading = lscpu::read(&LSCPU.replace("Thread(s) per core:  2\n", "")).unwrap();
-    assert_eq!(codes(&reading.findings), ["cores-unknown"]);
+    assert_eq!(codes(&reading.findings), ["cores-unknown", "caches-unknown"]);
     let core = reading.value.cpu(CpuId(0)).unwrap().core;
     assert_eq!((core, reading.value.caches.len()), (None, 0));
     // lxcfs lists other cpus as online than the directories of cpus have.

@@ -1,6 +1,6 @@
 //! The results of each reader for input of our own.
 
-use numalab_formats::{ReadError, architecture, hwloc, lscpu, machine_toml, numactl};
+use numalab_formats::{ReadError, Reading, architecture, hwloc, lscpu, machine_toml, numactl};
 use numalab_topology::{CacheKind, CpuId, Machine, NodeId};
 
 const LUMI_C: &str = include_str!("../architectures/lumi_partc");
@@ -137,7 +137,8 @@ fn lscpu_text_from_a_mail_gives_all_cpus_or_an_error() {
 fn lscpu_counts_that_do_not_divide_are_findings() {
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 2\nNUMA node(s): 0\nL3 cache: 9 MiB (2 instances)\nSocket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
-    assert_eq!(codes(&reading.findings), ["nodes-announced", "cores-assumed", "cores-unknown"]);
+    let expected = ["nodes-announced", "cores-assumed", "cores-unknown", "caches-unknown"];
+    assert_eq!(codes(&reading.findings), expected);
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 1\nL3 cache: 8 MiB (2 instances)\n\
                 Socket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
@@ -722,6 +723,20 @@ fn lscpu_cores_are_those_of_the_architecture_or_unknown() {
     // Eight cores of two threads and four of one: lscpu counts twelve cores and two threads.
     let hybrid = siblings(&text("x86_64", 12, "0-19"));
     assert_eq!(hybrid, (String::new(), "cores-unknown".to_owned()));
+}
+
+#[test]
+fn lscpu_caches_of_all_cpus_need_no_known_cores() {
+    let text = "Architecture: x86_64\nOn-line CPU(s) list: 0-19\nThread(s) per core: 2\n\
+                Core(s) per socket: 12\nSocket(s): 1\nL1d cache: 512 KiB (12 instances)\n\
+                L2 cache: 12 MiB (9 instances)\nL3 cache: 25 MiB (1 instance)\n\
+                NUMA node(s): 1\nNUMA node0 CPU(s): 0-19\n";
+    let Reading { value: machine, findings } = lscpu::read(text).unwrap();
+    let [cache] = &machine.caches[..] else { panic!("{:?}", machine.caches) };
+    assert_eq!((cache.level, cache.size_bytes, cache.cpus.len()), (3, Some(25 << 20), 20));
+    assert_eq!((machine.l3_groups().len(), machine.packages().len()), (1, 1));
+    assert_eq!(codes(&findings), ["cores-unknown", "caches-unknown"]);
+    assert!(findings[1].to_string().contains("L1d, L2"), "{}", findings[1]);
 }
 
 /// Returns the caches of a processor in lscpu's words, such as `L1d 32K x 4`, and the findings.

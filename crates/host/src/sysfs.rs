@@ -51,6 +51,9 @@ pub enum SysfsError {
         /// True if it is the running system.
         live: bool,
     },
+    /// There is no such directory.
+    #[error("{0}: no such directory")]
+    NoDirectory(PathBuf),
     /// The running system reports no size of memory in any file.
     #[error(
         "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
@@ -76,7 +79,7 @@ impl Classed for SysfsError {
             Self::NoCpus { live: true, .. } | Self::NoMemory | Self::NoNodes { .. } => {
                 ErrorClass::Lacking
             }
-            Self::NoCpus { live: false, .. } => ErrorClass::BadInput,
+            Self::NoCpus { live: false, .. } | Self::NoDirectory(_) => ErrorClass::BadInput,
         }
     }
 }
@@ -88,8 +91,8 @@ impl Classed for SysfsError {
 /// [`Machine::allowed`] of a copied tree is from its `proc/self/status`, if that restricts anything.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoMemory`] if nothing on the
-/// running system lists any memory.
+/// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] if that is why,
+/// [`SysfsError::NoMemory`] if nothing on the running system lists any memory.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
@@ -126,6 +129,9 @@ fn read(
     }
     let isolated = cpus::isolated(&mut reader);
     if cpus.is_empty() {
+        if !root.directory().is_dir() {
+            return Err(SysfsError::NoDirectory(root.directory().to_owned()));
+        }
         return Err(SysfsError::NoCpus {
             directory: root.directory().to_owned(),
             live: root.is_live(),
@@ -165,7 +171,13 @@ fn read(
         machine.allowed = restriction(&mut reader, &machine, allowed);
     }
     note_oddities(&mut reader, &machine);
-    let mut findings = reader.findings.into_list();
+    // Some files of odd trees are read twice.
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in reader.findings.into_list() {
+        if !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })

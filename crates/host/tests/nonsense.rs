@@ -7,7 +7,7 @@ use std::fs;
 use numalab_host::{
     Classed, ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
 };
-use numalab_topology::{Distances, NodeId, Severity};
+use numalab_topology::{Distances, Finding, NodeId, Severity};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tree::write;
@@ -99,6 +99,9 @@ fn a_directory_that_is_not_a_machine_is_bad_input() {
     let error = read_machine_and_devices(&Root::at(top.path())).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
     assert!(error.to_string().contains("expected a directory that holds sys/ and proc/"));
+    let error = read_machine_and_devices(&Root::at(top.path().join("none"))).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    assert!(error.to_string().ends_with("/none: no such directory"), "{error}");
 }
 
 #[test]
@@ -535,4 +538,12 @@ proptest! {
         }
         prop_assert_eq!(read(&top).machine.cpus.len(), 4);
     }
+}
+
+#[test]
+fn a_file_that_is_read_twice_is_reported_once() {
+    let node = |number: u32| format!("{NODE}/node{number}/cpulist");
+    let top = tree(&[(&node(0), b"0-3,foo"), (&node(1), b"4-7")]);
+    let is_list = |finding: &&Finding| finding.code == "not-a-list";
+    assert_eq!(read(&top).findings.iter().filter(is_list).count(), 1);
 }

@@ -130,9 +130,10 @@ impl Shadow {
         }
     }
 
-    /// Records the actual core's prediction of the branch before the block that it has just begun.
+    /// Records the actual core's prediction of the branch before the block that it is about to begin.
     #[inline]
-    pub(crate) fn predicts(&mut self, prediction: Prediction, actual: &Pipeline) {
+    pub(crate) fn predicts(&mut self, actual: &Pipeline) {
+        let prediction = actual.prediction();
         let strayed = core::mem::replace(&mut self.strays, actual.is_astray());
         if prediction == Prediction::Known && !self.strays && !strayed {
             return;

@@ -122,14 +122,29 @@ pub(super) fn kernel_of(
         Some(setting) => (setting.to_string(), StudyPlace::Setting(KERNEL.to_owned())),
         None => (settings.kernel.clone(), StudyPlace::backend(LINUX_GUEST, KERNEL)),
     };
-    match name.as_str() {
+    let refused = |expected| BackendError::bad_input(place, format!("{name:?}"), expected);
+    kernel_named(&name).map_err(refused)
+}
+
+/// Returns the kernel of a name, or what is expected in its place.
+fn kernel_named(name: &str) -> Result<KernelChoice, &'static str> {
+    match name {
         "linux" => Ok(KernelChoice::Distribution),
         "backports" => Ok(KernelChoice::Backports),
         file if Path::new(file).is_file() => Ok(KernelChoice::File(file.into())),
-        _ => Err(BackendError::bad_input(
-            place,
-            format!("{name:?}"),
-            "linux, backports, a Linux image or a kernel package (.deb)",
-        )),
+        file if file.contains(['/', '.']) => Err("a file that exists"),
+        _ => Err("linux, backports, a Linux image or a kernel package (.deb)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_that_does_not_exist_is_refused_for_that_reason() {
+        let missing = kernel_named("./linux-image-without.deb");
+        assert!(matches!(missing, Err("a file that exists")));
+        assert!(matches!(kernel_named("linus"), Err(expected) if expected.starts_with("linux, ")));
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Region {
     pub end: u64,
     /// The file, `[heap]`, `[stack]`, `[anonymous]`.
     pub name: String,
+    /// The thread whose stack it is, if it has no file.
+    stack_of: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +105,17 @@ impl Space {
         let Some(place) = self.at(address) else { return };
         let region = &mut self.regions[place.region];
         if region.name == ANONYMOUS {
-            region.name = format!("[stack:{thread}]");
+            region.stack_of = region.stack_of.or(Some(thread));
+        }
+    }
+
+    /// Returns the name of a region. One that contains a thread's stack is named after it only if that
+    /// thread is its user: the kernel merges stacks with the memory above them.
+    pub(crate) fn name(&self, region: usize, is_used_by: impl Fn(u32) -> bool) -> String {
+        let Region { name, stack_of, .. } = &self.regions[region];
+        match stack_of.filter(|thread| is_used_by(*thread)) {
+            Some(thread) => format!("[stack:{thread}]"),
+            None => name.clone(),
         }
     }
 
@@ -132,7 +144,7 @@ impl Space {
     }
 
     fn add(&mut self, start: u64, end: u64, name: &str) -> usize {
-        self.regions.push(Region { start, end, name: name.to_owned() });
+        self.regions.push(Region { start, end, name: name.to_owned(), stack_of: None });
         self.regions.len() - 1
     }
 
@@ -278,8 +290,12 @@ mod tests {
         map(&mut space, 0x1000, 0x2000, NO_FILE);
         space.stack(0x1800, 41);
         space.stack(0x8000, 40);
-        assert_eq!(name_at(&space, 0x1000), Some("[stack:41]"));
-        assert_eq!(name_at(&space, 0x8000), Some("[stack]"));
+        let named = |address: u64, user: u32| {
+            space.name(space.at(address).unwrap().region, |thread| thread == user)
+        };
+        assert_eq!(named(0x1000, 41), "[stack:41]");
+        assert_eq!(named(0x1000, 42), ANONYMOUS, "another thread's memory is merged with it");
+        assert_eq!(named(0x8000, 40), "[stack]");
     }
 
     proptest! {

@@ -19,6 +19,9 @@ const MOST_PLACES: usize = 16;
 /// Share of a region's accesses, in percent, that its hot pages receive.
 const HOT_PERCENT: u64 = 90;
 
+/// A thread's stack has at most one access of another thread in this number.
+const OTHERS: u64 = 10;
+
 /// Returns the record of a program up to this moment.
 pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -> ProgramMemory {
     let by_region = by_region(&program);
@@ -91,15 +94,17 @@ fn summarised_region(
     let resident = program.resident.get(&region).into_iter().flatten();
     let start = pages.first().map_or(known.start, |(address, _)| known.start.min(*address));
     let end = pages.last().map_or(known.end, |(address, _)| known.end.max(address + page_bytes));
+    let accesses = accesses(program, region);
+    let name = program.space.name(region, |thread| is_used_by(thread, &accesses));
     Region {
         start,
         end,
-        name: known.name.clone(),
+        name,
         made_at: Vec::new(),
         first_touches: first_touches(program, region),
         hot_pages: hot_pages(pages),
         pages: alike(pages),
-        accesses: accesses(program, region),
+        accesses,
         resident: resident
             .map(|(node, pages)| NodePages { memory_node: *node, pages: *pages })
             .collect(),
@@ -107,6 +112,14 @@ fn summarised_region(
         accessed_at: accessed_at(program, region),
         shared: false,
     }
+}
+
+/// Returns true if a thread makes almost all of the accesses, as to its own stack.
+fn is_used_by(thread: u32, accesses: &[RegionAccesses]) -> bool {
+    let all = |of: &dyn Fn(&RegionAccesses) -> bool| -> u64 {
+        accesses.iter().filter(|by| of(by)).map(RegionAccesses::all).sum()
+    };
+    all(&|by| by.thread != thread) * OTHERS <= all(&|_| true)
 }
 
 fn first_touches(program: &Program, region: usize) -> Vec<FirstTouches> {

@@ -57,6 +57,7 @@ Parameters of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZ
   guests,scaling,exhaust runs=N seed=N cpus=N|LIST size=SIZE count=N threads=N order=N
   rand=inline|seed dump=heap,topology
 
+The command's standard input is empty; --with FILE copies a file into the guest.
 The exit code is the command's. With --raw it is 0 at a line that matches --expect, and 4 at one
 that matches --fail or if none matches --expect; without either, it is the value that the kernel
 wrote to port 0xf4 (isa-debug-exit), 0 if it powered off, and 125 after a reset, a triple fault or a

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::command::{numalab_in, prints_in, refused};
 
@@ -46,6 +47,22 @@ fn a_dry_run_has_the_refusals_of_the_run() {
         }
     }
     assert!(files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_guest_does_not_get_input_from_here_and_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = ["guest", "run", "--with", "nosuch", "--", "cat"];
+    let said = |input: Stdio| {
+        let output = numalab_in(directory.path(), &run).stdin(input).output().expect("it runs");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    fs::write(directory.path().join("data"), "hello").expect("writable");
+    let file = fs::File::open(directory.path().join("data")).expect("a file");
+    let [piped, redirected, none] = [Stdio::piped(), file.into(), Stdio::null()].map(said);
+    assert!(piped.contains("standard input is a pipe, which the guest does not get"), "{piped}");
+    assert!(redirected.contains("/data, which the guest does not get"), "{redirected}");
+    assert!(!none.contains("standard input"), "{none}");
 }
 
 #[test]

@@ -157,7 +157,8 @@ impl Account {
             on_one_node: outcome.on_one_node,
             page: is_memory.then_some((touch.used, touch.home)),
             // A share rather than a time: only a part of the access's cost may be waited for.
-            queue_parts: outcome.queue_ps * PARTS / outcome.cost_ps.max(1),
+            // A prefetched line is on its way before its access, which then costs less than the queue.
+            queue_parts: (outcome.queue_ps * PARTS / outcome.cost_ps.max(1)).min(PARTS),
         };
         self.latest.add(recent);
         if outcome.source != Source::Cache {
@@ -242,6 +243,22 @@ mod tests {
         assert_eq!(miss.used.seen().memory_ps[1], 100);
         account.waits(700, 7);
         assert_eq!(account.of(1).waited_ps, 107, "before a block too");
+    }
+
+    #[test]
+    fn a_wait_for_a_line_that_was_prefetched_is_for_bandwidth_at_most_as_a_whole() {
+        let mut account = Account::default();
+        let went = Outcome {
+            waited_ps: 40,
+            own_wait_ps: 40,
+            source: Source::Memory,
+            missed: true,
+            cost_ps: 50,
+            queue_ps: 800,
+            ..Outcome::default()
+        };
+        account.add(touch(1, Kind::Load), &went);
+        assert_eq!((account.of(1).memory_ps, account.of(1).queue_ps), (40, 40));
     }
 
     #[test]

@@ -29,6 +29,31 @@ pub(super) fn add(
     }
 }
 
+/// Adds the caches of which the machine has only one; returns true if that of level 3 is one of them.
+/// A finding names the others: without cores, the cpus of each are unknown.
+pub(super) fn add_whole(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> bool {
+    let (whole, others): (Vec<&CacheLine>, Vec<_>) =
+        lines.caches.iter().partition(|line| line.instances == Some(1));
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|line| line.name.as_str()).collect();
+        let message = "left out, as the cpus that share one are unknown".to_owned();
+        findings.warning("caches-unknown", names.join(", "), message);
+    }
+    let cpus = machine.online_cpus();
+    let whole = whole.into_iter().filter_map(|line| {
+        Some(Cache {
+            level: line.level,
+            kind: line.kind,
+            size_bytes: Some(line.bytes_of_each(1, lines.is_amd())?),
+            line_bytes: None,
+            ways: None,
+            cpus: cpus.clone(),
+        })
+    });
+    machine.caches = whole.collect();
+    machine.caches.iter().any(|cache| cache.level == 3)
+}
+
 /// Returns the number of instances of a line's cache and the size of each, or why it is unknown.
 fn instances_of(
     line: &CacheLine,

@@ -193,7 +193,7 @@ impl Active<'_> {
         &mut self,
         instructions: u64,
         flow: Option<&'static Flow>,
-        shadow: Option<&mut Shadow>,
+        mut shadow: Option<&mut Shadow>,
     ) -> Begun {
         self.keep_phase();
         let state = &mut *self.state;
@@ -201,13 +201,15 @@ impl Active<'_> {
         let mut begun = Begun { waited_ps: 0, resumed_ps: time_ps };
         if let Some(pipeline) = &mut state.pipeline {
             let number = state.instructions + 1;
-            let prediction = pipeline.prediction();
+            if let Some(shadow) = shadow.as_deref_mut() {
+                // Before the block begins: each core resolves the branch itself.
+                shadow.predicts(pipeline);
+            }
             let came = pipeline.begin(flow, time_ps, number);
             begun.resumed_ps = came.at_ps;
             let waited_ps = begun.resumed_ps - time_ps;
             begun.waited_ps = if came.for_access { waited_ps } else { 0 };
             if let Some(shadow) = shadow {
-                shadow.predicts(prediction, pipeline);
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
             if waited_ps > 0 {

@@ -100,7 +100,8 @@ impl Astray {
     /// Follows the same paths as another core, with branches that were resolved at other times.
     fn shares(&mut self, other: &Self) {
         (self.met, self.loads) = (other.met, other.loads);
-        self.wrong_paths.truncate(other.wrong_paths.len());
+        // The oldest ones end first.
+        self.wrong_paths.drain(..self.wrong_paths.len().saturating_sub(other.wrong_paths.len()));
         let wrong_paths = self.wrong_paths.iter_mut().rev().zip(other.wrong_paths.iter().rev());
         wrong_paths.for_each(|(mine, others)| mine.registers = others.registers);
     }

@@ -84,3 +84,19 @@ fn unused_resident_memory_is_reported() {
     assert_eq!(region.resident.iter().map(|of| of.pages).collect::<Vec<_>>(), [20, 5]);
     assert!(region.parts.is_empty() && region.all_accesses() == 0);
 }
+
+#[test]
+fn memory_of_several_threads_is_not_named_after_the_stack_that_is_merged_with_it() {
+    let named = |others: u64| {
+        let mut program = program();
+        program.space.stack(START, 1);
+        for page in 0..20 {
+            touch(&mut program, 1, 0, page);
+        }
+        for page in 20..20 + others {
+            touch(&mut program, 2, 0, page);
+        }
+        program_memory(program, 5_000_000, PAGE).regions[0].name.clone()
+    };
+    assert_eq!([0, 2, 3].map(named), ["[stack:1]", "[stack:1]", "[anonymous]"]);
+}

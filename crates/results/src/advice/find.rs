@@ -120,11 +120,21 @@ impl AdvisedOption {
         (self.expected_percent() / ALIKE_POINTS).round()
     }
 
-    /// Returns `true` if both bind to one node and have the same prediction.
-    fn is_bound_alike(&self, other: &Self) -> bool {
-        let binds = [self, other].map(|of| matches!(of.candidate, Candidate::Bind { .. }));
-        let [one, two] = [self, other].map(Self::expected_percent);
-        binds == [true, true] && (one - two).abs() < ALIKE_POINTS
+    /// Returns `true` if both bind to one node and have the same prediction, or none on nodes that
+    /// are alike.
+    fn is_bound_alike(&self, other: &Self, machine: &MachineCosts) -> bool {
+        let (Candidate::Bind { node: one }, Candidate::Bind { node: two }) =
+            (&self.candidate, &other.candidate)
+        else {
+            return false;
+        };
+        match (self.predicted, other.predicted) {
+            (Some(one), Some(two)) => {
+                (one.change_percent - two.change_percent).abs() < ALIKE_POINTS
+            }
+            (None, None) => machine.are_alike(*one, *two),
+            _ => false,
+        }
     }
 }
 
@@ -199,10 +209,28 @@ impl Advice {
             None => !self.hardly_waits(),
         };
         let open = move || self.options.iter().filter(is_open).filter(|of| !of.lacks_room());
-        let is_again = move |at: usize, option: &AdvisedOption| {
-            open().take(at).any(|before| before.is_bound_alike(option))
+        self.once_each(open)
+    }
+
+    /// Returns the options that may well gain, best first, but whose predictions are too small or too
+    /// uncertain for a likely gain: only a trial can decide. None if the program hardly waits for memory.
+    pub fn undecided(&self) -> impl Iterator<Item = &AdvisedOption> {
+        let may_gain = |option: &&AdvisedOption| {
+            let predicted = option.predicted.filter(|predicted| !predicted.is_likely_gain());
+            !self.hardly_waits() && predicted.is_some_and(Prediction::may_gain)
         };
-        open()
+        self.once_each(move || self.options.iter().filter(may_gain).filter(|of| !of.lacks_room()))
+    }
+
+    /// Leaves only the first of several nodes to bind to that are expected to be equal.
+    fn once_each<'a, Found: Iterator<Item = &'a AdvisedOption>>(
+        &'a self,
+        options: impl Fn() -> Found + Copy + 'a,
+    ) -> impl Iterator<Item = &'a AdvisedOption> {
+        let is_again = move |at: usize, option: &AdvisedOption| {
+            options().take(at).any(|before| before.is_bound_alike(option, &self.machine))
+        };
+        options()
             .enumerate()
             .filter(move |(at, option)| !is_again(*at, option))
             .map(|(_, option)| option)

@@ -144,7 +144,7 @@ fn uncertain(advice: &Advice) -> Option<(&AdvisedOption, Prediction)> {
     let predicted = advice.options.iter().filter(|option| !option.lacks_room());
     let predicted = predicted.filter_map(|option| Some((option, option.predicted?)));
     predicted
-        .filter(|(_, of)| of.interval_percent.0 < -100.0 * WORTH_SHARE)
+        .filter(|(_, of)| of.may_gain())
         .min_by(|one, other| one.1.change_percent.total_cmp(&other.1.change_percent))
 }
 

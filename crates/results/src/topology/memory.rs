@@ -132,7 +132,11 @@ pub(super) fn distances(machine: &Machine) -> Table {
     let shown: Vec<(usize, &Node)> = (machine.nodes.iter().enumerate())
         .filter(|(_, node)| !is_empty(node) || has_device(node))
         .collect();
-    let heading = Table::new("distances from each node to each node").words("distance");
+    let heading = Table::new(match shown.len() < machine.nodes.len() {
+        true => "distances between nodes with cpus, memory or devices",
+        false => "distances from each node to each node",
+    });
+    let heading = heading.words("distance");
     let heading =
         shown.iter().fold(heading, |heading, (_, node)| heading.figures(node.id.to_string()));
     let rows = shown.iter().map(|(from, node)| {

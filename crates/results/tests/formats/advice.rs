@@ -1,5 +1,6 @@
 //! Advice for a program: predicted, tried, undecided, and every option in words.
 
+use numalab_page::Style;
 use numalab_record::study::Quantity;
 use numalab_results::Report;
 use numalab_results::VerdictWord;
@@ -164,6 +165,20 @@ fn a_gain_that_is_likely_but_not_certain_is_not_called_none() {
          Interleave over nodes 0,1, predicted to change the time by -0.5 % (-20.0 to +5.6)"
     );
     assert!(turns(-1.0).starts_with("No gain from placement:"), "too small to be worthwhile");
+}
+
+#[test]
+fn a_change_that_rounds_to_none_has_no_sign_and_one_node_is_not_several() {
+    let region = Candidate::BindRegion {
+        region: "table".to_owned(),
+        address: 0,
+        line: "/src/table.c:10".to_owned(),
+        nodes: vec![1],
+    };
+    let options = [-0.04, 0.04].map(|change| option(region.clone(), Some((change, -1.0, 1.0))));
+    let text = advice(TrialPlace::Emulation, options.to_vec()).page().terminal(Style::Plain);
+    assert!(text.contains("One region on node 1 (table.c:10)"), "{text}");
+    assert!(!text.contains("+0.0") && !text.contains("-0.0"), "{text}");
 }
 
 #[test]

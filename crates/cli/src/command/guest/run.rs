@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use numalab_advise::{is_piped, redirected};
 use numalab_guest::{GuestError, Runtime, Task};
 use numalab_guest_agent::Job;
-use numalab_host::Interrupt;
+use numalab_host::{Interrupt, note};
 use numalab_image::Architecture;
 
 use super::report::{self, Relay};
@@ -36,6 +37,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
                        printed unchanged";
         return Err(Failure::bad_input(message));
     }
+    note_input();
     if args.guest.dry_run {
         return boot::show(&args.guest, &args.command, args.timeout).map(|()| ExitCode::SUCCESS);
     }
@@ -52,6 +54,18 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         // A closed pipe means that the reader has what it wanted.
         Err(GuestError::Stopped) if relay.is_unread() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
+    }
+}
+
+/// Notes that the command does not get the input that it would get here.
+fn note_input() {
+    let file = redirected().map(|file| file.display().to_string());
+    let what = if is_piped() { Some("a pipe".to_owned()) } else { file };
+    if let Some(what) = what {
+        note(format_args!(
+            "standard input is {what}, which the guest does not get: the command reads empty input; \
+             --with FILE copies a file into the guest"
+        ));
     }
 }
 

@@ -172,3 +172,44 @@ fn huge_pages_save_the_predicted_time() {
     assert!((longer - saved).abs() <= saved.abs() / 10, "{longer}, {saved}");
     assert!(same.abs() <= small.cast_signed() / 100, "{same}: they are huge pages");
 }
+
+/// Runs a loop on one thread: a branch in either direction depends on a line that is missed, and both
+/// paths meet at a block that misses another line. Pages stay where they are.
+fn mispredicts(followed: &mut Followed) {
+    const COMPARE: &[u8] = &[0x48, 0x39, 0xd1]; // cmp %rdx,%rcx
+    const BRANCH: &[u8] = &[0x72, 0x10];
+    const JUMP: &[u8] = &[0xeb, 0x10];
+    const OTHER: &[u8] = &[0x48, 0x8b, 0x33]; // mov (%rbx),%rsi
+    let [decides, between, meets] =
+        [[READ, COMPARE, BRANCH].as_slice(), &[JUMP], &[OTHER, JUMP]].map(block_of);
+    let mut random = 1_u64;
+    for _ in 0..4096 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let line = |shift: u32| MIB + (random >> shift) % 4096 * 64;
+        let taken = random >> 63 == 1;
+        let blocks = [
+            (0x100, decides, Some(line(20))),
+            (0x10a, between, None),
+            (0x120, meets, Some(line(40))),
+        ];
+        for (address, flow, loaded) in blocks.into_iter().filter(|of| !taken || of.0 != 0x10a) {
+            let mut active = followed.engine.enter_as(0, 0);
+            let shadow = &mut followed.shadows[0];
+            active.branches(Place { address, end: 0x10a }, Some(flow));
+            let begun = active.begin(flow.instructions, Some(flow), Some(&mut *shadow));
+            let outcome = loaded.map(|address| {
+                active.access_on(0, access(Kind::Load, address, 0), Some((shadow, &[there(0)])))
+            });
+            followed.waited_ps[0] += begun.waited_ps + outcome.map_or(0, |of| of.waited_ps);
+        }
+    }
+}
+
+#[test]
+fn a_core_that_stays_where_it_is_waits_as_long_after_mispredicted_branches() {
+    let mut followed = Followed::new(CORE, "interleave.0");
+    mispredicts(&mut followed);
+    let (waited_ps, longer_ps) = followed.waited(0);
+    assert!(waited_ps > 4096 * 20_000, "{waited_ps}");
+    assert_eq!(longer_ps, 0);
+}

@@ -3,7 +3,10 @@
 //!
 //! A program in which the first thread works before the others has two stages, any other has one.
 //! The lines of a stage are transferred during the same share of its time as in the profiled run.
-//! Longer waiting lengthens the stage and so lowers the traffic, so both are solved for together.
+//! Longer waiting lengthens the stage and so lowers the traffic, so both are solved for together:
+//! memory that is asked for more than it has delays every line until the demand is its highest
+//! bandwidth. The profiled run is solved for as well, and its threads' times change by the ratio of
+//! both, since its waits for busy memory are not known line by line.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +18,13 @@ use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
 use super::path::{Busy, busy_now, busy_then, is_fork_join, together_ns};
 
-/// Rounds of the damped fixed-point iteration over traffic and time; each halves the remaining
-/// step.
-const ROUNDS: usize = 40;
+/// Rounds of the damped fixed-point iteration over traffic and time. Each halves the remaining step,
+/// unless memory is asked for little more than it has.
+const ROUNDS: usize = 100;
+
+/// The least part of a longer latency that a thread waits for if it does wait for busy memory: it has
+/// no more lines under way than about the inverse. The latency without load may be hidden completely.
+const LEAST_EXPOSED: f64 = 1.0 / 32.0;
 
 /// Returns each thread's extra waiting in ns due to the changed load; `saved_ns` is its saving at
 /// the current load.
@@ -38,6 +45,8 @@ pub(super) fn longer_ns(
 struct Stage {
     /// Each thread's time now, and under the candidate at the current load.
     threads: BTreeMap<u32, [Busy; 2]>,
+    /// Each thread's waiting for busy memory now.
+    queues_ns: BTreeMap<u32, f64>,
     /// The stage's duration in ns, if longer than its threads' time.
     elapsed_ns: Option<f64>,
     /// The share of its time in which lines are transferred, 0 to 1.
@@ -53,9 +62,20 @@ struct Misses {
     exposed: f64,
     /// Lines written back per line read.
     written: f64,
-    now: Use,
-    then: Use,
+    /// The memory used now, and under the candidate.
+    uses: [Use; 2],
 }
+
+/// A stage whose waits and traffic agree.
+struct Settled {
+    /// Each thread's waiting for busy memory, in ns.
+    waits_ns: BTreeMap<u32, f64>,
+    lasts_ns: f64,
+}
+
+/// The profiled run, and the one under the candidate, as positions in pairs.
+const NOW: usize = 0;
+const THEN: usize = 1;
 
 impl Stage {
     fn all(
@@ -80,9 +100,13 @@ impl Stage {
                 .iter()
                 .flat_map(|region| region.accesses.iter().map(move |by| (region, by)));
             let own = all.filter(|(_, by)| by.misses > Some(0) && threads.contains_key(&by.thread));
+            let mut queues_ns: BTreeMap<u32, f64> = BTreeMap::new();
+            for (_, by) in own.clone() {
+                *queues_ns.entry(by.thread).or_default() += by.waits().queue_ns as f64;
+            }
             let misses = own.map(|(region, by)| Misses::of(candidate, region, by, machine));
             let moving = moving_part(program, begin_ns, end_ns);
-            Self { misses: misses.collect(), threads, elapsed_ns, moving }
+            Self { misses: misses.collect(), threads, queues_ns, elapsed_ns, moving }
         };
         let stages = [stage(first, 0.0, fork_ns), stage(others, fork_ns, f64::INFINITY)];
         stages.into_iter().filter(|of| !of.threads.is_empty()).collect()
@@ -90,42 +114,59 @@ impl Stage {
 
     /// Returns each thread's extra waiting due to the changed load, in ns.
     fn longer_ns(&self, machine: &MachineCosts) -> BTreeMap<u32, f64> {
-        let none = BTreeMap::new();
-        let now_ns = self.lasts_ns(|[now, _]| now, &none, machine);
-        let still_ns = now_ns * (1.0 - self.moving);
-        let now = Traffic::of(&self.misses, machine, |of| &of.now);
-        let then = Traffic::of(&self.misses, machine, |of| &of.then);
-        let mut longer = none;
-        for _ in 0..ROUNDS {
-            let then_ns = self.lasts_ns(|[_, then]| then, &longer, machine);
-            let as_now_ns = self.lasts_ns(|[now, then]| (now.0, then.1), &longer, machine);
-            let crowd = then_ns / as_now_ns;
-            let moves_ns = (then_ns - crowd * still_ns).max(then_ns * self.moving);
-            let mut found: BTreeMap<u32, f64> = BTreeMap::new();
-            for of in &self.misses {
-                let rise_ns = then.rise_ns(&of.then, moves_ns, machine)
-                    - now.rise_ns(&of.now, now_ns * self.moving, machine);
-                let waits_ns = of.lines * of.exposed * rise_ns;
-                *found.entry(of.thread).or_default() += waits_ns;
-            }
-            for (thread, ns) in found {
-                let entry = longer.entry(thread).or_default();
-                *entry = f64::midpoint(*entry, ns);
-            }
-        }
-        longer
+        let now = self.settled(NOW, None, machine);
+        let then = self.settled(THEN, Some(now.lasts_ns * (1.0 - self.moving)), machine);
+        let longer = self.threads.iter().map(|(thread, times)| {
+            let all_ns = |at: usize, of: &Settled| {
+                self.idle_ns(*thread, times[at].1) + of.waits_ns.get(thread).unwrap_or(&0.0)
+            };
+            let ratio = all_ns(THEN, &then) / all_ns(NOW, &now).max(1.0);
+            (*thread, times[NOW].1 * ratio - times[THEN].1)
+        });
+        longer.collect()
     }
 
-    /// Returns the stage's duration in ns with each thread's busy time and extra waiting.
+    /// Returns a thread's time without waiting for busy memory, of its time at the current load.
+    fn idle_ns(&self, thread: u32, busy_ns: f64) -> f64 {
+        (busy_ns - self.queues_ns.get(&thread).unwrap_or(&0.0)).max(0.0)
+    }
+
+    /// Solves for the waits of one of the two runs; `still_ns` is the time in which no lines are
+    /// transferred, if that is not a share of the stage.
+    fn settled(&self, at: usize, still_ns: Option<f64>, machine: &MachineCosts) -> Settled {
+        let traffic = Traffic::of(&self.misses, machine, |of| &of.uses[at]);
+        let mut rises = Rises::none(machine);
+        for _ in 0..ROUNDS {
+            let settled = self.waits(at, &rises, machine);
+            let as_now_ns =
+                self.lasts_ns(&settled.waits_ns, machine, |times| (times[NOW].0, times[at].1));
+            let crowd = settled.lasts_ns / as_now_ns;
+            let moves_ns = still_ns.map_or(0.0, |still_ns| settled.lasts_ns - crowd * still_ns);
+            rises.settle(&traffic, moves_ns.max(settled.lasts_ns * self.moving), machine);
+        }
+        self.waits(at, &rises, machine)
+    }
+
+    fn waits(&self, at: usize, rises: &Rises, machine: &MachineCosts) -> Settled {
+        let mut waits_ns: BTreeMap<u32, f64> = BTreeMap::new();
+        for of in &self.misses {
+            let each_ns = of.exposed * rises.of(&of.uses[at]);
+            *waits_ns.entry(of.thread).or_default() += of.lines * each_ns;
+        }
+        let lasts_ns = self.lasts_ns(&waits_ns, machine, |times| times[at]);
+        Settled { waits_ns, lasts_ns }
+    }
+
+    /// Returns the stage's duration in ns with each thread's time and waiting for busy memory.
     fn lasts_ns(
         &self,
-        of: impl Fn([Busy; 2]) -> Busy,
-        longer: &BTreeMap<u32, f64>,
+        waits_ns: &BTreeMap<u32, f64>,
         machine: &MachineCosts,
+        of: impl Fn([Busy; 2]) -> Busy,
     ) -> f64 {
         let busy = |(thread, times): (&u32, &[Busy; 2])| {
             let (node, ns) = of(*times);
-            (node, (ns + longer.get(thread).copied().unwrap_or(0.0)).max(0.0))
+            (node, self.idle_ns(*thread, ns) + waits_ns.get(thread).unwrap_or(&0.0))
         };
         let together_ns = together_ns(self.threads.iter().map(busy), machine);
         let all_ns: f64 = self.threads.iter().map(busy).map(|(_, ns)| ns).sum();
@@ -161,19 +202,18 @@ impl Misses {
         by: &RegionAccesses,
         machine: &MachineCosts,
     ) -> Self {
-        let now = Use::now(by, machine);
         let latency_ns = machine.pair_ns(by.cpu_node, by.memory_node);
         let lines = by.misses.unwrap_or(0) as f64;
         // Queueing for busy memory is not part of its idle latency.
         let waits = by.waits();
         let idle_ns = waits.memory_ns.saturating_sub(waits.queue_ns) as f64;
+        let least = if waits.queue_ns > 0 { LEAST_EXPOSED } else { 0.0 };
         Self {
             thread: by.thread,
             lines,
-            exposed: (idle_ns / (lines * latency_ns)).min(1.0),
+            exposed: (idle_ns / (lines * latency_ns)).clamp(least, 1.0),
             written: by.stores.unwrap_or(0) as f64 / by.all().max(1) as f64,
-            now,
-            then: Use::then(candidate, region, by, machine),
+            uses: [Use::now(by, machine), Use::then(candidate, region, by, machine)],
         }
     }
 }
@@ -195,31 +235,66 @@ impl Traffic {
         }
         Self(bytes)
     }
+}
 
-    /// Returns a line's extra latency over the idle one in ns, for this use, if all traffic falls
-    /// within `time_ns`.
-    fn rise_ns(&self, of: &Use, time_ns: f64, machine: &MachineCosts) -> f64 {
-        let rise = |node: usize| {
-            let to_node = self.0.iter().map(|row| row[node]);
-            let all = to_node.fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
-            let link = machine.link_load.get(of.home).and_then(|row| row.get(node));
-            let memory = machine.node_load.get(node);
-            risen_ns(link, self.0[of.home][node], time_ns) + risen_ns(memory, all, time_ns)
+/// The rise of latency above that without load, in ns: of links by position of the cpu node and of
+/// the memory node, and of each node's memory.
+struct Rises {
+    links: Vec<Vec<f64>>,
+    nodes: Vec<f64>,
+}
+
+impl Rises {
+    fn none(machine: &MachineCosts) -> Self {
+        let nodes = vec![0.0; machine.nodes.len()];
+        Self { links: vec![nodes.clone(); nodes.len()], nodes }
+    }
+
+    /// Returns that of a line: the larger of both, as a link's curves are measured from end to end.
+    fn of(&self, of: &Use) -> f64 {
+        let rise_ns = |node: usize| self.links[of.home][node].max(self.nodes[node]);
+        of.parts.iter().map(|(node, part)| part * rise_ns(*node)).sum()
+    }
+
+    /// Moves each half of the way to where it would be with all traffic within `time_ns`.
+    fn settle(&mut self, Traffic(bytes): &Traffic, time_ns: f64, machine: &MachineCosts) {
+        let settle = |rise_ns: &mut f64, curves: Option<&Vec<Curve>>, bytes: [f64; 2]| {
+            *rise_ns = f64::midpoint(*rise_ns, settled_ns(curves, bytes, time_ns, *rise_ns));
         };
-        of.parts.iter().map(|(node, part)| part * rise(*node)).sum()
+        for (node, rise_ns) in self.nodes.iter_mut().enumerate() {
+            let to_node = bytes.iter().map(|row| row[node]);
+            let all = to_node.fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+            settle(rise_ns, machine.node_load.get(node), all);
+        }
+        for (home, row) in self.links.iter_mut().enumerate() {
+            for (node, rise_ns) in row.iter_mut().enumerate() {
+                let curves = machine.link_load.get(home).and_then(|row| row.get(node));
+                settle(rise_ns, curves, bytes[home][node]);
+            }
+        }
     }
 }
 
-/// Returns the extra latency from the curves, interpolated between two by share of writes.
-fn risen_ns(curves: Option<&Vec<Curve>>, [read, written]: [f64; 2], time_ns: f64) -> f64 {
+/// Returns the rise of latency at which requests of these bytes within `time_ns`, each of which takes
+/// longer by `rise_ns` now, are all that the memory has under way; interpolated between two curves
+/// by share of writes.
+fn settled_ns(
+    curves: Option<&Vec<Curve>>,
+    [read, written]: [f64; 2],
+    time_ns: f64,
+    rise_ns: f64,
+) -> f64 {
     let Some(curves) = curves.filter(|curves| !curves.is_empty()) else { return 0.0 };
     let bytes = read + written;
-    let rise_ns = |curve: &Curve| curve.at_ns(1000.0 * bytes / time_ns) - curve.unloaded_ns();
+    let settled_ns = |curve: &Curve| {
+        let unloaded_ns = curve.unloaded_ns();
+        curve.settled_ns(1000.0 * bytes / time_ns * (unloaded_ns + rise_ns)) - unloaded_ns
+    };
     let percent = 100.0 * written / bytes.max(1.0);
     let above = curves.partition_point(|curve| curve.writes_percent < percent);
     let high = &curves[above.min(curves.len() - 1)];
     let low = &curves[above.saturating_sub(1)];
     let between = high.writes_percent - low.writes_percent;
     let part = if between > 0.0 { (percent - low.writes_percent) / between } else { 0.0 };
-    rise_ns(low) + part * (rise_ns(high) - rise_ns(low))
+    settled_ns(low) + part * (settled_ns(high) - settled_ns(low))
 }

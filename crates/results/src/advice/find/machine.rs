@@ -135,6 +135,34 @@ impl MachineCosts {
         seats.clone().nth(usize::try_from(thread).ok()? % all.max(1))
     }
 
+    /// Returns the machine with its bandwidth limits as load curves, by which all of a memory's
+    /// bandwidth is available to any thread; `None` if it has no limits, or curves. Each thread has a
+    /// share in which a stream that uses one node after another uses only one node's at a time, so that
+    /// both are extremes.
+    pub(super) fn with_shared_limits(&self) -> Option<Self> {
+        let has_curves = !self.node_load.is_empty() || !self.link_load.is_empty();
+        if has_curves || self.bandwidth_mb_s.iter().all(|mb_s| *mb_s <= 0.0) {
+            return None;
+        }
+        let curve = |(node, mb_s): (&u32, &f64)| {
+            let ns = self.pair_ns(*node, *node);
+            let points = vec![(0.0, ns), (*mb_s, ns)];
+            if *mb_s > 0.0 { vec![Curve { writes_percent: 0.0, points }] } else { Vec::new() }
+        };
+        let node_load = self.nodes.iter().zip(&self.bandwidth_mb_s).map(curve).collect();
+        Some(Self { node_load, ..self.clone() })
+    }
+
+    /// Returns `true` if two nodes have the same number of cpus and memory of the same speed.
+    pub(super) fn are_alike(&self, one: u32, other: u32) -> bool {
+        let of = |node: u32| {
+            let at = self.position(node)?;
+            let mb_s = self.bandwidth_mb_s.get(at).map(|mb_s| mb_s.to_bits());
+            Some((self.cpus.get(at), mb_s, self.pair_ns(node, node).to_bits()))
+        };
+        of(one) == of(other)
+    }
+
     /// Returns the number of L3 groups.
     pub fn groups(&self) -> usize {
         self.places.iter().map(|place| place.group).collect::<BTreeSet<_>>().len()

@@ -36,6 +36,20 @@ impl Prediction {
         self.is_likely_gain() && self.interval_percent.1 < 0.0
     }
 
+    /// Returns the prediction between two extremes.
+    fn or(self, other: Self) -> Self {
+        let [(low, high), (other_low, other_high)] = [self, other].map(|of| of.interval_percent);
+        Self {
+            change_percent: f64::midpoint(self.change_percent, other.change_percent),
+            interval_percent: (low.min(other_low), high.max(other_high)),
+        }
+    }
+
+    /// Returns `true` if a worthwhile change is within the interval.
+    pub fn may_gain(self) -> bool {
+        self.interval_percent.0 < -100.0 * WORTH_SHARE
+    }
+
     /// Returns `true` if the predicted change is worthwhile, whatever its interval.
     pub fn is_likely_gain(self) -> bool {
         self.change_percent < -100.0 * WORTH_SHARE
@@ -64,7 +78,12 @@ pub fn predict(
             let (low, high) = (most.interval_percent.0, least.interval_percent.1);
             Some(Prediction { interval_percent: (low, high), ..mean })
         }
-        _ => Some(changed(&saved_ns(candidate, program, machine))),
+        _ => {
+            let found = changed(&saved_ns(candidate, program, machine));
+            let Some(shared) = machine.with_shared_limits() else { return Some(found) };
+            let saved = saved_ns(candidate, program, &shared);
+            Some(found.or(self::changed(candidate, program, &shared, &saved)))
+        }
     }
 }
 

@@ -15,8 +15,16 @@ pub(super) fn judged(advice: &Advice) -> String {
 }
 
 pub(super) fn signed(percent: f64) -> String {
-    let sign = if percent > 0.0 { "+" } else { "" };
-    format!("{sign}{percent:.1}")
+    // A change that rounds to none has no sign.
+    match format!("{percent:+.1}").as_str() {
+        "+0.0" | "-0.0" => "0.0".to_owned(),
+        signed => signed.to_owned(),
+    }
+}
+
+fn on_nodes(nodes: &[u32]) -> String {
+    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!("{noun} {}", node_list(nodes))
 }
 
 /// Returns an option in a few words.
@@ -31,7 +39,7 @@ pub fn what(candidate: &Candidate) -> String {
             let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
             format!("Interleave by bandwidth ({})", weights.join(":"))
         }
-        Candidate::FastMemory { nodes } => format!("Memory of nodes {} only", node_list(nodes)),
+        Candidate::FastMemory { nodes } => format!("Memory of {} only", on_nodes(nodes)),
         Candidate::Pack => "Pack threads node by node (close)".to_owned(),
         Candidate::Cpus { spread, cpus } => {
             let words = match spread {
@@ -50,10 +58,10 @@ pub fn what(candidate: &Candidate) -> String {
         Candidate::HugePages => "Huge pages (THP)".to_owned(),
         Candidate::BindRegion { line, nodes, .. } => {
             let line = file_and_line(line);
-            format!("One region on nodes {} ({line})", node_list(nodes))
+            format!("One region on {} ({line})", on_nodes(nodes))
         }
         Candidate::PlaceFile { path, nodes, .. } => {
-            format!("File on nodes {} ({})", node_list(nodes), file_and_line(path))
+            format!("File on {} ({})", on_nodes(nodes), file_and_line(path))
         }
         Candidate::FirstTouch { line, .. } => format!("First touch by users{}", at(line)),
         Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),

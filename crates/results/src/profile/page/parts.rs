@@ -125,7 +125,12 @@ fn remote(summary: &ProfileSummary<'_>, share: Option<f64>) -> String {
 /// Describes pages by number of users: `one thread 90 %, several nodes 10 %`.
 fn used_by(of: &RegionUse<'_>) -> String {
     let all: u64 = of.sharing.values().sum();
+    let users = of.by_thread.len();
+    if users > 1 && of.sharing.keys().eq([&Sharing::Private]) {
+        return format!("{users} threads, own pages");
+    }
     let name = |sharing: &Sharing| match sharing {
+        Sharing::Private if users > 1 => "one thread each",
         Sharing::Private => "one thread",
         Sharing::OneNode => "one node",
         Sharing::Read => "several nodes, read",
@@ -302,5 +307,36 @@ fn source(profile: &Profile) -> Part {
         notes: [Some(source_sentence(profile)), unseen, followed].into_iter().flatten().collect(),
         panels: panels.map(Panel::table).collect(),
         ..Part::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use numalab_record::Region;
+
+    use super::*;
+    use crate::profile::find::Distance;
+
+    #[test]
+    fn threads_with_own_pages_of_a_region_are_not_one_thread() {
+        let region = Region::default();
+        let words = |threads: u32, sharing: &[(Sharing, u64)]| {
+            used_by(&RegionUse {
+                position: 0,
+                region: &region,
+                distance: Distance::default(),
+                by_thread: (0..threads).map(|thread| (thread, Distance::default())).collect(),
+                pages: BTreeMap::new(),
+                sharing: sharing.iter().copied().collect(),
+                loads_stores: None,
+                waited_ns: 0,
+            })
+        };
+        assert_eq!(words(1, &[(Sharing::Private, 9)]), "one thread");
+        assert_eq!(words(4, &[(Sharing::Private, 9)]), "4 threads, own pages");
+        let mixed = words(4, &[(Sharing::Private, 9), (Sharing::Read, 1)]);
+        assert_eq!(mixed, "one thread each 90 %, several nodes, read 10 %");
     }
 }

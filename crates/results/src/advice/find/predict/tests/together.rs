@@ -22,7 +22,7 @@ fn threads_that_would_share_one_memory_wait_for_each_other() {
     let mut program = program(0, Sharing::Private, 0);
     for (by, node) in program.regions[0].accesses.iter_mut().zip([0, 1]) {
         (by.cpu_node, by.memory_node, by.misses) = (node, node, Some(10));
-        by.waits = Some(AccessWaits { memory_ns: 1000, ..by.waits() });
+        by.waits = Some(AccessWaits { memory_ns: 1160, queue_ns: 160, ..by.waits() });
     }
     let bind = Candidate::Bind { node: 1 };
     let alone = change(&bind, &program);
@@ -35,6 +35,51 @@ fn threads_that_would_share_one_memory_wait_for_each_other() {
     // ns on one node.
     let stretch = |(end_ns, misses)| Stretch { end_ns, misses: Some(misses), ..Stretch::default() };
     program.timeline = [(100, 0), (350, 20), (1100, 0)].map(stretch).to_vec();
+    for by in &mut program.regions[0].accesses {
+        (by.memory_ns, by.queue_ns) = (1640, 640);
+    }
     let found = predict(&bind, &program, &busy).unwrap().change_percent;
     assert!((found - alone - 100.0 * 92.5 / 1100.0).abs() < 0.3, "{found} after {alone}");
+}
+
+/// Returns a program with two threads of node 1 that each read 20 lines from node 0 in 1000 ns, 2560
+/// MB/s in all.
+fn saturating() -> ProgramMemory {
+    let mut program = program(0, Sharing::Written, 1);
+    program.threads[2].busy_ns = 100;
+    for by in &mut program.regions[0].accesses {
+        (by.misses, by.memory_ns, by.queue_ns) = (20, 950, 850);
+    }
+    program
+}
+
+#[test]
+fn threads_that_wait_for_all_of_a_memory_halve_their_time_with_two() {
+    let curve = Curve { writes_percent: 0.0, points: vec![(0.0, 100.0), (2560.0, 200.0)] };
+    let busy = MachineCosts { node_load: vec![vec![curve]; 2], ..machine() };
+    let program = saturating();
+    let changed = |candidate: &Candidate| predict(candidate, &program, &busy).unwrap();
+    let found = changed(&interleave()).change_percent;
+    assert!((found - 100.0 * -500.0 / 1100.0).abs() < 1.0, "{found}");
+    let same = changed(&Candidate::HugePages).change_percent;
+    assert!(same.abs() < 1e-9, "{same}: the memory stays as busy");
+    // Without load, prefetching hides all of the latency.
+    let mut hidden = program.clone();
+    hidden.regions[0].accesses.iter_mut().for_each(|by| by.queue_ns = by.memory_ns);
+    let found = predict(&interleave(), &hidden, &busy).unwrap().change_percent;
+    assert!((found - 100.0 * -500.0 / 1100.0).abs() < 1.0, "{found}");
+}
+
+#[test]
+fn limits_without_curves_save_between_nothing_and_all_of_the_waiting_for_busy_memory() {
+    let limited = MachineCosts { bandwidth_mb_s: vec![2560.0; 2], ..machine() };
+    let program = saturating();
+    let found = predict(&interleave(), &program, &limited).unwrap();
+    let (low, high) = found.interval_percent;
+    // 25 of 1000 ns are saved by the other latency.
+    assert!(
+        (found.change_percent + 100.0 * (500.0 + 25.0) / 2.0 / 1100.0).abs() < 1.0,
+        "{found:?}"
+    );
+    assert!(low < -45.0 && high > -2.3, "{found:?}");
 }
