@@ -47,6 +47,7 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
     let spans = |code: &str| ["core-spans-nodes", "l3-group-spans-nodes"].contains(&code);
     let spanning = machine.validate().into_iter().filter(|finding| spans(&finding.code));
     spanning.for_each(|finding| findings.push(finding));
+    machine.note_odd_shapes(&mut findings);
     Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn read_with_l3_groups(
     if !cores.is_empty() {
         number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
     }
+    machine.note_odd_shapes(&mut findings);
     Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
@@ -265,6 +267,7 @@ fn number_l3_groups(
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
     }
     let is_even = |groups: &usize| match l3 {
+        Some(_) if lines.cores_differ() && *groups > 1 => given.is_some(),
         Some(cache) => given.is_some() || cache.bytes_of_each(*groups, lines.is_amd()).is_some(),
         None => true,
     };
