@@ -58,6 +58,17 @@ pub enum ExploreError {
         /// Number of the process.
         process: u32,
     },
+    /// A line of `numa_maps` lacks nodes.
+    #[error(
+        "process {process}: proc/{process}/numa_maps has more anonymous pages at {start:x} than \
+         pages on nodes, so the line is cut; copy the whole file, not what a terminal shows"
+    )]
+    Cut {
+        /// Number of the process.
+        process: u32,
+        /// The mapping's first address.
+        start: u64,
+    },
     /// A file is not a valid dump.
     #[error("{}: {source}", path.display())]
     Dump {
@@ -87,6 +98,7 @@ impl Classed for ExploreError {
         match self {
             Self::NoProcess { .. }
             | Self::NotCopied { .. }
+            | Self::Cut { .. }
             | Self::Dump { .. }
             | Self::NoHeap { .. } => ErrorClass::BadInput,
             Self::Denied { .. } | Self::NoPlacement { .. } => ErrorClass::Lacking,

@@ -206,10 +206,11 @@ fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>
     let length = |(start, end): (u64, u64)| Some((start, end.checked_sub(start)?));
     let lengths: BTreeMap<u64, u64> =
         maps.lines().filter_map(address_range).filter_map(length).collect();
-    let mut mappings = match read("numa_maps")? {
-        Some(text) => numa_maps::read(&text, base_page_bytes()),
-        None => Vec::new(),
-    };
+    let text = read("numa_maps")?.unwrap_or_default();
+    if let Some(start) = numa_maps::first_cut(&text).filter(|_| !root.is_live()) {
+        return Err(ExploreError::Cut { process, start });
+    }
+    let mut mappings = numa_maps::read(&text, base_page_bytes());
     if mappings.is_empty() {
         let lines: String = lengths.keys().map(|start| format!("{start:x} unknown\n")).collect();
         mappings = numa_maps::read(&lines, base_page_bytes());

@@ -144,6 +144,17 @@ fn a_copy_without_the_pages_of_a_process_is_refused() {
     assert_eq!(read_process(&tree.root(), 7).unwrap().mappings.len(), 0);
 }
 
+/// Origin: numa_maps from a terminal of 80 columns, which has cut the nodes of a long line.
+#[test]
+fn a_copy_with_cut_lines_is_refused_with_the_address() {
+    let tree = Tree::new();
+    let cut = ON_NODE_0.replace(" N3=1024 kernelpagesize_kB=4\n7f1", "\n7f1");
+    tree.process(7, &["./solver"], &cut, &[]);
+    let error = read_process(&tree.root(), 7).unwrap_err();
+    assert!(error.to_string().contains("at 7f0000000000 than pages on nodes"), "{error}");
+    assert_eq!(error.class(), ErrorClass::BadInput);
+}
+
 #[test]
 fn nodes_without_figures_of_their_memory_are_named_as_not_visible() {
     let tree = Tree::new();

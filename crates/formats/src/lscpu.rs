@@ -47,6 +47,7 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
     let spans = |code: &str| ["core-spans-nodes", "l3-group-spans-nodes"].contains(&code);
     let spanning = machine.validate().into_iter().filter(|finding| spans(&finding.code));
     spanning.for_each(|finding| findings.push(finding));
+    machine.note_odd_shapes(&mut findings);
     Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
@@ -79,6 +80,7 @@ pub(crate) fn read_with_l3_groups(
         true => add_whole(&lines, &mut machine, &mut findings),
         false => number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings),
     }
+    machine.note_odd_shapes(&mut findings);
     Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
@@ -276,6 +278,7 @@ fn number_l3_groups(
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
     }
     let is_even = |groups: &usize| match l3 {
+        Some(_) if lines.cores_differ() && *groups > 1 => given.is_some(),
         Some(cache) => given.is_some() || cache.bytes_of_each(*groups, lines.is_amd()).is_some(),
         None => true,
     };

@@ -116,7 +116,10 @@ impl Reader {
                 self.memory(number, line, id, what, size)?;
             }
             ["node", ids @ ..] if !ids.is_empty() && are_numbers(ids) => {
-                self.columns.clear();
+                if !self.columns.is_empty() {
+                    let expected = "one table of distances: the output of one machine";
+                    return Err(malformed(number, line, expected));
+                }
                 self.add_columns(number, line, ids)?;
             }
             [row, values @ ..] if is_row(row) => {

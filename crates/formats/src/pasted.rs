@@ -3,6 +3,8 @@
 mod prefix;
 mod terminal;
 
+use std::cmp::Reverse;
+
 use numalab_topology::{Findings, count};
 use serde_json::Value;
 
@@ -78,29 +80,51 @@ fn text_in_html(text: &str) -> Option<String> {
     is_html.then(|| ENTITIES.iter().fold(plain(), |text, (name, of)| text.replace(name, of)))
 }
 
-/// Returns the longest string of several lines in a text that is JSON, or that has JSON after `=>`: the
-/// output of a command in the record of a tool that ran it, such as Ansible's `stdout` or
-/// `stdout_lines`.
+/// Returns the longest string of several lines in a text that is JSON, or in the records of JSON after
+/// each `=>`: the output of a command that another tool ran, such as Ansible's `stdout` or
+/// `stdout_lines`. Other outputs that begin alike follow it, so that a reader finds several machines.
 fn text_in_json(text: &str) -> Option<String> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    let of_task = || text.split_once("=> ").map(|(_, record)| record);
-    let is_json = |text: &&str| text.starts_with(['{', '[', '"']);
-    let json = Some(text).filter(is_json).or_else(of_task).filter(is_json)?;
-    longest(serde_json::from_str(json).ok()?)
+    let is_json = text.starts_with(['{', '[', '"']);
+    let whole = is_json.then(|| serde_json::from_str(text).ok()).flatten();
+    let values = whole.map_or_else(|| records(text), |value| vec![value]);
+    let mut outputs: Vec<String> = values.into_iter().flat_map(outputs).collect();
+    outputs.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
+    outputs.dedup();
+    let first_word = |output: &String| output.split_whitespace().next().map(str::to_owned);
+    let of_longest = first_word(outputs.first()?);
+    outputs.retain(|output| first_word(output) == of_longest);
+    Some(outputs.join("\n"))
 }
 
-fn longest(value: Value) -> Option<String> {
+/// Returns the JSON after each `=>`, without the text around it.
+fn records(text: &str) -> Vec<Value> {
+    let record = |text: &str| {
+        let is_record = text.trim_start().starts_with('{');
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        values.next()?.ok().filter(|_| is_record)
+    };
+    text.split("=> ").skip(1).filter_map(record).collect()
+}
+
+/// Returns all strings of several lines in a JSON value.
+fn outputs(value: Value) -> Vec<String> {
     let inner: Vec<Value> = match value {
-        Value::String(text) => return Some(text).filter(|text| text.trim().contains('\n')),
+        Value::String(text) => {
+            return Some(text.trim_end().to_owned())
+                .filter(|text| text.contains('\n'))
+                .into_iter()
+                .collect();
+        }
         Value::Array(values) if values.len() > 1 && values.iter().all(is_line) => {
             let lines: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
-            return Some(lines.join("\n"));
+            return vec![lines.join("\n").trim_end().to_owned()];
         }
         Value::Array(values) => values,
         Value::Object(fields) => fields.into_iter().map(|(_, value)| value).collect(),
-        _ => return None,
+        _ => return Vec::new(),
     };
-    inner.into_iter().filter_map(longest).max_by_key(String::len)
+    inner.into_iter().flat_map(outputs).collect()
 }
 
 fn is_line(value: &Value) -> bool {
@@ -203,13 +227,24 @@ mod tests {
         assert_eq!(read("a\\nb c\\r\\nd\n"), (vec!["a".into(), "b c".into(), "d".into()], 0));
         assert_eq!(read("a\\nb\nc\n"), (vec!["a\\nb".into(), "c".into()], 0));
         for json in [
-            r#"{"rc": 0, "stdout": "a\tb\n\"c\"\n", "stdout_lines": ["a\tb", "c"]}"#,
+            r#"{"rc": 0, "stdout": "a\tb\n\"c\"\n", "stdout_lines": ["a\tb", "\"c\""]}"#,
             r#"[{"stderr": "x\ny", "item": {"stdout": "a\tb\n\"c\"\n"}}]"#,
             r#" "a\tb\n\"c\"\n" "#,
             "ok: [box] => {\n \"out.stdout_lines\": [\n \"a\\tb\",\n \"\\\"c\\\"\"]\n}",
+            "TASK [x] ***\nok: [box] => {\"stdout\": \"a\\tb\\n\\\"c\\\"\"}\n\nPLAY RECAP ***\nbox : ok=2\n",
         ] {
             assert_eq!(read(json).0, ["a\tb", "\"c\""], "{json}");
         }
+    }
+
+    #[test]
+    fn the_outputs_of_several_machines_in_one_record_are_all_read() {
+        let json = r#"[{"host": "n1", "stdout": "a 1\nb\n"}, {"host": "n2", "stdout": "a 2\nb c\n",
+                      "stderr": "x\ny z"}]"#;
+        assert_eq!(read(json).0, ["a 2", "b c", "a 1", "b"]);
+        let tasks =
+            "ok: [n1] => {\"stdout\": \"a 1\\nb\"}\nok: [n2] => {\"stdout\": \"a 2\\nb c\"}\n";
+        assert_eq!(read(tasks).0, ["a 2", "b c", "a 1", "b"]);
     }
 
     #[test]

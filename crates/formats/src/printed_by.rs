@@ -12,7 +12,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 23] = [
+const TOOLS: [Tool; 24] = [
     Tool {
         marks: &["<capabilities>", "<domain type=", "<domstatus"],
         source: None,
@@ -44,6 +44,12 @@ const TOOLS: [Tool; 23] = [
         source: None,
         advice: "this lstopo drawing has rounded sizes and no distances: give `lstopo --of xml` as \
                  lstopo:FILE",
+    },
+    Tool {
+        marks: &["HWThread", "Hardware Thread Topology", "NUMA Topology"],
+        source: None,
+        advice: "likwid-topology has rounded sizes: give `numactl -H` as numactl:FILE, or `lstopo --of \
+                 xml` as lstopo:FILE",
     },
     Tool {
         marks: &["depth 0:"],
@@ -169,6 +175,7 @@ mod tests {
             ("$ lscpu -e\nCPU NODE SOCKET\n  0    0\n", "lscpu:FILE"),
             ("Machine (11GB total)\n  Package L#0\n", "`lstopo --of xml` as lstopo:FILE"),
             ("host      : box\nnuma_info              :\n", "`xl info`"),
+            ("HWThread        Thread        Core\n0  0  0\n", "likwid-topology"),
             ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
             ("                           node0\nnuma_hit         7\n", "`numactl -H`"),
             ("policy: preferred-many\nphyscpubind: 0 1\nmembind: 0\n", "`numactl -s` shows"),

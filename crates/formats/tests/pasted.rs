@@ -466,3 +466,52 @@ fn cpus_without_a_listing_node_are_on_the_only_one_or_on_that_of_their_own_sets(
     let found = places(&topology("", ["0x0"; 2]));
     assert_eq!(found, expected(&[], &["line-unread", "nodes-missing"]));
 }
+
+/// Origin: `numactl -H` of two machines one below the other, without the line `available`.
+#[test]
+fn two_tables_of_distances_are_of_two_machines() {
+    let of = |node: u32| {
+        format!(
+            "node {node} cpus: 0 1\nnode {node} size: 100 MB\nnode {node} free: 50 MB\nnode \
+             distances:\nnode   {node}\n  {node}:  10\n"
+        )
+    };
+    assert_eq!(numactl_of(&of(0)).value.nodes.len(), 1);
+    let said = refused(&(of(0) + &of(1)));
+    assert!(said.contains("line 11: found `node   1`, expected one table of distances"), "{said}");
+}
+
+/// Origin: the results of a playbook for two hosts, as JSON.
+#[test]
+fn records_of_two_hosts_are_refused_and_the_tags_of_mpirun_are_left_out() {
+    let other = TWO_NODES.replace("  0:  10  21", "  0:  10  31");
+    let record = |of: &str| format!("{{\"stdout\": {}}}", serde_json::to_string(of).unwrap());
+    assert_eq!(numactl_of(&record(TWO_NODES)).value.nodes.len(), 2);
+    let said = refused(&format!("[{}, {}]", record(TWO_NODES), record(&other)));
+    assert!(said.contains("expected the output of one machine only"), "{said}");
+    let tagged = each_line(TWO_NODES, |_, line| format!("[1,0]<stdout>:{line}"));
+    assert_eq!(codes(&numactl_of(&tagged).findings), ["log-prefix"]);
+    let ranks =
+        each_line(TWO_NODES, |_, line| format!("[1,0]<stdout>:{line}\n[1,1]<stdout>:{line}"));
+    assert!(refused(&ranks).contains("`[1,1]<stdout>:` after `[1,0]<stdout>:`"));
+}
+
+/// Origin: lscpu of a GB10, with two kinds of cores and L3 caches of 8 and 16 MiB.
+#[test]
+fn l3_caches_of_two_kinds_of_cores_are_not_taken_for_equal() {
+    let kind = |name: &str| {
+        format!("Model name: {name}\nThread(s) per core: 1\nCore(s) per socket: 2\nSocket(s): 1\n")
+    };
+    let of = |l3: &str| {
+        let text = format!(
+            "Architecture: aarch64\nCPU(s): 4\nOn-line CPU(s) list: 0-3\n{}{}L3: {l3}\nNUMA \
+             node0 CPU(s): 0-3\n",
+            kind("Cortex-X925"),
+            kind("Cortex-A725")
+        );
+        let machine = lscpu::read(&text).expect("read").value;
+        (machine.caches.len(), machine.l3_groups().len())
+    };
+    assert_eq!(of("24 MiB (2 instances)"), (0, 0));
+    assert_eq!(of("24 MiB (1 instance)"), (1, 1));
+}

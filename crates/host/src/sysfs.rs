@@ -2,6 +2,7 @@
 
 mod access;
 mod caches;
+mod core_kinds;
 mod cpuinfo;
 mod cpus;
 mod cxl;
@@ -12,10 +13,13 @@ mod nodes;
 mod ranges;
 mod reader;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use numalab_record::Pages;
-use numalab_topology::{Allowed, Cpu, CpuSet, Device, Finding, Machine, Node, NodeId, NodeSet};
+use numalab_topology::{
+    Allowed, Cpu, CpuSet, Device, Finding, LOCAL_DISTANCE, Machine, Node, NodeId, NodeSet,
+};
 
 use crate::allowed::{allowed_now, allowed_then, isolated_now};
 use crate::error_class::{Classed, ErrorClass};
@@ -28,8 +32,13 @@ use reader::Reader;
 
 /// The findings of [`Machine::validate`] that are reported: contradictions between files are reported by
 /// their readers, and other oddities are usual.
-const ODD: [&str; 4] =
-    ["l3-group-spans-nodes", "core-spans-nodes", "free-exceeds-memory", "access-local-slower"];
+const ODD: [&str; 5] = [
+    "l3-group-spans-nodes",
+    "core-spans-nodes",
+    "free-exceeds-memory",
+    "pool-exceeds-memory",
+    "access-local-slower",
+];
 
 /// A machine, with the peculiarities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,6 +130,7 @@ fn read(
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
     let mut cpus = cpus::read(&mut reader, usable);
     cpus::note_unknown_cores(&mut reader, &cpus);
+    core_kinds::note(&mut reader, &cpus);
     if cpus.is_empty() {
         cpus = cpuinfo::read(&mut reader, usable);
     }
@@ -185,8 +195,10 @@ fn read(
 
 fn note_oddities(reader: &mut Reader<'_>, machine: &Machine) {
     note_hidden_nodes(reader, machine);
+    note_invented_distances(reader, machine);
     note_offline_memory(reader, machine);
     note_page_sizes(reader);
+    machine.note_odd_shapes(&mut reader.findings);
     machine.note_odd_distances(&mut reader.findings);
     let cause = nodes::by_fake(reader);
     machine.note_equally_near(&mut reader.findings, reader::NODE_DIRECTORY, cause);
@@ -300,6 +312,27 @@ fn note_hidden_nodes(reader: &mut Reader<'_>, machine: &Machine) {
         };
         let message = format!("{packages} packages have one node: {cause}");
         reader.note("packages-of-one-node", reader::NODE_DIRECTORY, message);
+    }
+}
+
+/// The nodes of a machine that can all be equally far from each other: each package is linked to
+/// three others at most.
+const MOST_EQUALLY_FAR: usize = 4;
+
+/// Notes that a virtual machine has one distance between more nodes than hardware can have at one.
+fn note_invented_distances(reader: &mut Reader<'_>, machine: &Machine) {
+    let nodes = 0..machine.nodes.len();
+    let pairs = nodes.clone().flat_map(|from| nodes.clone().map(move |to| (from, to)));
+    let remote = pairs.filter(|(from, to)| from != to);
+    let distances: BTreeSet<_> = remote.map(|(from, to)| machine.distances.get(from, to)).collect();
+    let is_one = distances.len() == 1 && distances.first() > Some(&Some(LOCAL_DISTANCE));
+    if nodes.len() > MOST_EQUALLY_FAR && is_one && is_guest(reader.root) {
+        let message = format!(
+            "the {} nodes of this virtual machine are all equally far from each other, which is what \
+             hypervisors set by default: distances of its host may differ",
+            machine.nodes.len()
+        );
+        reader.note("guest-distances", reader::NODE_DIRECTORY, message);
     }
 }
 

@@ -127,6 +127,10 @@ fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
     assert_eq!(machine.cores()[0].cpus.to_string(), "0,4");
     assert_eq!(machine.nodes[0].cpus.to_string(), "0-7");
     assert_eq!(machine.nodes[0].memory_bytes, 4 << 20);
+    // As on arm64 and POWER.
+    write(top.path(), "proc/cpuinfo", "processor : 0\n\nprocessor : 1\n");
+    let expected = "cpus are from proc/cpuinfo; cores, packages, caches and nodes are unknown";
+    assert!(said(&read(top.path()))[0].contains(expected), "{:?}", said(&read(top.path())));
 }
 
 #[test]
@@ -278,6 +282,7 @@ fn latencies_in_another_unit_and_cores_on_two_nodes_are_reported() {
     let access = format!("{NODE}/node0/access0/initiators");
     // Picoseconds, in a table that declares nanoseconds.
     write(top.path(), &format!("{access}/read_latency"), "107000\n");
+    write(top.path(), &format!("{access}/read_bandwidth"), "18446744073709551615\n");
     std::fs::create_dir_all(top.path().join(format!("{access}/node0"))).unwrap();
     for cpu in [1, 2] {
         write(top.path(), &format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), "1-2\n");
@@ -285,5 +290,123 @@ fn latencies_in_another_unit_and_cores_on_two_nodes_are_reported() {
     let said = said(&read(top.path())).join("\n");
     let expected = "access0/initiators/read_latency: 107000 ns is not a latency of memory";
     assert!(said.contains(expected), "{said}");
+    assert!(said.contains("MB/s is not a bandwidth of memory"), "{said}");
     assert!(said.contains("its cpus 1,2 are on nodes 0,1, expected one node"), "{said}");
+}
+
+#[test]
+fn figures_from_an_initiator_that_the_machine_lacks_are_from_the_nearest_node() {
+    let top = machine(&[("0-1", "10 20"), ("", "20 10")], 2);
+    let access = format!("{NODE}/node1/access0/initiators");
+    write(top.path(), &format!("{access}/read_latency"), "270\n");
+    std::fs::create_dir_all(top.path().join(format!("{access}/node7"))).unwrap();
+    let reading = read(top.path());
+    let initiators: Vec<u32> = reading.machine.access.iter().map(|of| of.initiator.0).collect();
+    assert_eq!(initiators, [0]);
+    let said = said(&reading).join("\n");
+    assert!(said.contains("nodes 7 are linked") && said.contains("name no initiator"), "{said}");
+}
+
+#[test]
+fn a_core_of_which_two_cpus_list_different_cpus_is_reported() {
+    let top = machine(&[("0-3", "10")], 4);
+    write(top.path(), &format!("{CPU}/cpu0/topology/core_cpus_list"), "0-1");
+    let said = said(&read(top.path()));
+    assert!(said.iter().any(|of| of.contains("cpu 1 lists `1` as its core")), "{said:?}");
+    write(top.path(), &format!("{CPU}/cpu1/topology/core_cpus_list"), "0-1");
+    assert_eq!(self::said(&read(top.path())), [""; 0]);
+}
+
+/// Origin: Intel's processors with cores of three kinds (util-linux/util-linux#4595), and Arm's.
+#[test]
+fn kinds_of_cores_are_noted_with_their_cpus() {
+    let top = machine(&[("0-5", "10")], 6);
+    for (unit, cpus) in [("cpu_core", "0-1"), ("cpu_atom", "2-3"), ("cpu_lowpower", "4-5")] {
+        write(top.path(), &format!("sys/devices/{unit}/cpus"), cpus);
+    }
+    let expected = "cores are of 3 kinds: cpus 0,1 (cpu_core), cpus 2,3 (cpu_atom), cpus 4,5 \
+                    (cpu_lowpower); ";
+    assert!(said(&read(top.path()))[0].contains(expected), "{:?}", said(&read(top.path())));
+    let capacities = |of: [u32; 4]| {
+        let top = machine(&[("0-3", "10")], 4);
+        for (cpu, capacity) in of.iter().enumerate() {
+            write(top.path(), &format!("{CPU}/cpu{cpu}/cpu_capacity"), capacity.to_string());
+        }
+        said(&read(top.path())).join("\n")
+    };
+    let of_two = capacities([446, 446, 1024, 1024]);
+    assert!(of_two.contains("cpus 2,3 (capacity 1024), cpus 0,1 (capacity 446)"), "{of_two}");
+    assert_eq!(capacities([1024; 4]), "");
+}
+
+#[test]
+fn huge_pages_without_room_and_more_free_ones_than_there_are_are_reported() {
+    let noted = |total: &str, free: &str| {
+        let top = machine(&[("0-1", "10")], 2);
+        let pool = format!("{NODE}/node0/hugepages/hugepages-2048kB");
+        write(top.path(), &format!("{pool}/nr_hugepages"), total);
+        write(top.path(), &format!("{pool}/free_hugepages"), free);
+        said(&read(top.path())).iter().any(|of| of.ends_with("[pool-exceeds-memory]"))
+    };
+    assert!(noted("2", "0") && noted("0", "1"));
+    assert!(!noted("1", "1"));
+}
+
+/// Origin: lxcfs in an LXC container with a limit, where nodes are those of the host.
+#[test]
+fn a_limit_of_memory_that_lxcfs_shows_is_noted() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    write(top.path(), "proc/meminfo", "MemTotal: 1024 kB\n");
+    let reading = read(top.path());
+    assert_eq!(reading.machine.memory_bytes(), 4 << 20);
+    let said = said(&reading);
+    assert!(said.len() == 1 && said[0].ends_with("[memory-limited]"), "{said:?}");
+}
+
+/// Origin: vNUMA of clouds, where eight nodes are all at distance 20 (SAP/arp142-hana#385).
+#[test]
+fn equal_distances_of_many_nodes_of_a_guest_are_noted() {
+    let noted = |nodes: usize, cpuinfo: &str| {
+        let row = |of: usize| {
+            let values = (0..nodes).map(|to| if to == of { "10" } else { "20" });
+            values.collect::<Vec<_>>().join(" ")
+        };
+        let rows: Vec<(String, String)> = (0..nodes).map(|of| (of.to_string(), row(of))).collect();
+        let rows: Vec<(&str, &str)> = rows.iter().map(|(of, row)| (&of[..], &row[..])).collect();
+        let top = machine(&rows, u32::try_from(nodes).unwrap());
+        write(top.path(), "proc/cpuinfo", cpuinfo);
+        said(&read(top.path())).iter().any(|of| of.ends_with("[guest-distances]"))
+    };
+    let guest = "processor : 0\nflags : fpu hypervisor\n";
+    assert!(noted(8, guest));
+    assert!(!noted(4, guest), "four packages can be");
+    assert!(!noted(8, "processor : 0\nflags : fpu\n"));
+}
+
+/// Origin: a virtual machine with the cpus of nodes numbered across its packages (open-mpi/hwloc#712),
+/// and guests with an L3 of each vCPU.
+#[test]
+fn packages_across_nodes_and_an_l3_of_each_core_are_noted_in_a_tree() {
+    let top = machine(&[("0-1,4-5", "10 20"), ("2-3,6-7", "20 10")], 8);
+    for cpu in 0..8 {
+        let package = if cpu < 4 { "0-3" } else { "4-7" };
+        write(top.path(), &format!("{CPU}/cpu{cpu}/topology/package_cpus_list"), package);
+        let cache = format!("{CPU}/cpu{cpu}/cache/index3");
+        let list = cpu.to_string();
+        for (file, value) in [("level", "3"), ("type", "Unified"), ("shared_cpu_list", &list)] {
+            write(top.path(), &format!("{cache}/{file}"), value);
+        }
+    }
+    let said = said(&read(top.path()));
+    for code in ["[l3-per-core]", "[packages-cross-nodes]"] {
+        assert!(said.iter().any(|of| of.ends_with(code)), "{said:?}");
+    }
+}
+
+#[test]
+fn nodes_that_are_listed_without_a_directory_are_one_finding() {
+    let top = machine(&[("0-1", "10")], 2);
+    write(top.path(), &format!("{NODE}/online"), "0-35");
+    let said = said(&read(top.path()));
+    assert!(said[0].contains("nodes `1-35` are listed"), "{said:?}");
 }

@@ -89,12 +89,14 @@ pub(crate) fn tail_values(of: &Tail, number: impl Fn(f64) -> String) -> String {
 pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> String) -> String {
     let [lower, upper] = of.centres.map(|centre| format!("{} {unit}", number(centre)));
     let percent = (100.0 * of.upper_share).round();
-    format!(
-        "{} % of the values near {}, {percent} % near {}",
-        100.0 - percent,
-        lower.trim_end(),
-        upper.trim_end()
-    )
+    let (lower, upper, rest) = (lower.trim_end(), upper.trim_end(), 100.0 - percent);
+    match of.several {
+        true => format!(
+            "more than two groups: {rest} % of the values with median {lower}, {percent} % with \
+             median {upper}"
+        ),
+        false => format!("{rest} % of the values near {lower}, {percent} % near {upper}"),
+    }
 }
 
 /// Describes whether chasers run alone or together.

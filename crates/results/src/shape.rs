@@ -57,6 +57,8 @@ pub struct TwoModes {
     pub centres: [f64; 2],
     /// The share of the values in the upper group.
     pub upper_share: f64,
+    /// True if one of the groups has several modes itself.
+    pub several: bool,
 }
 
 impl TwoModes {
@@ -65,6 +67,7 @@ impl TwoModes {
     pub fn of(sample: &Sample, worth: f64, margin: Margin) -> Option<Self> {
         let is_apart = |modes: &Modes| modes.percent_apart() > margin.as_percent();
         let modes = two_modes(sample, worth).filter(is_apart)?;
-        Some(Self { centres: modes.centres, upper_share: modes.upper_share })
+        let Modes { centres, upper_share, several, .. } = modes;
+        Some(Self { centres, upper_share, several })
     }
 }

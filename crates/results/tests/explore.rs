@@ -137,6 +137,17 @@ fn fragmented_free_memory_is_reported_with_the_movable_share() {
     assert!(found[0].ends_with("| echo 1 > /sys/devices/system/node/node2/compact"));
 }
 
+/// Origin: GB200, with 28 nodes that are reserved for parts of GPUs.
+#[test]
+fn nodes_without_cpus_and_memory_are_named_once() {
+    let empty = |number| NodeView { cpus: CpuSet::new(), total_bytes: Some(0), ..node(number, 0) };
+    let explored = of_nodes(vec![node(0, 5 * GIB), node(1, 5 * GIB), empty(2), empty(3), empty(9)]);
+    let part = explored.page().parts.swap_remove(0);
+    assert_eq!(part.notes, ["Nodes 2,3,9 have neither cpus nor memory."]);
+    let of_two = of_nodes(vec![node(0, 5 * GIB), node(1, 5 * GIB)]).page().parts.swap_remove(0);
+    assert_eq!(part.panels[0].table.rows, of_two.panels[0].table.rows);
+}
+
 #[test]
 fn huge_pages_on_only_some_nodes_are_reported() {
     let mut rich = node(0, 5 * GIB);

@@ -33,6 +33,8 @@ pub struct Modes {
     pub upper_share: f64,
     /// The middle of the valley.
     pub boundary: f64,
+    /// True if the values on one side have two modes themselves.
+    pub several: bool,
 }
 
 impl Modes {
@@ -64,18 +66,25 @@ pub fn two_modes(sample: &Sample, worth: f64) -> Option<Modes> {
     let choices = bins * (bins - 1.0) * (bins - 2.0) / 6.0;
     let valley = clearest_valley(&scaled, FALSE_SHARE / choices)?;
     let boundary = from + (valley as f64 - bins + 0.5) * width;
-    split(sample.sorted(), boundary)
+    split(sample.sorted(), boundary, worth)
 }
 
 /// Returns the medians on either side of a boundary, if neither side is a tail.
-fn split(sorted: &[f64], boundary: f64) -> Option<Modes> {
+fn split(sorted: &[f64], boundary: f64, worth: f64) -> Option<Modes> {
     let (below, above) = sorted.split_at(sorted.partition_point(|value| *value < boundary));
     let share = |side: &[f64]| side.len() as f64 / sorted.len() as f64;
     if share(below) < LEAST_SHARE || share(above) < LEAST_SHARE {
         return None;
     }
     let median = |side: &[f64]| crate::quantile::at(side, (side.len() - 1) as f64 / 2.0);
-    Some(Modes { centres: [median(below), median(above)], upper_share: share(above), boundary })
+    let has_two =
+        |side: &[f64]| Sample::new(side).is_ok_and(|side| two_modes(&side, worth).is_some());
+    Some(Modes {
+        centres: [median(below), median(above)],
+        upper_share: share(above),
+        boundary,
+        several: has_two(below) || has_two(above),
+    })
 }
 
 /// Counts values in bins of one width: `bins` of them from `from`, and the same number on either side.
@@ -154,7 +163,7 @@ mod tests {
     fn two_modes_are_found_with_their_places_and_shares() {
         let mut rng = Rng::new(13);
         for (n, share, least) in [(40, 0.5, 90), (200, 0.3, 95), (1000, 0.1, 98)] {
-            let mut found = 0;
+            let (mut found, mut several) = (0, 0);
             for _ in 0..100 {
                 let mixed = sample(n, || {
                     let middle = if rng.uniform() < share { 140.0 } else { 100.0 };
@@ -166,9 +175,24 @@ mod tests {
                 assert!((lower - 100.0).abs() < 4.0 && (upper - 140.0).abs() < 5.0, "{modes:?}");
                 assert!((modes.upper_share - share).abs() < 0.3, "{modes:?}");
                 assert!((modes.percent_apart() - 40.0).abs() < 9.0, "{modes:?}");
+                several += usize::from(modes.several);
             }
             assert!(found >= least, "{found} of 100 with {n} values, {share} of them in one mode");
+            assert!(several <= 5, "{several} of 100 with {n} values");
         }
+    }
+
+    #[test]
+    fn three_modes_are_not_reported_as_two() {
+        let mut rng = Rng::new(23);
+        let mut three = || {
+            let middle = [80.0, 100.0, 120.0][whole::floor(3.0 * rng.uniform()).min(2)];
+            middle + 1.5 * normal(&mut rng)
+        };
+        let several = (0..50)
+            .filter(|_| two_modes(&sample(1000, &mut three), 1.0).is_some_and(|of| of.several))
+            .count();
+        assert!(several >= 48, "{several} of 50");
     }
 
     #[test]

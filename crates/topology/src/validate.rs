@@ -1,6 +1,7 @@
 //! Validation of a machine.
 
 mod access;
+mod caches;
 mod cpus;
 mod distances;
 mod memory;
@@ -31,6 +32,7 @@ impl Machine {
     /// | `distance-local-remote` | warning | another node at 10 |
     /// | `distance-asymmetric` | warning | the two directions differ |
     /// | `free-exceeds-memory` | warning | a node has more free memory than memory |
+    /// | `pool-exceeds-memory` | warning | huge pages for which a node has no room |
     /// | `range-overlap` | error | two ranges share addresses; a warning if none is RAM |
     /// | `range-empty` | warning | a range of length 0 |
     /// | `range-end` | error | a range ends beyond 64 bits |

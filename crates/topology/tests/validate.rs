@@ -7,7 +7,7 @@ mod ranges;
 use any_machine::any_machine;
 use machines::machine;
 use numalab_topology::{
-    AccessAttributes, AccessClass, Distances, Findings, Machine, NodeId, Severity,
+    AccessAttributes, AccessClass, Cache, CacheKind, Distances, Findings, Machine, NodeId, Severity,
 };
 use proptest::prelude::*;
 use ranges::range;
@@ -159,6 +159,79 @@ fn groups_that_span_nodes_are_found() {
     assert_eq!(l3, [(Severity::Note, "l3-group-spans-nodes".to_owned())]);
     let core = codes(|machine| machine.cpus[2].core = Some(0));
     assert_eq!(core, [error("core-spans-nodes"), warning("core-spans-packages")]);
+}
+
+/// Returns the codes of odd shapes after `spoil` has changed a machine of one node and eight cores.
+fn shapes(spoil: impl Fn(&mut Machine)) -> Vec<String> {
+    let mut machine = machine(&[8], &[true], &[vec![10]]);
+    for cpu in &mut machine.cpus {
+        (cpu.core, cpu.package, cpu.l3_group) = (Some(cpu.id.0), Some(0), Some(0));
+    }
+    spoil(&mut machine);
+    let mut findings = Findings::default();
+    machine.note_odd_shapes(&mut findings);
+    findings.into_list().into_iter().map(|finding| finding.code).collect()
+}
+
+/// Returns a cache of these cpus.
+fn cache(level: u8, cpus: &str) -> Cache {
+    Cache {
+        level,
+        kind: CacheKind::Data,
+        size_bytes: Some(1 << 15),
+        line_bytes: None,
+        ways: None,
+        cpus: cpus.parse().unwrap(),
+    }
+}
+
+#[test]
+fn an_l3_of_each_core_is_noted_and_one_of_several_cores_is_not() {
+    let groups = |cores: u32| {
+        shapes(|machine| {
+            machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = Some(cpu.id.0 / cores))
+        })
+    };
+    assert_eq!((groups(1), groups(2)), (vec!["l3-per-core".to_owned()], Vec::new()));
+    let threads = shapes(|machine| {
+        for cpu in &mut machine.cpus {
+            (cpu.core, cpu.l3_group) = (Some(cpu.id.0 / 2), Some(cpu.id.0 / 2));
+        }
+    });
+    assert_eq!(threads, ["l3-per-core"]);
+    assert_eq!(shapes(|machine| machine.cpus.truncate(1)), [""; 0], "one core");
+}
+
+#[test]
+fn caches_that_are_shared_more_widely_than_hardware_does_are_reported_once() {
+    let with = |caches: &[Cache]| shapes(|machine| machine.caches = caches.to_vec());
+    assert_eq!(with(&[cache(1, "0-7"), cache(3, "0-7")]), ["l1-shared"]);
+    assert_eq!(
+        with(&[cache(2, "0-7"), cache(3, "0-3"), cache(3, "4-7")]),
+        ["cache-wider-than-next"]
+    );
+    assert_eq!(with(&[cache(1, "0"), cache(2, "0-3"), cache(3, "0-7")]), [""; 0]);
+    assert_eq!(with(&[cache(2, "6-7"), cache(3, "0-5")]), [""; 0], "cores outside of the L3");
+    let l1i = Cache { kind: CacheKind::Instruction, ..cache(1, "0-1") };
+    assert_eq!(with(&[l1i]), [""; 0], "two cores of a module");
+}
+
+#[test]
+fn packages_and_nodes_that_cross_are_noted() {
+    let of = |package: [u32; 4]| {
+        let mut machine = two_nodes();
+        for (cpu, package) in machine.cpus.iter_mut().zip(package) {
+            (cpu.core, cpu.package) = (Some(cpu.id.0), Some(package));
+        }
+        let mut findings = Findings::default();
+        machine.note_odd_shapes(&mut findings);
+        let codes = findings.into_list().into_iter().map(|finding| finding.code);
+        codes.filter(|code| code.starts_with("packages")).count()
+    };
+    assert_eq!(of([0, 1, 0, 1]), 1);
+    for nested in [[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]] {
+        assert_eq!(of(nested), 0, "{nested:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,14 @@ pub fn read(text: &str, base_page_bytes: u64) -> Vec<MappingView> {
     numa_maps(text, base_page_bytes).map(mapping).collect()
 }
 
+/// Returns the address of the first mapping with fewer pages on nodes than anonymous ones: its line is
+/// cut, as in a copy from a terminal.
+pub fn first_cut(text: &str) -> Option<u64> {
+    let mut mappings = numa_maps(text, 1);
+    let is_cut = |line: &NumaMapping| line.anonymous_pages > line.pages();
+    mappings.find(is_cut).map(|line| line.start)
+}
+
 fn mapping(line: NumaMapping) -> MappingView {
     let kind = match (line.kind, &line.file) {
         (NumaKind::Heap, _) => MappingKind::Heap,

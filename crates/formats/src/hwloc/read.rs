@@ -104,6 +104,7 @@ impl<'a> Reader<'a> {
         memory_attributes::read(root, &mut machine, &mut self.findings)?;
         distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
         self.hide_cpus(&mut machine)?;
+        machine.note_odd_shapes(&mut self.findings);
         let findings = std::mem::take(&mut self.findings).into_list();
         Ok(Reading { value: machine, findings })
     }

@@ -62,7 +62,7 @@ fn instances_of(
     cores: usize,
 ) -> Result<(usize, u64), String> {
     let left_out = |why: &str| format!("{why}: it is left out (`lscpu -e` lists each)");
-    if lines.cores_differ() && line.level < 3 {
+    if lines.cores_differ() && (line.level < 3 || instances.is_some_and(|known| known > 1)) {
         return Err(left_out("is a sum over cores of several kinds"));
     }
     let instances = instances.ok_or_else(|| {

@@ -9,6 +9,9 @@ const LEVELS: [&str; 9] =
 /// The words that a bar or a comment is made of.
 const BARS: [&str; 4] = ["|", "#", "//", ";"];
 
+/// The end of the tag that `mpirun --tag-output` puts before a line, without the colon.
+const TAG_END: &str = "<stdout>";
+
 /// Removes the prefix that all lines share, apart from digits that differ, if it looks like that of
 /// a log, or like the host or task that a parallel shell puts before each line; returns the prefix
 /// of the first line.
@@ -68,11 +71,13 @@ fn number(line: &str) -> Option<(usize, &str)> {
     number.parse().ok().filter(|_| is_apart).map(|number| (number, text))
 }
 
-/// Returns the label that `pdsh`, `clush` or `srun --label` puts before a line: `node17:`, `0:`.
+/// Returns the label that `pdsh`, `clush` or `srun --label` puts before a line, such as `node17:` or `0:`,
+/// or `mpirun --tag-output`: `[1,0]<stdout>:`.
 fn label(line: &str) -> Option<&str> {
     let (name, _) = line.split_once(':')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    (!name.is_empty() && name.chars().all(is_name)).then(|| &line[..=name.len()])
+    let is_tag = name.starts_with('[') && name.ends_with(TAG_END);
+    (is_tag || !name.is_empty() && name.chars().all(is_name)).then(|| &line[..=name.len()])
 }
 
 /// Returns the labels of all lines, each with the number of its first line, if there are several and
@@ -94,7 +99,10 @@ pub(super) fn labels_of_machines(lines: &[(usize, String)]) -> Vec<(usize, Strin
 }
 
 fn is_labelled(line: &str, label: &str) -> bool {
-    line.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    let is_apart = |rest: &str| {
+        rest.is_empty() || rest.starts_with(' ') || label.trim_end_matches(':').ends_with(TAG_END)
+    };
+    line.strip_prefix(label).is_some_and(is_apart)
 }
 
 /// Returns the number of characters at the beginning of both lines that are the same or are both

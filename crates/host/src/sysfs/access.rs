@@ -11,6 +11,8 @@ use super::reader::{NODE_DIRECTORY, Reader};
 
 /// The longest latency that memory can have, in nanoseconds.
 const LONGEST_NS: u64 = 20_000;
+/// The highest bandwidth that memory can have, in MB/s: ten times that of the fastest GPU's.
+const MOST_MB_PER_S: u64 = 100_000_000;
 
 /// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator (Linux
 /// `Documentation/admin-guide/mm/numaperf.rst`). Figures without a link are attributed to the
@@ -22,7 +24,7 @@ pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<Acce
         for (class, name) in [(AccessClass::Any, "access0"), (AccessClass::Cpu, "access1")] {
             let directory = format!("{}/{name}/initiators", nodes::directory(node.id));
             let Some(figures) = figures(reader, &directory, node.id, class) else { continue };
-            let mut initiators = linked(reader, &directory);
+            let mut initiators = linked(reader, &directory, machine);
             if initiators.is_empty() {
                 initiators = nearest_with_cpus(machine, node.id);
                 assumed.entry(initiators.clone()).or_default().insert(node.id);
@@ -51,9 +53,13 @@ fn figures(
 ) -> Option<AccessAttributes> {
     let mut figure = |name: &str| {
         let value = reader.number(&format!("{directory}/{name}")).filter(|&value| value > 0)?;
-        if name.ends_with("latency") && value > LONGEST_NS {
+        let (what, unit, most) = match name.ends_with("latency") {
+            true => ("latency", "ns", LONGEST_NS),
+            false => ("bandwidth", "MB/s", MOST_MB_PER_S),
+        };
+        if value > most {
             let message = format!(
-                "{value} ns is not a latency of memory, expected at most {LONGEST_NS}: the firmware may \
+                "{value} {unit} is not a {what} of memory, expected at most {most}: the firmware may \
                  give it in another unit"
             );
             reader.warn("access-implausible", &format!("{directory}/{name}"), message);
@@ -74,9 +80,17 @@ fn figures(
     (figures != empty).then_some(figures)
 }
 
-fn linked(reader: &Reader<'_>, directory: &str) -> NodeSet {
+fn linked(reader: &mut Reader<'_>, directory: &str, machine: &Machine) -> NodeSet {
     let initiators = reader.root.numbered(directory, "node").into_iter();
-    initiators.filter(|&initiator| initiator <= MAX_ID).map(NodeId).collect()
+    let initiators = initiators.filter(|&initiator| initiator <= MAX_ID).map(NodeId);
+    let (known, unknown): (NodeSet, NodeSet) =
+        initiators.partition(|initiator| machine.node(*initiator).is_some());
+    if !unknown.is_empty() {
+        let message =
+            format!("nodes {unknown} are linked, but the machine has none of these: ignored");
+        reader.warn("access-node-unknown", directory, message);
+    }
+    known
 }
 
 /// Returns the nodes with cpus at the smallest distance from `target`. The kernel computes the

@@ -53,15 +53,19 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
         }
         return usable.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect();
     }
-    let nodes = match reader.root.numbered(NODE_DIRECTORY, "node").is_empty() {
-        true => " and nodes",
-        false => "",
+    let cpus = cpus(&entries);
+    let has_cores = cpus.iter().any(|cpu| cpu.core.is_some() || cpu.package.is_some());
+    let lists_nodes = !reader.root.numbered(NODE_DIRECTORY, "node").is_empty();
+    let found = if has_cores { "cpus, cores and packages" } else { "cpus" };
+    let unknown = match (has_cores, lists_nodes) {
+        (true, true) => "caches",
+        (true, false) => "caches and nodes",
+        (false, true) => "cores, packages and caches",
+        (false, false) => "cores, packages, caches and nodes",
     };
-    let message = format!(
-        "no cpu directories: cpus, cores and packages are from {FILE}; caches{nodes} are unknown"
-    );
+    let message = format!("no cpu directories: {found} are from {FILE}; {unknown} are unknown");
     reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
-    cpus(&entries)
+    cpus
 }
 
 /// Parses the entries by cpu. They begin with `processor : 0`; on s390 with `cpu number : 0`, after a

@@ -165,12 +165,31 @@ fn is_believable(
 /// Assigns every cpu with known siblings the dense index of its core and its position in the core.
 fn assign_cores(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     let groups = groups(reader, cpus, &CORE_FILES, "core");
+    check_siblings(reader, &groups);
     for (core, group) in (0..).zip(&groups) {
         for (thread, id) in (0..).zip(group.iter()) {
             if let Ok(index) = cpus.binary_search_by_key(&id, |cpu| cpu.id) {
                 cpus[index].core = Some(core);
                 cpus[index].thread = thread;
             }
+        }
+    }
+}
+
+/// Reports the cores of which a later cpu lists other cpus than the first one.
+fn check_siblings(reader: &mut Reader<'_>, cores: &[CpuSet]) {
+    for core in cores {
+        for cpu in core.iter().skip(1) {
+            let topology = format!("{}/topology", directory(cpu));
+            let lists = CORE_FILES.iter().filter(|file| file.ends_with("_list"));
+            let own = lists.map(|file| reader.list(&format!("{topology}/{file}")));
+            let is_odd = |own: &CpuSet| !own.is_empty() && !core.is_subset(own);
+            let Some(own) = own.flatten().next().filter(is_odd) else { continue };
+            let message = format!(
+                "cpu {cpu} lists `{own}` as its core, but another cpu of it lists `{core}`, which is \
+                 used"
+            );
+            reader.warn("siblings-contradict", &topology, message);
         }
     }
 }

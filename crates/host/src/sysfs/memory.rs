@@ -111,9 +111,10 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
     let machine = machine_sizes(reader);
-    let Some(total) = machine.total_bytes.filter(|total| figures_disagree(reported, *total)) else {
-        return;
-    };
+    let Some(total) = machine.total_bytes.filter(|total| *total > 0) else { return };
+    if !figures_disagree(reported, total) {
+        return note_limit(reader, reported, total);
+    }
     let blocks_of = |node: &Node| {
         let own = ranges.iter().filter(|range| range.node == node.id);
         sum(&mut own.map(|range| range.length_bytes))
@@ -152,6 +153,20 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
         reader.warn("node-memory-understated", &place, message);
     } else {
         reader.note("node-memory-understated", &place, message);
+    }
+}
+
+/// Notes that nodes have much more memory than the machine: `/proc/meminfo` is that of a container, or
+/// the nodes are another machine's.
+fn note_limit(reader: &mut Reader<'_>, reported: u64, total: u64) {
+    if figures_disagree(total, reported) {
+        let message = format!(
+            "MemTotal is {} MiB, but that of all nodes is {} MiB, as where lxcfs shows a container's \
+             limit: this process may use less memory than its nodes have",
+            total >> 20,
+            reported >> 20,
+        );
+        reader.note("memory-limited", "proc/meminfo", message);
     }
 }
 

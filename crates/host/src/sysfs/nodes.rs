@@ -38,11 +38,11 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
             read_one(reader, id, online, alone)
         })
         .collect();
-    for missing in online.iter().flat_map(NodeSet::iter) {
-        if nodes.binary_search_by_key(&missing, |node| node.id).is_err() {
-            let message = format!("node {missing} is listed, but has no directory: ignored");
-            reader.warn("node-without-directory", &online_path, message);
-        }
+    let has_directory = nodes.iter().map(|node| node.id).collect();
+    let missing = online.unwrap_or_default().difference(&has_directory);
+    if !missing.is_empty() {
+        let message = format!("nodes `{missing}` are listed, but have no directory: ignored");
+        reader.warn("node-without-directory", &online_path, message);
     }
     nodes
 }

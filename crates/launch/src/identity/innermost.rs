@@ -86,11 +86,38 @@ pub(super) fn last(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
             return Err(IdentityError::Incomplete { present, missing: rank, launcher });
         }
     }
-    if look("SLURM_LOCALID").is_some() && look("SLURM_PROCID").is_none() {
-        let (present, missing) = ("SLURM_LOCALID", "SLURM_PROCID");
-        return Err(IdentityError::Incomplete { present, missing, launcher: Launcher::Slurm });
+    let of_slurm = ["SLURM_LOCALID"].into_iter().find(|name| look(name).is_some());
+    let of_slurm = of_slurm.or_else(|| several(&["SLURM_STEP_NUM_TASKS"], look));
+    if let Some(present) = of_slurm.filter(|_| look("SLURM_PROCID").is_none()) {
+        let (missing, launcher) = ("SLURM_PROCID", Launcher::Slurm);
+        return Err(IdentityError::Incomplete { present, missing, launcher });
+    }
+    sizes_without_rank(look)
+}
+
+/// Refuses to take one of several tasks for the only one: a container or `sudo` may have kept the number
+/// of ranks and not the rank.
+fn sizes_without_rank(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
+    // Flux's are in its shells too; others have names that MPICH or users take as well.
+    const SHARED: [Launcher; 4] =
+        [Launcher::Flux, Launcher::Nec, Launcher::Condor, Launcher::PlatformMpi];
+    let has_own_names = |of: &&Variables| !SHARED.contains(&of.launcher);
+    let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
+    for &Variables { launcher, rank, size, local_size, .. } in known.filter(has_own_names) {
+        let names: Vec<&'static str> = size.into_iter().chain(local_size.iter().copied()).collect();
+        if let Some(present) = several(&names, look).filter(|_| look(rank).is_none()) {
+            return Err(IdentityError::Incomplete { present, missing: rank, launcher });
+        }
     }
     Ok(None)
+}
+
+/// Returns the first of these variables that gives a number of several ranks.
+fn several(names: &[&'static str], look: VariableLookup<'_>) -> Option<&'static str> {
+    let is_several = |name: &&&'static str| {
+        look(name).is_some_and(|value| value.parse::<usize>().is_ok_and(|ranks| ranks > 1))
+    };
+    names.iter().find(is_several).copied()
 }
 
 /// Returns the rank that variables of PyTorch describe if there is no other launcher. `RANK` alone,

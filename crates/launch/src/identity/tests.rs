@@ -183,6 +183,29 @@ fn a_rank_with_missing_variables_is_not_taken_for_a_single_process() {
     assert_eq!(found, Some((Launcher::Slurm, 2, Some(4), Some(2), None)), "without its step");
 }
 
+/// Origin: containers that pass a part of the environment (`apptainer --cleanenv`, `sudo -E` with a list).
+#[test]
+fn a_number_of_several_ranks_without_a_rank_is_refused() {
+    for (variables, missing) in [
+        ("OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_RANK"),
+        ("PMI_SIZE=4", "PMI_RANK"),
+        ("MPI_LOCALNRANKS=4", "PMI_RANK"),
+        ("PALS_LOCAL_SIZE=4", "PALS_RANKID"),
+        ("JSM_NAMESPACE_SIZE=8", "JSM_NAMESPACE_RANK"),
+        ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID"),
+        ("NUMALAB_RANKS=2", "NUMALAB_RANK"),
+    ] {
+        let said = error(variables);
+        assert!(said.contains(&format!("but {missing} is not: set it")), "{said}");
+    }
+    // One rank is this one; a shell within Flux and a batch script have sizes of others.
+    for one in
+        ["PMI_SIZE=1", "OMPI_COMM_WORLD_SIZE=x", "FLUX_JOB_SIZE=4", "WORLD_SIZE=8", "MPISIZE=4"]
+    {
+        assert_eq!(known(one), None, "{one}");
+    }
+}
+
 #[test]
 fn numbers_of_independent_jobs_are_not_ranks() {
     for index in [

@@ -1,7 +1,5 @@
 //! Page of two samples compared.
 
-use std::fmt::Write as _;
-
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
@@ -122,8 +120,33 @@ fn headline(of: &SampleComparison) -> Lead {
     let lead = Lead::new(name, sentence, label::mood(of.found.verdict));
     match of.tail() {
         Some(tail) => with_tail(lead, of, &tail),
-        None => lead,
+        None => with_stalls(lead, of),
     }
+}
+
+/// Adds the values far from their median, if they are too few for a percentile to show them.
+fn with_stalls(lead: Lead, of: &SampleComparison) -> Lead {
+    let stalls = of.stalls();
+    let are_unseen = of.extremes.is_empty() || stalls.contains(&0);
+    if stalls == [0; 2] || !are_unseen || of.baseline.median().min(of.candidate.median()) <= 0.0 {
+        return lead;
+    }
+    let name = match of.found.verdict {
+        Verdict::Equivalent => format!("{} by medians", lead.name),
+        _ => lead.name,
+    };
+    Lead::new(name, lead.sentence + &stalls_words(of), lead.mood)
+}
+
+fn stalls_words(of: &SampleComparison) -> String {
+    let [baseline, candidate] = of.stalls();
+    format!(
+        "; {baseline} of {} values and {candidate} of {} are worse than {STALL} times the median, the \
+         worst {:.1} times",
+        of.baseline.len(),
+        of.candidate.len(),
+        of.worst()
+    )
 }
 
 /// Adds the tails to the answer on the medians.
@@ -132,15 +155,7 @@ fn with_tail(lead: Lead, of: &SampleComparison, tail: &Tail) -> Lead {
     let mood = if tail.is_worse { label::mood(Verdict::Worse) } else { lead.mood };
     let mut sentence = format!("{}; {}", lead.sentence, label::tail_values(tail, precise));
     if !tail.is_shown {
-        let [baseline, candidate] = of.stalls();
-        let _ = write!(
-            sentence,
-            "; {baseline} of {} values and {candidate} of {} are worse than {STALL} times the median, \
-             the worst {:.1} times",
-            of.baseline.len(),
-            of.candidate.len(),
-            of.worst()
-        );
+        sentence += &stalls_words(of);
     }
     Lead::new(name, sentence, mood)
 }
@@ -153,7 +168,11 @@ fn modes(of: &SampleComparison) -> Option<Lead> {
     };
     let sentences: Vec<String> = of.names.iter().zip(&of.modes).filter_map(said).collect();
     let sentence = format!("{} A median describes neither group.", sentences.join(" "));
-    (!sentences.is_empty()).then(|| Lead::new("Two modes", sentence, Mood::Odd))
+    let name = match of.modes.iter().flatten().any(|modes| modes.several) {
+        true => "Several modes",
+        false => "Two modes",
+    };
+    (!sentences.is_empty()).then(|| Lead::new(name, sentence, Mood::Odd))
 }
 
 /// Tabulates the percentiles of the worse tail.
@@ -360,6 +379,36 @@ mod tests {
         let counts = "; 0 of 4000 values and 3 of 4000 are worse than 1.5 times the median, \
                       the worst 9.0 times";
         assert!(sentence.ends_with(counts), "{sentence}");
+    }
+
+    #[test]
+    fn values_too_few_for_a_percentile_are_counted_and_equivalence_is_of_medians() {
+        let same = || sample(30, 100, 0.0);
+        let with = |far| sample(30, 15, far);
+        let (name, sentence) = lead([same(), with(350.0)], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians");
+        let counts = "; 0 of 30 values and 2 of 30 are worse than 1.5 times the median, the worst 3.5 \
+                      times";
+        assert!(sentence.ends_with(counts), "{sentence}");
+        let (name, sentence) = lead([with(20.0), with(20.0)], Direction::LowerIsBetter);
+        assert!(!name.contains("medians") && !sentence.contains("times"), "{name}: {sentence}");
+    }
+
+    #[test]
+    fn values_in_three_groups_are_not_said_to_be_near_two_values() {
+        let value = |at: usize| [80.0, 100.0, 120.0][at % 3] + (at * 7919 % 101) as f64 / 50.0;
+        let three = || (0..3000).map(value).collect::<Vec<f64>>();
+        let names = ["a", "b"].map(str::to_owned);
+        let values = [sample(400, 500, 0.0), three()];
+        let compared =
+            SampleComparison::of(names, values, String::new(), Direction::LowerIsBetter, 2.0);
+        let page = compared.expect("compared").page();
+        assert_eq!(page.lead[1].name, "Several modes");
+        assert!(
+            page.lead[1].sentence.starts_with("b: more than two groups: "),
+            "{:?}",
+            page.lead[1]
+        );
     }
 
     #[test]

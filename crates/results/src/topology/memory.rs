@@ -9,14 +9,20 @@ use numalab_topology::{
 
 use super::cpus::list;
 
-/// Returns one row per node; nodes without cpus and memory share the last one.
+/// Returns one row per node; nodes without cpus and memory share one at the end, and so do several
+/// without cpus and with unknown memory.
 pub(super) fn nodes(machine: &Machine) -> Table {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
     let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
     let (empty, full): (Vec<&Node>, Vec<&Node>) =
         machine.nodes.iter().partition(|node| is_empty(node));
-    let rows = full.iter().map(|node| row(node, no_memory, has_pools));
-    let rows = rows.chain(empty_row(&empty, no_memory, has_pools));
+    let unknown: Vec<&Node> = full.iter().copied().filter(|node| is_unknown(node)).collect();
+    let are_folded = unknown.len() > 1;
+    let own_row = full.iter().filter(|node| !are_folded || !is_unknown(node));
+    let rows = own_row.map(|node| row(node, no_memory, has_pools));
+    let rows = rows.chain(shared_row(&empty, no_memory, has_pools));
+    let folded = if are_folded { unknown.as_slice() } else { &[] };
+    let rows = rows.chain(shared_row(folded, "unknown", has_pools));
     let heading = Table::new("cpus and memory of each node")
         .figures("node")
         .words("cpus")
@@ -28,6 +34,10 @@ pub(super) fn nodes(machine: &Machine) -> Table {
 
 fn is_empty(node: &Node) -> bool {
     node.cpus.is_empty() && !node.may_have_memory()
+}
+
+fn is_unknown(node: &Node) -> bool {
+    node.cpus.is_empty() && node.memory_unknown && node.online
 }
 
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
@@ -46,13 +56,13 @@ fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     cells
 }
 
-/// Returns one row for the empty nodes; `None` if there are none.
-fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<String>> {
+/// Returns one row for nodes without cpus; `None` if there are none.
+fn shared_row(nodes: &[&Node], memory: &str, has_pools: bool) -> Option<Vec<String>> {
     let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
     if ids.is_empty() {
         return None;
     }
-    let mut cells = vec![list(&ids), "none".to_owned(), no_memory.to_owned(), "–".to_owned()];
+    let mut cells = vec![list(&ids), "none".to_owned(), memory.to_owned(), "–".to_owned()];
     if has_pools {
         cells.push(String::new());
     }
@@ -189,4 +199,28 @@ fn access_row(access: &AccessAttributes) -> Vec<String> {
 fn tenths(thousandths: Option<u64>) -> String {
     let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
     tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::CpuSet;
+
+    use super::*;
+
+    #[test]
+    fn several_nodes_of_which_only_the_number_is_known_share_a_row() {
+        let node = |id: u32, cpus: &str| Node {
+            id: NodeId(id),
+            online: true,
+            cpus: cpus.parse::<CpuSet>().unwrap(),
+            memory_unknown: true,
+            ..Node::default()
+        };
+        let names = |nodes: Vec<Node>| {
+            let rows = super::nodes(&Machine { nodes, ..Machine::default() }).rows;
+            rows.into_iter().map(|row| row[0].clone()).collect::<Vec<String>>()
+        };
+        assert_eq!(names(vec![node(0, "0-1"), node(2, ""), node(3, "")]), ["0", "2,3"]);
+        assert_eq!(names(vec![node(0, ""), node(1, "0-1")]), ["0", "1"]);
+    }
 }

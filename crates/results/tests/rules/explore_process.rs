@@ -423,6 +423,21 @@ fn a_large_process_has_few_huge_pages_below_a_tenth() {
 }
 
 #[test]
+fn memory_on_nodes_that_the_machine_lacks_is_noted_and_nothing_else_is_advised() {
+    let remote = || ProcessView {
+        bytes_by_node: bytes(&[(0, MIB), (7, 8 * MIB)]),
+        own_bytes_by_node: bytes(&[(0, MIB), (7, 8 * MIB)]),
+        ..process(vec![thread(42, 1, "2-3", 1.0)])
+    };
+    let found_of = found(ProcessView { room_by_node: room(&[500, 500]), ..remote() });
+    let problem =
+        ProcessProblem::UnknownNodes { nodes: NodeSet::from_iter([NodeId(7)]), bytes: 8 * MIB };
+    let problems: Vec<_> = found_of.iter().map(|of| (&of.what.problem, &of.what.remedy)).collect();
+    assert_eq!(problems, [(&Problem::Process(problem), &None)]);
+    assert_eq!(found(remote()).len(), 1, "the nodes of the machine are unknown");
+}
+
+#[test]
 fn a_process_is_swapped_out_from_a_twentieth_and_1_mib_on() {
     let of = |swapped, resident| {
         let sizes = PageSizes { swapped, resident, ..PageSizes::default() };

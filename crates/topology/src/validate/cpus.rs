@@ -1,7 +1,7 @@
 //! Validation of nodes and cpus: order, membership, groups that span nodes.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::finding::{Findings, Severity};
@@ -13,20 +13,30 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     check_order(machine, findings);
     check_nodes(machine, findings);
     check_cpus(machine, findings);
-    for group in spanning(machine, machine.l3_groups()) {
-        let message = format!(
-            "its cpus {} are on nodes {}, so its cache is shared across them",
-            group.0.cpus, group.1
-        );
-        let place = format!("L3 group {}", group.0.number);
-        findings.add(Severity::Note, "l3-group-spans-nodes", place, message);
-    }
+    check_l3_groups(machine, findings);
     for group in spanning(machine, machine.cores()) {
         let message =
             format!("its cpus {} are on nodes {}, expected one node", group.0.cpus, group.1);
         findings.error("core-spans-nodes", format!("core {}", group.0.number), message);
     }
     check_cores_in_packages(machine, findings);
+}
+
+/// Reports one finding for all L3 groups on several nodes: firmware divides all packages alike.
+fn check_l3_groups(machine: &Machine, findings: &mut Findings) {
+    let mut groups = spanning(machine, machine.l3_groups());
+    let Some((first, nodes)) = groups.next() else { return };
+    let others = match groups.count() {
+        0 => String::new(),
+        1 => "; 1 other group is like it".to_string(),
+        others => format!("; {others} other groups are like it"),
+    };
+    let message = format!(
+        "its cpus {} are on nodes {nodes}, so its cache is shared across them{others}",
+        first.cpus
+    );
+    let place = format!("L3 group {}", first.number);
+    findings.add(Severity::Note, "l3-group-spans-nodes", place, message);
 }
 
 /// Reports one finding for all cores with cpus of several packages.

@@ -52,7 +52,8 @@ impl Machine {
                 let of_other = &self.nodes[*other].cpus;
                 !cpus.is_empty() && !of_other.is_empty() && cpus != of_other
             });
-            others.any(|other| self.distances.is_local(*index, other))
+            let is_local = |to| self.distances.is_local(*index, to);
+            others.any(|other| is_local(*index) && is_local(other))
         };
         let near: NodeSet =
             (0..self.nodes.len()).filter(is_near).map(|index| self.nodes[index].id).collect();

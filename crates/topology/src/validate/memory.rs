@@ -26,14 +26,27 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 impl Machine {
-    /// Adds a warning for each node with more free memory than memory, also for readers that check
-    /// nothing else.
+    /// Adds a warning for each node with more free memory than memory, or with huge pages for which it
+    /// has no room, also for readers that check nothing else.
     pub fn note_free_memory(&self, findings: &mut Findings) {
         for node in self.nodes.iter().filter(|node| !node.memory_unknown) {
             if let Some(free) = node.free_bytes.filter(|free| *free > node.memory_bytes) {
                 let (free, all) = (free >> 20, node.memory_bytes >> 20);
                 let message = format!("{free} MiB are free, but it has {all} MiB in all");
                 findings.warning("free-exceeds-memory", format!("node {}", node.id), message);
+            }
+            for pool in &node.huge_pages {
+                let has_room = pool.total.saturating_mul(pool.page_bytes) <= node.memory_bytes;
+                if pool.free > pool.total || !has_room {
+                    let message = format!(
+                        "{} of {} huge pages of {} KiB are free, but it has {} MiB in all",
+                        pool.free,
+                        pool.total,
+                        pool.page_bytes >> 10,
+                        node.memory_bytes >> 20
+                    );
+                    findings.warning("pool-exceeds-memory", format!("node {}", node.id), message);
+                }
             }
         }
     }

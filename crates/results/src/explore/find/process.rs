@@ -91,6 +91,13 @@ pub enum ProcessProblem {
         /// The nodes on which threads run.
         nodes: NodeSet,
     },
+    /// Memory is on nodes that the machine does not have: the files are of different machines.
+    UnknownNodes {
+        /// The nodes.
+        nodes: NodeSet,
+        /// The memory on them, in bytes.
+        bytes: u64,
+    },
     /// Much of a process is swapped out.
     SwappedOut {
         /// The memory in swap, in bytes.
@@ -113,6 +120,10 @@ pub enum Touched {
 }
 
 pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
+    // Remedies would be of another machine.
+    if let Some(finding) = unknown_nodes(view) {
+        return vec![finding];
+    }
     let mut findings = apart::findings(view);
     findings.extend(bound_apart(view));
     findings.extend(shared::crowding(view));
@@ -121,6 +132,22 @@ pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
     findings.extend(few_huge_pages(view));
     findings.extend(swapped(view));
     findings
+}
+
+/// Finds memory on nodes that are not of the machine.
+fn unknown_nodes(view: &ProcessView) -> Option<ExploreFinding> {
+    let is_known = |node: &NodeId| {
+        view.cpus_by_node.contains_key(node) || view.room_by_node.contains_key(node)
+    };
+    let unknown = view.bytes_by_node.iter().filter(|(node, _)| !is_known(node));
+    let (nodes, bytes): (Vec<NodeId>, Vec<u64>) = unknown.unzip();
+    if view.room_by_node.is_empty() || nodes.is_empty() {
+        return None;
+    }
+    let nodes = nodes.into_iter().collect();
+    let bytes = bytes.into_iter().fold(0, u64::saturating_add);
+    let problem = ProcessProblem::UnknownNodes { nodes, bytes };
+    Some(Finding::new(Advice::note(Problem::Process(problem), None)))
 }
 
 fn runs_on(view: &ProcessView) -> NodeSet {

@@ -6,6 +6,7 @@ use numalab_page::number::{count, figure, share_words, size_words};
 use numalab_page::rows::{Rows, optional};
 use numalab_page::{Page, Panel, Part, Table, share_bar};
 use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
+use numalab_topology::NodeSet;
 
 const BAR_WIDTH: usize = 30;
 
@@ -13,7 +14,7 @@ const BAR_WIDTH: usize = 30;
 pub(super) fn page(view: &NodesView) -> Page {
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
     let parts = [
-        part("By node", usage(view)),
+        part("By node", usage(view)).map(|part| part.noted(empty(view).into_iter().collect())),
         part("Moved between tiers, in pages", moves(view))
             .map(|part| part.noted(migrations(view).into_iter().collect())),
         part("Used for", uses(view)),
@@ -80,6 +81,22 @@ pub(crate) fn columns() -> Rows {
         )
 }
 
+/// Names the nodes that tables leave out: machines with GPU memory have dozens without cpus and memory.
+fn empty(view: &NodesView) -> Option<String> {
+    let empty = view.nodes.iter().filter(|node| is_empty(node)).map(|node| node.node);
+    let empty: NodeSet = empty.collect();
+    let (which, have) = if empty.len() == 1 { ("Node", "has") } else { ("Nodes", "have") };
+    (!empty.is_empty()).then(|| format!("{which} {empty} {have} neither cpus nor memory."))
+}
+
+fn is_empty(node: &NodeView) -> bool {
+    node.cpus.is_empty() && node.total_bytes == Some(0)
+}
+
+fn with_anything(view: &NodesView) -> impl Iterator<Item = &NodeView> {
+    view.nodes.iter().filter(|node| !is_empty(node))
+}
+
 fn usage(view: &NodesView) -> Table {
     let row = |node: &NodeView| {
         let used = node.total_bytes.zip(node.free_bytes);
@@ -101,7 +118,7 @@ fn usage(view: &NodesView) -> Table {
         .words("cpus");
     let has_tiers = view.nodes.iter().any(|node| node.tier.is_some());
     let heading = if has_tiers { heading.figures("tier") } else { heading };
-    heading.rows(view.nodes.iter().map(row))
+    heading.rows(with_anything(view).map(row))
 }
 
 fn size_or_dash(bytes: Option<u64>) -> String {
@@ -137,7 +154,7 @@ fn migrations(view: &NodesView) -> Option<String> {
 }
 
 fn uses(view: &NodesView) -> Table {
-    let rows = view.nodes.iter().map(|node| {
+    let rows = with_anything(view).map(|node| {
         vec![
             node.node.to_string(),
             size_or_dash(node.free_bytes),

@@ -158,6 +158,11 @@ fn of_process(problem: &ProcessProblem, evidence: &[ProblemPlace]) -> String {
                 share_words(*share)
             )
         }
+        ProcessProblem::UnknownNodes { nodes, bytes } => format!(
+            "{} of its memory is on node {nodes}, which the machine does not have: the files are of \
+             different machines, so its placement is not judged",
+            size_words(*bytes)
+        ),
         ProcessProblem::SwappedOut { bytes, share } => format!(
             "{} of its memory ({}) is swapped out; it is swapped in on the node of the thread \
              that touches it",
