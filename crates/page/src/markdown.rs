@@ -5,9 +5,6 @@ use crate::mood::Mood;
 use crate::number::count;
 use crate::table::{Align, Table, one_line};
 
-/// The number of rows above which a table that few readers need is folded.
-const LONG_TABLE: usize = 30;
-
 pub(crate) fn render(page: &Page) -> String {
     let mut out = format!("# {}\n\n", escape(&page.title));
     let meta = [page.brand.as_str(), page.meta.as_str()];
@@ -38,19 +35,18 @@ fn part_text(part: &Part) -> String {
     }
     out.extend(part.listing.iter().map(|listing| format!("\n{}\n", block("text", listing))));
     let shown = part.panels.iter().filter(|panel| !panel.table.rows.is_empty());
-    out.extend(shown.map(|panel| match panel.table.rows.len() {
-        rows if rows > LONG_TABLE && panel.folded => folded(&panel.table),
-        _ => table(&panel.table),
+    out.extend(shown.map(|panel| match panel.folded {
+        true => folded(&panel.table),
+        false => table(&panel.table),
     }));
     out
 }
 
-/// Returns a long table that few readers need, folded behind its caption.
+/// Returns a table that few readers need, folded behind its caption.
 fn folded(shown: &Table) -> String {
     let caption = escape(&shown.caption);
-    let table = table(&Table { caption: String::new(), ..shown.clone() });
     let rows = count(shown.rows.len(), "row");
-    format!("\n<details><summary>{caption}: {rows}</summary>\n{table}\n</details>\n")
+    format!("\n<details><summary>{caption}: {rows}</summary>\n\n{}\n</details>\n", grid(shown))
 }
 
 /// Returns a mark that every Markdown renderer shows in colour.
@@ -66,6 +62,10 @@ fn mark(mood: Mood) -> &'static str {
 
 /// Returns a table under its caption, with a blank line before each.
 fn table(table: &Table) -> String {
+    format!("\n{}\n\n{}", escape(&table.caption), grid(table))
+}
+
+fn grid(table: &Table) -> String {
     let row = |cells: &mut dyn Iterator<Item = String>| {
         let cells: Vec<String> = cells.collect();
         format!("| {} |\n", cells.join(" | "))
@@ -74,8 +74,7 @@ fn table(table: &Table) -> String {
         Align::Left => ":--".to_owned(),
         Align::Right => "--:".to_owned(),
     };
-    let mut out = format!("\n{}\n\n", escape(&table.caption));
-    out.push_str(&row(&mut table.columns.iter().map(|column| escape(&column.name))));
+    let mut out = row(&mut table.columns.iter().map(|column| escape(&column.name)));
     out.push_str(&row(&mut table.columns.iter().map(|column| rule(column.align))));
     for (number, cells) in table.rows.iter().enumerate() {
         let mood = table.moods.get(number).copied().unwrap_or(Mood::Plain);
@@ -169,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_of_evidence_is_folded_and_any_other_is_not() {
+    fn evidence_is_folded_whatever_its_length_and_any_other_table_is_not() {
         let rows = |count: usize| (0..count).map(|row| vec![row.to_string()]);
         let panel = |count| Panel::table(Table::new("c").figures("n").rows(rows(count)));
-        let text = |panel: Panel| {
-            part_text(&Part { panels: vec![panel], ..Part::default() }).contains("<details>")
-        };
-        assert!(text(panel(LONG_TABLE + 1).folded()));
-        assert!(!text(panel(LONG_TABLE).folded()) && !text(panel(LONG_TABLE + 1)));
+        let text = |panel: Panel| part_text(&Part { panels: vec![panel], ..Part::default() });
+        let expected = "\n## \n\n<details><summary>c: 1 row</summary>\n\n| n |\n| --: |\n| 0 |\n\n\
+                        </details>\n";
+        assert_eq!(text(panel(1).folded()), expected);
+        assert!(!text(panel(99)).contains("<details>"));
     }
 
     #[test]

@@ -178,7 +178,10 @@ fn show(
 ) -> Result<(), Failure> {
     let own = own_word()?;
     // Users often look at a script on a machine that cannot run it.
-    let launcher = launcher.resolve().unwrap_or(launcher);
+    let launcher = launcher.resolve().unwrap_or_else(|error| {
+        note(format_args!("here it would not run: {error}"));
+        launcher
+    });
     let line = LaunchLine { manifest, launcher, numalab: &own, in_job: true };
     let text = dry_run(&line, directory).map_err(Failure::bad_input)?;
     output::print(&(text + &batch(args, manifest, &own).foreseen()))

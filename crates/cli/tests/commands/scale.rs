@@ -107,6 +107,17 @@ fn skipped_cores_are_left_out_and_nothing_is_written_by_a_dry_run() {
 }
 
 #[test]
+fn a_dry_run_names_the_launcher_that_is_missing_here() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = ours(directory.path());
+    let command = ["scale", "--arch", &arch, "--sequential=0", "--launcher=srun", "--dry-run"];
+    let output = numalab(&command).env("PATH", directory.path()).output().expect("it starts");
+    assert!(output.status.success() && !steps(&stdout(&output)).is_empty(), "it is shown anyway");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("here it would not run: `srun` is not in PATH"), "{said}");
+}
+
+#[test]
 fn sibling_threads_are_added_after_all_cores_only_with_smt() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = ours(directory.path());

@@ -7,7 +7,7 @@ use numalab_host::{Classed, CommandError, ErrorClass, Input, Interrupt, run_with
 use numalab_record::shell::command_line;
 
 use super::estimate::estimate;
-use super::launcher::Workload;
+use super::launcher::{LauncherChoice, Workload};
 use super::manifest::Manifest;
 
 /// The time limit of `sbatch`: a busy controller answers late, one that is down never.
@@ -111,7 +111,12 @@ impl Batch<'_> {
         }
         add(&manifest.mode.to_string(), &domains.join(","));
         add("memory-sizes", &manifest.memory_sizes);
-        add("launcher", "srun");
+        // A job has SLURM; numalab alone, or whichever is installed here, says nothing about it.
+        let launcher = match manifest.launcher {
+            LauncherChoice::Mpirun => LauncherChoice::Mpirun,
+            _ => LauncherChoice::Srun,
+        };
+        add("launcher", &launcher.to_string());
         match &manifest.workload {
             Workload::Latency => {}
             Workload::Bandwidth => add("workload", "bandwidth"),
@@ -181,6 +186,9 @@ mod tests {
              exec numalab scale --arch=lumi_partc --sequential=0,1 --memory-sizes=8 \
              --launcher=srun '--label=a b' --output=/results\n"
         );
+        let of_mpirun = Manifest { launcher: LauncherChoice::Mpirun, ..manifest.clone() };
+        let script = Batch { manifest: &of_mpirun, ..batch }.script();
+        assert!(script.contains(" --launcher=mpirun "), "as requested: {script}");
         let resumed = Batch { resume: Some(Path::new("/results/job_1")), ..batch };
         assert!(resumed.script().ends_with("exec numalab scale --resume=/results/job_1\n"));
     }

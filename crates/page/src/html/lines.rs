@@ -22,8 +22,11 @@ pub(super) fn chart(curves: &Curves, title: &str) -> String {
     let y = Scale::new(ScaleKind::Linear, (0.0, highest * 1.1), (FRAME.bottom, FRAME.top));
     let mut drawing = Drawing::new();
     drawing.y_axis(FRAME, &y, &curves.y_name);
-    let ticks: Vec<(f64, String)> =
-        x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
+    // Between whole numbers, as of ranks or guests, there is nothing to mark.
+    let is_whole = |value: f64| (value - value.round()).abs() < 1e-9;
+    let all_whole = points().all(|point| is_whole(point.0));
+    let ticks = x.ticks().into_iter().filter(|&tick| !all_whole || is_whole(tick));
+    let ticks: Vec<(f64, String)> = ticks.map(|tick| (x.at(tick), tick_text(tick))).collect();
     drawing.x_axis(FRAME, &ticks, &curves.x_name);
     for (number, series) in curves.series.iter().enumerate() {
         draw(&mut drawing, number, series, curves, (&x, &y));
@@ -79,6 +82,17 @@ fn legend(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_of_whole_numbers_is_marked_at_these_alone() {
+        let marks = |right: f64| {
+            let series = Series { name: "s".to_owned(), points: vec![(1.0, 5.0), (right, 7.0)] };
+            let (x_name, y_name) = ("ranks".to_owned(), "ns".to_owned());
+            let curves = Curves { x_name, x_is_logarithmic: false, y_name, series: vec![series] };
+            chart(&curves, "title").contains(">1.2</text>")
+        };
+        assert!(!marks(2.0) && marks(1.9));
+    }
 
     #[test]
     fn a_curve_that_would_hide_another_is_dashed() {

@@ -72,9 +72,13 @@ fn meta(summary: &Summary<'_>) -> String {
 
 fn lead(summary: &Summary<'_>) -> Vec<Lead> {
     let odd = if summary.findings.is_empty() { Mood::Fine } else { Mood::Odd };
-    let names = [("Remote access", Mood::Plain), ("Caches", Mood::Plain), ("Anomalies", odd)];
-    let sentences = sentences::sentences(summary).into_iter();
-    sentences.zip(names).map(|(text, (name, mood))| Lead::new(name, text, mood)).collect()
+    let [remote, caches, anomalies] = sentences::sentences(summary);
+    let measured = match bandwidth::sentence(summary) {
+        Some(bandwidth) => vec![("Bandwidth", bandwidth)],
+        None => vec![("Remote access", remote), ("Caches", caches)],
+    };
+    let measured = measured.into_iter().map(|(name, text)| Lead::new(name, text, Mood::Plain));
+    measured.chain([Lead::new("Anomalies", anomalies, odd)]).collect()
 }
 
 fn parts(summary: &Summary<'_>) -> Vec<Part> {

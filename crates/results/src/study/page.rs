@@ -161,17 +161,19 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
         run.plan,
         run.version
     );
-    // A finding that puts the answer in doubt is in the lead already.
+    // What puts the answer in doubt is in the lead already.
     let found = summary.findings();
     let is_ground = |finding: &&StudyFinding| match finding.what {
-        StudyObservation::BaselineAgainstItself { .. } | StudyObservation::Files { .. } => true,
+        StudyObservation::NoPrimary
+        | StudyObservation::BaselineAgainstItself { .. }
+        | StudyObservation::Files { .. } => true,
         _ => opening::is_of_disturbance(finding) && !opening::is_in_doubt(finding),
     };
     let said = found.iter().filter(is_ground).map(|finding| {
         let said = findings::said(finding, summary);
         format!("{}: {}", said.name, said.sentence)
     });
-    let notices = summary.notices().into_iter();
+    let notices = summary.notices().into_iter().filter(|notice| !opening::is_doubt(notice));
     let notices = notices.map(|notice| format!("Before it started: {}.", notice_words(notice)));
     let notes = said.chain(notices).chain([began]).collect();
     let rests = Part { title: "Basis of the verdicts".to_owned(), notes, ..Part::default() };

@@ -407,6 +407,13 @@ pub fn two_nodes() -> Document {
     run.document
 }
 
+/// Returns a run of bandwidth alone, on two nodes with eight cpus.
+pub fn bandwidth_alone() -> Document {
+    let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
+    run.bandwidths(0.61);
+    run.document
+}
+
 /// Returns a result of numalab's own kernel about its frames.
 pub fn frames() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));

@@ -562,9 +562,15 @@ fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
 }
 
 #[test]
-fn a_study_without_a_primary_metric_reports_the_lack_of_one() {
-    let text = StudySummary::of(&studies::two_by_two()).page().markdown();
-    assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");
+fn a_study_without_a_primary_metric_opens_with_what_all_of_them_show() {
+    let document = studies::two_by_two();
+    let page = StudySummary::of(&document).page();
+    let first = &page.lead[0];
+    assert!(first.name == "host off → on" && first.sentence.starts_with("Better: "), "{first:?}");
+    let text = page.markdown();
+    let told = "Primary metric: None is named (rules.primary), so all metrics are tested together.";
+    let (told, basis) = (text.find(told), text.find("## Basis of the verdicts"));
+    assert!(told > basis && basis.is_some(), "{text}");
 }
 
 #[test]
@@ -674,10 +680,31 @@ fn a_treatment_without_effect_here_is_the_first_sentence_with_its_largest_cost()
     assert_eq!(page.lead[0].sentence, expected);
     let text = page.terminal(Style::Plain);
     assert!(!text.contains("Not decided:"), "no table of undecided metrics leads: {text}");
-    let few = on_one_node(2);
-    let few = StudySummary::of(&few).page();
-    let sentence = &few.lead[0].sentence;
-    assert!(sentence.contains("2 blocks are too few to bound its cost"), "{sentence}");
+    let mut few = on_one_node(2);
+    let too_few = "2 blocks are too few to bound its cost";
+    let sentence = StudySummary::of(&few).page().lead.remove(0).sentence;
+    assert!(sentence.contains(too_few), "{sentence}");
+    few.run.rules.primary = None;
+    let answers: Vec<_> = StudySummary::of(&few).page().lead;
+    let answers: Vec<_> = answers.iter().filter(|lead| lead.name == "Answer").collect();
+    assert_eq!(answers.len(), 1, "a missing primary metric is no second answer: {answers:?}");
+    assert!(answers[0].sentence.contains(too_few), "{answers:?}");
+}
+
+#[test]
+fn figures_of_a_software_tlb_are_qualified_before_the_explanation() {
+    let mut document = on_one_node(10);
+    document.run.backend = "a Linux guest".to_owned();
+    for entry in &mut document.journal {
+        if let JournalEntry::Began { notices, .. } = entry {
+            *notices = vec![numalab_record::study::Notice::SoftwareTlb];
+        }
+    }
+    let page = StudySummary::of(&document).page();
+    assert_eq!((&*page.lead[0].name, &*page.lead[1].name), ("Answer", "Under TCG"));
+    let said = &page.lead[1].sentence;
+    assert!(said.starts_with("Under TCG every access goes through QEMU's software TLB"), "{said}");
+    assert_eq!(page.markdown().matches("software TLB").count(), 1);
 }
 
 #[test]

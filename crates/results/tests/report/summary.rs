@@ -99,6 +99,19 @@ fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
 }
 
 #[test]
+fn the_page_of_a_run_of_bandwidth_opens_with_bandwidth() {
+    let document = runs::bandwidth_alone();
+    let lead = Summary::of(&document).page().lead;
+    let names: Vec<&str> = lead.iter().map(|lead| lead.name.as_str()).collect();
+    assert_eq!(names, ["Bandwidth", "Anomalies"], "and not with what it did not measure");
+    assert_eq!(
+        lead[0].sentence,
+        "Local memory gives 8 cpus 49.8 GB/s together, and 1 cpu alone 13.1 GB/s (read); the cpus \
+         of one node read 15.2 GB/s from another's memory."
+    );
+}
+
+#[test]
 fn a_run_that_may_not_use_its_local_memory_says_so() {
     let mut document = runs::empty();
     document.run.machine = runs::eight_nodes().run.machine;

@@ -5,10 +5,52 @@ use std::collections::BTreeSet;
 use numalab_page::number::{count, figure, interval_text};
 use numalab_page::{Bar, BarGroup, Chart, Panel, Part, Table, Terminal};
 use numalab_record::{AccessPattern, Unit};
+use numalab_stats::Interval;
 
 use super::charts::matrix_panel;
 use crate::label;
-use crate::run::{Bandwidths, MeasuredWeight, Summary};
+use crate::run::{BandwidthRow, Bandwidths, Matrix, MeasuredWeight, Summary};
+
+/// Returns the sentence that opens the page of a run of bandwidth alone.
+pub(super) fn sentence(summary: &Summary<'_>) -> Option<String> {
+    let bandwidth = &summary.bandwidth;
+    let is_alone = summary.cells.iter().all(|cell| cell.bandwidth().is_some());
+    let most = bandwidth.most_workers();
+    let all = bandwidth.local_with(most).into_iter().next().filter(|_| is_alone)?;
+    let is_same = |row: &&BandwidthRow<'_>| {
+        (row.cell.kernel, row.cell.pattern) == (all.cell.kernel, all.cell.pattern)
+    };
+    let one = bandwidth.local_with(1).into_iter().find(|row| most > 1 && is_same(row));
+    let alone = one.map_or_else(String::new, |row| {
+        format!(" together, and 1 cpu alone {} GB/s", figure(row.figure.median))
+    });
+    let remote = bandwidth.by_node.as_ref().and_then(remote_range);
+    let remote = remote.map_or_else(String::new, |Interval { lo, hi }| {
+        let range = if figure(lo) == figure(hi) {
+            figure(lo)
+        } else {
+            format!("{} to {}", figure(lo), figure(hi))
+        };
+        format!("; the cpus of one node read {range} GB/s from another's memory")
+    });
+    Some(format!(
+        "Local memory gives {} {} GB/s{alone} ({}){remote}.",
+        count(most, "cpu"),
+        figure(all.figure.median),
+        bar_label(all.cell.kernel.name(), all.cell.pattern)
+    ))
+}
+
+/// Returns the smallest and largest bandwidth between different nodes.
+fn remote_range(matrix: &Matrix) -> Option<Interval> {
+    let pairs =
+        matrix.rows.iter().flat_map(|&from| matrix.columns.iter().map(move |&to| (from, to)));
+    let remote = pairs.filter(|(from, to)| from != to);
+    let values = remote.filter_map(|(from, to)| Some(matrix.get(from, to)?.value));
+    values
+        .map(|value| Interval { lo: value, hi: value })
+        .reduce(|range, value| Interval { lo: range.lo.min(value.lo), hi: range.hi.max(value.hi) })
+}
 
 pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     let bandwidth = &summary.bandwidth;

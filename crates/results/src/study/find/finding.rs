@@ -194,7 +194,8 @@ impl StudySummary<'_> {
             (Some(primary), asked) if !asked.is_some_and(|subject| subject.is_primary) => {
                 StudyObservation::PrimaryWithoutValues { primary: primary.clone() }
             }
-            (None, None) => StudyObservation::NoPrimary,
+            // Where the factor cannot act, that is the answer.
+            (None, None) if self.cannot_show().is_none() => StudyObservation::NoPrimary,
             _ => return None,
         };
         Some(Finding::new(what))

@@ -26,11 +26,9 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
         StudyObservation::Unfinished => {
             odd("Answer", "No block is finished, so there is no answer yet.".to_owned())
         }
-        StudyObservation::NoPrimary => odd(
-            "Answer",
-            "The study names no metric that answers its question (rules.primary); all of them \
-             are tested together."
-                .to_owned(),
+        StudyObservation::NoPrimary => plain(
+            "Primary metric",
+            "None is named (rules.primary), so all metrics are tested together.".to_owned(),
         ),
         StudyObservation::PrimaryWithoutValues { primary } => {
             odd("Answer", format!("{primary}, which answers the question, has no values."))

@@ -1,8 +1,10 @@
 //! The opening of a study's page: the answer, its chart, and the explanation.
 
 use numalab_page::{Chart, Lead, Mood, Panel, Table, Terminal};
+use numalab_record::study::Notice;
 
-use super::{against, cells, charts, findings, levels, published, tables, words};
+use super::{against, cells, charts, findings, levels, notice_words, published, tables, words};
+use crate::label::whole_sentence;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
 /// Returns the answer and its explanation, then the reasons to doubt it.
@@ -13,12 +15,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         found.map(|finding| findings::said(finding, summary)).collect()
     };
     let unanswered = said(|what| {
-        matches!(
-            what,
-            StudyObservation::Unfinished
-                | StudyObservation::NoPrimary
-                | StudyObservation::PrimaryWithoutValues { .. }
-        )
+        matches!(what, StudyObservation::Unfinished | StudyObservation::PrimaryWithoutValues { .. })
     });
     let cannot_show = said(|what| matches!(what, StudyObservation::CannotShow { .. }));
     let cannot = !cannot_show.is_empty();
@@ -36,16 +33,24 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let walks = said(|what| matches!(what, StudyObservation::PageWalks(_)));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
-    let explained = words::explained(summary, cannot);
+    // Without a metric that answers, what all of them show is the answer.
+    let is_explained_first = !said(|what| matches!(what, StudyObservation::NoPrimary)).is_empty();
+    let (first, explained): (Vec<Lead>, Vec<Lead>) =
+        words::explained(summary, cannot).into_iter().partition(|_| is_explained_first);
     let shapes = said(|what| {
         matches!(what, StudyObservation::Tails { .. } | StudyObservation::TwoModes { .. })
     });
     let incomplete = said(|what| matches!(what, StudyObservation::Incomplete { .. }));
+    let translated = summary.notices().into_iter().filter(|notice| is_doubt(notice));
+    let translated = translated
+        .map(|notice| Lead::new("Under TCG", whole_sentence(&notice_words(notice)), Mood::Odd));
     let in_doubt = found.iter().filter(|finding| is_in_doubt(finding));
     unanswered
         .into_iter()
         .chain(cannot_show)
         .chain(answer)
+        .chain(first)
+        .chain(translated)
         .chain(words::undecidable(summary).filter(|_| !cannot))
         .chain(levels::trends(summary))
         .chain(walks)
@@ -56,6 +61,11 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .chain(incomplete)
         .chain(in_doubt.map(|finding| findings::said(finding, summary)))
         .collect()
+}
+
+/// Returns `true` if a notice says that the figures are not of the machine in question.
+pub(super) fn is_doubt(notice: &Notice) -> bool {
+    matches!(notice, Notice::SoftwareTlb)
 }
 
 /// Returns `true` if first samples lead to a different answer.
