@@ -69,8 +69,8 @@ pub struct CacheLevel {
     /// Cost of a hit beyond the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
-    /// Mean time in ns after which others than the machine's vCPUs, such as other guests of a host,
-    /// evict a line that is not used; 0 for none.
+    /// Mean time in ns after which users other than the machine's vCPUs, such as other guests of a
+    /// host, evict an unused line; 0 if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub life_ns: f64,
 }

@@ -17,7 +17,7 @@ pub const STACK: &str = "[stack]";
 pub const HEAP: &str = "[heap]";
 pub const ANONYMOUS: &str = "[anonymous]";
 
-/// A range of addresses that a program uses as one thing.
+/// A range of addresses that a program uses as a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// The first address when the region was made.
