@@ -41,7 +41,7 @@ impl Region {
     }
 }
 
-/// Memory with a name of a file that is not one.
+/// Prefixes of names that look like files' but stand for memory.
 const NO_FILES: [&str; 3] = ["/dev/shm/", "/dev/zero", "/memfd:"];
 
 impl Region {
