@@ -127,7 +127,7 @@ impl BootContext<'_> {
             "dom0_max_vcpus=2".to_owned(),
             // Scrubbing all free memory would cost the host much work for nothing.
             "bootscrub=0".to_owned(),
-            // If each cpu is a socket, as on an x460, credit2 has a queue per cpu, and guests share
+            // If each cpu is a package, as on an x460, credit2 has a queue per cpu, and guests share
             // one for hundreds of ms while another cpu is idle.
             "credit2_runqueue=node".to_owned(),
         ];
