@@ -92,7 +92,7 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Returns the latencies of two sockets of EPYC 7R13 (Milan), each a node of several L3 groups:
+    /// Returns the latencies of two packages of EPYC 7R13 (Milan), each a node of several L3 groups:
     /// medians in github.com/nviennot/core-to-core-latency, commit 0dddf509.
     fn typical(nodes: usize) -> Self {
         let ns = |from: usize, to: usize| if from == to { 107.0 } else { 197.0 };
