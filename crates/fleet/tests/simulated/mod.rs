@@ -30,7 +30,6 @@ pub enum Fault {
     Model(&'static str),
 }
 
-/// The fleet.
 pub struct Fleet {
     pub hosts: usize,
     seed: u64,

@@ -59,7 +59,6 @@ impl Prepared for Ahead {
     }
 }
 
-/// The process that is killed.
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_process_that_is_killed() {
