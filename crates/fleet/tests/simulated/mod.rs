@@ -1,4 +1,4 @@
-//! A simulated fleet: two sockets of two nodes, the cells of a quick run, and for each host figures
+//! A simulated fleet: two packages of two nodes, the cells of a quick run, and for each host figures
 //! drawn around those of a real machine.
 
 use std::collections::{BTreeMap, BTreeSet};
