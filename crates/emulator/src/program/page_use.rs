@@ -191,8 +191,8 @@ impl PageUse {
         }
     }
 
-    /// Follows the line of an access: it moves when another thread than its owner stores to it, or
-    /// reads what was stored.
+    /// Updates the owner of the accessed line: another thread gets the line when it stores to it, or
+    /// reads what the owner stored.
     #[inline]
     pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
         let line = self.line(address);

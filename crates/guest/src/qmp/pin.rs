@@ -67,7 +67,9 @@ pub enum PinError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The QMP server is on another machine.
-    #[error("QEMU runs on another machine, so its thread ids mean nothing here; run this on QEMU's host")]
+    #[error(
+        "QEMU runs on another machine, so its thread ids mean nothing here; run this on QEMU's host"
+    )]
     Elsewhere,
     /// The thread does not exist here, or is not one of a QEMU: the QEMU is on another machine or in
     /// another pid namespace.
