@@ -11,7 +11,8 @@ use numalab_host::{Classed, CommandError, ErrorClass, PageNodesError, SysfsError
 pub enum ExploreError {
     /// There is no process with this id.
     #[error(
-        "process {process}: does not exist, or /proc hides it (hidepid); expected the id of a running process, as `ps -e` shows it"
+        "process {process}: does not exist, or /proc hides it (hidepid); expected the id of a \
+         running process, as `ps -e` shows it"
     )]
     NoProcess {
         /// Process id.

@@ -92,8 +92,8 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Returns the latencies of two packages of EPYC 7R13 (Milan), each a node of several L3 groups:
-    /// medians in github.com/nviennot/core-to-core-latency, commit 0dddf509.
+    /// Returns the latencies of two EPYC 7R13 (Milan), each a node of several L3 groups: medians in
+    /// github.com/nviennot/core-to-core-latency, commit 0dddf509.
     fn typical(nodes: usize) -> Self {
         let ns = |from: usize, to: usize| if from == to { 107.0 } else { 197.0 };
         let row = |from| (0..nodes).map(|to| ns(from, to)).collect();

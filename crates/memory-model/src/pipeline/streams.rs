@@ -51,7 +51,7 @@ pub struct Streams {
     /// Number of misses so far.
     misses: u64,
     lines: usize,
-    /// Present if it looks no further ahead than a stream is long.
+    /// Present if the prefetcher looks no further ahead than a stream is long.
     reach: Option<Reach>,
 }
 
