@@ -14,7 +14,7 @@ from .flatten import tables_of
 from .samples import samples_of
 from .table import Table
 
-#: The version of each kind's schema that this package reads; of other kinds it is 2.
+#: The version of each kind's schema that this package knows, 2 where none is said.
 VERSIONS = {"advice": 1, "profile": 1, "self-test": 1}
 
 _SCHEMA = re.compile(r"numalab/([a-z-]+)-([0-9]+)")
