@@ -155,7 +155,7 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
     let notice = &began[0]["notices"][0];
     assert_eq!((&notice["kind"], &notice["name"]), (&json!("accelerator"), &json!("tcg")));
     let facts = &began[0]["environment"];
-    assert!(facts["kernel"] != facts["host_kernel"], "the facts name the guest's own kernel: {facts}");
+    assert!(facts["kernel"] != facts["host_kernel"], "names the guest's kernel: {facts}");
     let applied = of_kind(&journal, "applied");
     assert_eq!(applied.len(), 4);
     for entry in &applied {
