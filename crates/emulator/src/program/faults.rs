@@ -76,7 +76,7 @@ impl World {
         self.in_kernel(seat, |active, shadow| active.frees(number, shadow));
     }
 
-    /// Lets the seat's thread wait for the kernel's work, which is not part of a block's own time.
+    /// Lets the seat's thread wait for the kernel's work, which is no part of a block's own time.
     fn in_kernel(&mut self, seat: usize, works: impl FnOnce(&mut Active<'_>, Option<&mut Shadow>)) {
         let thread = &mut self.threads[seat];
         thread.catches_up();
