@@ -1,14 +1,14 @@
 # make measure   measure this machine and write a report
 # make build     everything, optimised: command, emulator plugin, kernel
-# make run       boot our own kernel with SMP cpus and MEM, run its test_numa with and without
-#                a NUMA-aware allocator, and say what it gains
-# make test      what every change must pass; installs what it needs from the distribution
-# make test-long what takes longer, in slices: all of them, or SLICE=3/10
+# make run       boot numalab's kernel with SMP cpus and MEM, run its test_numa with and without
+#                a NUMA-aware allocator, and print the gain
+# make test      the tests that every change must pass; installs the tools that they need
+# make test-long the longer tests, in slices: all of them, or SLICE=3/10
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, layering, words of the glossary, documentation
 # make aarch64   numalab for aarch64, which guests with --arch aarch64 run
-# make dist      what is released, in dist/: archives, Debian and RPM packages for x86_64 and aarch64
+# make dist      a release in dist/: archives, Debian and RPM packages for x86_64 and aarch64
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=
@@ -20,21 +20,21 @@ MEM ?= 2G
 NUMA ?= true
 ENABLE_BASIC_TEST ?= true
 RUNS ?= 1
-# Nanoseconds of local memory: memory has emulated costs, the same in every run. On a machine with
-# KVM and two nodes, LATENCY= takes its own memory, with RUNS=20 as in that test.
+# Nanoseconds of local memory: emulated costs are the same in every run. On a machine with KVM and two
+# nodes, LATENCY= uses the machine's own memory; that test has RUNS=20.
 LATENCY ?= 100
 KERNEL_WORDS ?=
 
 .PHONY: measure run build aarch64 test test-long bench studies check dist install clean
 
-# Builds the command only, quickly: its measuring loops as in a release, the rest unoptimised.
+# Builds only the command, and quickly: measuring loops as in a release, the rest unoptimised.
 measure:
 	@scripts/setup build
 	@$(CARGO) build --profile measure -p numalab
 	@target/measure/numalab measure $(ARGS)
 
-# NUMA=true: a NUMA-aware allocator, after one that is not; else only the latter.
-# ENABLE_BASIC_TEST=true: test_numa at its full size; else the kernel boots and ends.
+# NUMA=true: first an allocator that ignores nodes, then a NUMA-aware one; otherwise only the first.
+# ENABLE_BASIC_TEST=true: test_numa at its full size; otherwise the kernel boots and ends.
 run: build
 	@scripts/run $(if $(filter true,$(NUMA)),blind numa,blind) -- --emulate 2 --cpus $(SMP) \
 	  --memory $(MEM) $(if $(LATENCY),--emulate-latency $(LATENCY)) $(ARGS) -- \

@@ -1,4 +1,4 @@
-"""Runs programs of tests, as many at a time as there are CPUs, and reports where the time went."""
+"""Runs test programs, one per CPU at a time, and reports where the time went."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# A program that takes longer hangs, and is ended; none takes half of this.
+# A program that takes longer is taken to hang, and is killed; none takes half of this.
 LIMIT_S = 1500
 # A program that takes this long has a row in the table at the end.
 SLOW_S = 10
@@ -34,7 +34,7 @@ WAITING = ("cli commands", "cli containers", "cli slurm")
 
 
 class Job:
-    """A program, how it is run, and what became of it."""
+    """A program with its command line, and the result of its run."""
 
     def __init__(self, name, command, directory=ROOT, env=None):
         self.name, self.command, self.directory, self.env = name, list(command), directory, dict(env or {})
@@ -42,24 +42,24 @@ class Job:
         self.wall_s = self.cpu_s = 0.0
 
     def long(self):
-        """The same with the long versions of its tests."""
+        """Selects the long versions of its tests, and returns the job."""
         self.env["NUMALAB_LONG"] = "1"
         return self
 
     def tests(self):
-        """The names of its tests."""
+        """Returns the names of its tests."""
         listed = subprocess.run([*self.command, "--list", "--format=terse"], cwd=self.directory,
                                 env=os.environ | self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                 text=True, check=True)
         return [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
 
     def part(self, name, tests):
-        """A copy with these tests of it."""
+        """Returns a job that runs only these tests."""
         return Job(name, [*self.command, "--exact", *tests], self.directory, self.env)
 
     def modules(self, apart, inner):
-        """A job for each of the modules that are `apart`, or for each if that is None, one for all others,
-        and one for each of the modules within them that are named in full: `emulated::cxl`."""
+        """Returns a job for each module in `apart` (for each module if that is None), one for all others, and
+        one for each module within them in `inner`, which has whole paths: `emulated::cxl`."""
         parts = {}
         for test in self.tests():
             module = test.split("::")[0]
@@ -69,12 +69,12 @@ class Job:
         return [self.part(name, tests) for name, tests in parts.items()]
 
     def under(self, interpreter):
-        """The same, run by an interpreter of its instructions."""
+        """Runs it under an interpreter of its instructions, and returns the job."""
         self.command.insert(0, interpreter)
         return self
 
     def count(self, text, status):
-        """Counts the tests that the program reports; one that reports none is a test itself."""
+        """Counts the tests that the program reports; a program that reports none counts as one test."""
         results = re.findall(r"^test result: .*? (\d+) passed; (\d+) failed;", text, re.M)
         self.passed = sum(int(passed) for passed, _ in results)
         self.failed = sum(int(failed) for _, failed in results)
@@ -85,12 +85,12 @@ class Job:
 
 
 def step(name, *command, directory=ROOT, env=None):
-    """A command that is a test by itself."""
+    """Returns the job of a command that is itself a test."""
     return Job(name, command, directory, env)
 
 
 def cargo_tests(*words, label="", env=None):
-    """Builds programs of tests, and returns a job for each."""
+    """Builds test programs, and returns a job for each."""
     command = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *words]
     begun = time.monotonic()
     built = subprocess.run(command, cwd=ROOT, env=os.environ | (env or {}), stdout=subprocess.PIPE,
@@ -108,7 +108,7 @@ def tests_of(message, label, env):
     directory = Path(message["manifest_path"]).parent
     target = message["target"]
     name = target["name"] if target["kind"] == ["test"] else f"unit tests of {target['kind'][0]}"
-    # The output of a program that passes is searched for what it did not run.
+    # Programs that pass print what they did not run; `--show-output` keeps those lines.
     command = [message["executable"], "--test-threads=1", "--show-output"]
     return Job(f"{label}{directory.name} {name}", command, directory, env)
 
@@ -124,12 +124,12 @@ class Runner:
             signal.signal(number, self.ended)
 
     def first(self, jobs):
-        """Runs jobs one after the other, with all CPUs each."""
+        """Runs jobs one after the other; each has all CPUs."""
         for job in jobs:
             self.run(job)
 
     def side_by_side(self, jobs):
-        """Runs jobs, the longest first, as many at a time as there are CPUs, and one that mostly waits."""
+        """Runs jobs, the longest first, one per CPU at a time, plus one that mostly waits."""
         self.done += [job for job in jobs if job.failed]
         queued = sorted((job for job in jobs if not job.failed), key=lambda job: -COST_S.get(job.name, 0))
         waits = [job for job in queued if job.name in WAITING]
@@ -151,7 +151,7 @@ class Runner:
             worker.join()
 
     def run(self, job):
-        """Runs one job; prints its row, and all that it printed if it failed."""
+        """Runs one job and prints its row; if it failed, also its output."""
         begun = time.monotonic()
         with tempfile.TemporaryFile() as log:
             status, job.cpu_s = self.wait(job, log)
@@ -167,7 +167,7 @@ class Runner:
             print(text if job.failed else "".join(f"       {line}\n" for line in left_out), end="", flush=True)
 
     def wait(self, job, log):
-        """Waits for a job's end: its status, and the CPU seconds of all that it started and waited for."""
+        """Runs a job to its end; returns its status, and its CPU seconds with those of its children."""
         # The kernel ends the program when this process ends, for whatever reason.
         command = ["setpriv", "--pdeathsig", "TERM", "timeout", "-k", "30", str(self.limit_s), *job.command]
         child = subprocess.Popen(command, cwd=job.directory, env=os.environ | job.env, stdin=subprocess.DEVNULL,
@@ -181,7 +181,7 @@ class Runner:
         return child.returncode, used.ru_utime + used.ru_stime
 
     def ended(self, number, _frame):
-        """Ends what runs, and says what it was."""
+        """Ends the running jobs, and prints their names."""
         for pid in list(self.running):
             try:
                 os.killpg(pid, signal.SIGTERM)
@@ -192,7 +192,7 @@ class Runner:
         os._exit(128 + number)
 
     def table(self):
-        """Prints where the time went, and what failed."""
+        """Prints the time of each job, and the jobs that failed."""
         print(f"\n{'wall':>8} {'cpu':>8}  program")
         for job in sorted(self.done, key=lambda job: -job.wall_s):
             if job.wall_s >= SLOW_S:
@@ -204,7 +204,7 @@ class Runner:
                 print(f"failed: {job.name}")
 
     def close(self):
-        """Prints the table and the sum; the exit status."""
+        """Prints the table and the sums; returns the exit status."""
         self.table()
         passed, failed = sum(job.passed for job in self.done), sum(job.failed for job in self.done)
         print(f"\n{passed} passed, {failed} failed", flush=True)
@@ -212,6 +212,6 @@ class Runner:
 
 
 def toolchain():
-    """Rust's toolchain as cargo names it to what it runs: tests that call cargo get the same one."""
+    """Returns the variable with which cargo passes its toolchain on, so that tests that call cargo use the same."""
     root = subprocess.run(["rustc", "--print", "sysroot"], stdout=subprocess.PIPE, text=True, check=True)
     return {"RUSTUP_TOOLCHAIN": Path(root.stdout.strip()).name}

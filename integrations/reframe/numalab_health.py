@@ -36,14 +36,14 @@ class NumalabHealth(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def is_not_failing(self):
-        """Fails with what is wrong."""
+        """Fails with the findings."""
         found = self._found()
         wrong = "; ".join(json.dumps(finding) for finding in found["findings"])
         return sn.assert_ne(found["severity"], "failing", msg=wrong)
 
     @run_before("performance")
     def set_figures(self):
-        """A performance variable for each figure."""
+        """Returns a performance variable for each figure."""
         for at, figure in enumerate(self._found()["figures"]):
             scope = figure["scope"]
             place = scope if isinstance(scope, str) else "-".join(map(str, *scope.items()))

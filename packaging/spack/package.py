@@ -1,12 +1,12 @@
 # Copyright the numalab authors. MIT or Apache-2.0.
-"""numalab for Spack: a copy lies in numalab's source under packaging/spack."""
+"""numalab for Spack; numalab's source has a copy in packaging/spack."""
 
 from spack.package import *
 
 
 class Numalab(MakefilePackage):
-    """Measures what memory placement costs on a machine, and tells whether a change to it (a kernel
-    setting, page size, allocator, hypervisor option, placement) really helps."""
+    """Measures what memory placement costs on a machine, and shows whether a change (a kernel
+    setting, page size, allocator, hypervisor option or placement) really helps."""
 
     homepage = "https://github.com/numalab/numalab"
     git = "https://github.com/numalab/numalab.git"

@@ -86,6 +86,6 @@ fn latency_under_constant_load_excludes_waiting_for_the_cpu() {
     // Half of the time goes to the other process, in slices of milliseconds: windows of wall time
     // that contain them show ten times the latency.
     for (quiet, busy) in quiet.iter().zip(&busy) {
-        assert!(*busy < 4.0 * quiet, "{busy} ns beside load, {quiet} ns without");
+        assert!(*busy < 4.0 * quiet, "{busy} ns under load, {quiet} ns without");
     }
 }

@@ -251,7 +251,7 @@ fn circles_between_files_are_those_that_architecture_explains() {
 fn every_crate_takes_the_lints_of_the_workspace() {
     for name in crates() {
         let manifest = read(&root().join("crates").join(&name).join("Cargo.toml"));
-        assert!(manifest.contains("[lints]\nworkspace = true"), "{name} has lints of its own");
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{name} has separate lints");
     }
 }
 

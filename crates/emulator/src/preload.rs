@@ -68,7 +68,7 @@ pub unsafe extern "C" fn syscall(
 /// Calls the kernel.
 ///
 /// # Safety
-/// That of the system call.
+/// The caller meets the requirements of the system call.
 #[cfg(target_arch = "x86_64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;
@@ -86,7 +86,7 @@ unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
 /// Calls the kernel.
 ///
 /// # Safety
-/// That of the system call.
+/// The caller meets the requirements of the system call.
 #[cfg(target_arch = "aarch64")]
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let answer;

@@ -155,8 +155,8 @@ impl Program {
         self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
     }
 
-    /// Makes an access by the thread at this QEMU index while it passes at its pace; returns false
-    /// unless the thread has made such an access recently.
+    /// Repeats an access by the thread at this QEMU index while its blocks pass at their mean pace;
+    /// returns false unless the thread has made such an access recently.
     #[inline]
     pub fn again(&self, index: c_uint, address: u64, kind: Kind) -> bool {
         self.here(index).is_some_and(|thread| thread.again(address, kind))

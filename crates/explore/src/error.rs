@@ -9,9 +9,10 @@ use numalab_host::{Classed, CommandError, ErrorClass, PageNodesError, SysfsError
 /// Reasons why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub enum ExploreError {
-    /// There is no process with this number.
+    /// There is no process with this id.
     #[error(
-        "process {process}: does not exist, or /proc hides it (hidepid); expected the number of a running process, as `ps -e` shows it"
+        "process {process}: does not exist, or /proc hides it (hidepid); expected the id of a \
+         running process, as `ps -e` shows it"
     )]
     NoProcess {
         /// Process id.

@@ -1,4 +1,4 @@
-//! Looks at one subject again and again.
+//! Reads one subject repeatedly.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::{read_guests, read_heap, read_nodes, read_nodes_since, read_process, 
 pub enum Subject {
     /// The nodes of this machine.
     Nodes,
-    /// A process, by its number.
+    /// A process, by its id.
     Process(u32),
     /// The guests on this host.
     Guests,

@@ -69,7 +69,7 @@ impl Tree {
         fs::write(path, text).unwrap();
     }
 
-    /// Adds a process with its threads (number, name, cpu, cpus, numa_faults lines).
+    /// Adds a process with its threads (id, name, cpu, cpus, numa_faults lines).
     fn process(&self, pid: u32, command: &[&str], numa_maps: &str, threads: &[Thread<'_>]) {
         let directory = format!("proc/{pid}");
         self.write(&format!("{directory}/cmdline"), &(command.join("\0") + "\0"));

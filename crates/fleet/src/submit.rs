@@ -134,7 +134,7 @@ impl Submission {
             "--parsable".to_owned(),
             "--hold".to_owned(),
             format!("--array=0-{last}{limit}"),
-            // Not in the script, where a blank ends the path.
+            // Not in the script, where a space ends the path.
             format!("--output={}/%A_%a.log", plan.directory.join(LOG).display()),
             script.display().to_string(),
         ]

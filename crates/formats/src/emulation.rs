@@ -61,7 +61,7 @@ pub fn parse_nodes(text: &str) -> Result<EmulatedNodes, EmulationTextError> {
     Ok(EmulatedNodes::Listed(nodes?))
 }
 
-/// Parses a distance table: rows are separated by `;`, values by `,` or blanks.
+/// Parses a distance table: rows are separated by `;`, values by `,` or spaces.
 ///
 /// # Errors
 /// [`EmulationTextError::Distance`] and [`EmulationTextError::Table`].

@@ -121,7 +121,7 @@ const ALL: [(Feature, &str); 43] = [
     (Feature::UnplacedCpus, "cpus without a node"),
     (Feature::OfflineNodes, "offline nodes"),
     (Feature::NodeState, "which nodes are offline"),
-    (Feature::Bytes, "memory below a MiB"),
+    (Feature::Bytes, "memory sizes finer than a MiB"),
     (Feature::Digits, "memory to the byte"),
     (Feature::SizesBesideRanges, "sizes of memory that differ from its ranges"),
     (Feature::FreeMemory, "free memory"),

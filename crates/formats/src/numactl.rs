@@ -153,8 +153,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that a node has one line with this label: a second one is of another machine, or of
-    /// the same one at another time.
+    /// Checks that a node has one line with this label: a second one is another machine's, or the
+    /// same machine's at another time.
     fn once(&mut self, number: usize, line: &str, id: NodeId, what: &str) -> Result<(), ReadError> {
         match self.labels.insert((id, what.to_owned())) {
             true => Ok(()),

@@ -8,7 +8,7 @@ use crate::ids::CpuIndex;
 use crate::slot::Slot;
 use crate::sync::{Ordering, Word, spin_loop};
 
-/// A guard while which no cpu uses its cache or enters it: all use the shared maps.
+/// A guard: while it exists, no cpu uses its cache or enters it, and all use the shared maps.
 pub(crate) struct Freeze<'m>(&'m Word);
 
 impl Drop for Freeze<'_> {

@@ -73,7 +73,7 @@ pub fn current_affinity() -> Result<CpuSet, AffinityError> {
     syscall::affinity(0).map_err(|errno| AffinityError::Unreadable { errno })
 }
 
-/// Returns the affinity of a thread by its number (`gettid(2)`), for any number of cpus.
+/// Returns the affinity of a thread by its id (`gettid(2)`), for any number of cpus.
 ///
 /// # Errors
 /// The kernel's error: `ESRCH` for a thread that does not exist.
@@ -81,7 +81,7 @@ pub fn thread_affinity(thread: u32) -> Result<CpuSet, Errno> {
     syscall::affinity(thread)
 }
 
-/// Sets the affinity of a thread by its number (`gettid(2)`). The kernel leaves out cpus that are
+/// Sets the affinity of a thread by its id (`gettid(2)`). The kernel leaves out cpus that are
 /// offline or outside the thread's cpuset.
 ///
 /// # Errors
@@ -161,8 +161,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails if the former cpus have gone offline since. The thread then stays where it is, and
-        // the error has nowhere to go.
+        // Fails if the former cpus have gone offline since. The thread then stays pinned: drop
+        // cannot return an error.
         let _ = syscall::set_affinity(0, &self.former);
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn allowed_then(root: &Root, cpus: &[Cpu], isolated: &CpuSet) -> Opti
     })
 }
 
-/// Returns those of the `listed` cpus outside `affinity` on which a thread of this process may ask
-/// to run. A process does not inherit isolated cpus, but only a cpuset forbids them. A helper
+/// Returns the `listed` cpus outside `affinity` to which a thread of this process can still be
+/// pinned: a process does not inherit isolated cpus, but only a cpuset forbids them. A helper
 /// thread tries each one, so that the caller's own affinity never changes.
 pub(crate) fn isolated_now(listed: &CpuSet, affinity: &CpuSet) -> CpuSet {
     let asked = listed.difference(affinity);

@@ -295,7 +295,7 @@ fn follow(
 /// Ends the command's process group, with SIGTERM first if the command itself is still running.
 /// Returns the processes that were left and the command's status.
 fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>) {
-    // The leader has not been reaped, so the kernel cannot have reused the number of its group.
+    // The leader has not been reaped, so the kernel cannot have reused the id of its group.
     let group = Pid::from_child(child);
     let mut left = in_group(child.id());
     let begun = Instant::now();

@@ -13,7 +13,7 @@ use crate::files::{FileError, remove_drafts};
 /// Name of the lock file in the directory; it stays when the lock is released.
 const LOCK: &str = ".lock";
 
-/// Longer than the decimal digits of any process number.
+/// Longer than the decimal digits of any process id.
 const MOST_OWNER_BYTES: u64 = 16;
 
 /// Time to wait for the lock. A child forked by a process that was killed holds the lock too, until
@@ -29,7 +29,7 @@ pub enum DirectoryLockError {
     )]
     InUse {
         path: PathBuf,
-        /// The owner's process number, if it could be read.
+        /// The owner's process id, if it could be read.
         process: Option<u32>,
     },
     /// The lock file could not be written.

@@ -65,7 +65,7 @@ pub enum MappingError {
         /// The node, if one was chosen.
         node: Option<NodeId>,
     },
-    /// The node does not exist, has no memory or is outside the cpuset.
+    /// The node does not exist, has no memory, or is outside the cpuset.
     #[error(
         "node {node} has no usable memory: it does not exist, has no memory or is not in this \
          process's Mems_allowed_list ({allowed})"

@@ -144,8 +144,8 @@ impl Mpi {
     /// Loads the first of these libraries that exists, detects its implementation, and calls
     /// `MPI_Init`.
     ///
-    /// A library's file name must begin with `libmpi`: its code runs, and its functions are called by
-    /// the types of the MPI standard.
+    /// A library's file name must begin with `libmpi`: its code runs, and its functions are called
+    /// with the signatures of the MPI standard.
     ///
     /// # Errors
     /// [`MpiError::Static`] in a static build, [`MpiError::Name`] for any other library,

@@ -39,7 +39,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Checks that memory that may be on any mix of page sizes has some pages of this kind.
+    /// Checks that memory with any mix of page sizes has at least one page of this kind.
     ///
     /// # Errors
     /// [`ProofError::WrongPageSize`] if it has none.
@@ -296,7 +296,7 @@ fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
     first + spread % (end - first).max(1)
 }
 
-/// Returns the pages per node of the mappings that begin within `address` and `address + length`.
+/// Returns the pages per node of the mappings that begin between `address` and `address + length`.
 /// The unit is the kernel's: base pages, or huge pages of a reserved pool.
 fn pages_per_node(text: &str, address: u64, length: u64) -> BTreeMap<NodeId, u64> {
     let mut pages = BTreeMap::new();

@@ -15,14 +15,13 @@ const PREFIX: &str = "numalab-";
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     directory: TempDir,
-    /// Locked, because in other containers this process has another number, which does not show
-    /// that the directory is in use.
+    /// Locked, because the process id in its name means nothing in other containers.
     _lock: File,
 }
 
 impl TemporaryDirectory {
-    /// Creates a directory in the system's place for temporary files, and removes those of this
-    /// user's processes that were killed. The path is short enough for a socket in it.
+    /// Creates a directory in the system's temporary directory, and removes those that killed
+    /// processes of this user left there. The path is short enough for a socket in it.
     ///
     /// # Errors
     /// The system's error.
@@ -35,8 +34,7 @@ impl TemporaryDirectory {
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
         let lock = File::open(directory.path())?;
-        // On a file system without locks, only the process number in the name shows that it is in
-        // use.
+        // On a file system without locks, only the process id in the name shows that it is in use.
         let _ = lock.try_lock();
         Ok(Self { directory, _lock: lock })
     }

@@ -5,8 +5,8 @@ use crate::root::Root;
 
 const FIRMWARE: &str = "sys/class/dmi/id";
 
-/// Beginnings of the vendor or product that firmware of virtual machines gives, as systemd-detect-virt(1)
-/// knows them, and the hypervisor.
+/// Prefixes of the vendor or product in the firmware of virtual machines, as in
+/// systemd-detect-virt(1), each with its hypervisor.
 const PRODUCTS: [(&str, &str); 14] = [
     ("QEMU", "QEMU"),
     ("KVM", "KVM"),
@@ -47,7 +47,7 @@ pub(crate) fn has_guest_flag(cpuinfo: &str) -> bool {
 fn named_by_firmware(root: &Root) -> Option<&'static str> {
     let value = |name| root.value(&format!("{FIRMWARE}/{name}")).unwrap_or_default();
     let product = value("product_name");
-    // Whole machines of this cloud have the same vendor.
+    // Bare-metal machines of this cloud have the same vendor.
     if product.contains(".metal") {
         return None;
     }

@@ -174,7 +174,7 @@ impl Cache {
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| E::from(io_at(path, source)))
         };
-        // The name is unique, even if a process in another pid namespace has this one's number.
+        // The name is unique, even if a process in another pid namespace has the same process id.
         let working = self.working().map_err(|source| io_at(&self.root, source))?;
         fill(working.path())?;
         if kind.is_sealed() {

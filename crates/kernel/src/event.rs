@@ -24,9 +24,9 @@ pub enum Event {
     Storm(Storm),
     Stream(Stream),
     Guest(Guest),
-    /// A stretch of the exhaustion.
+    /// Consecutive pieces from one node while memory was exhausted.
     Fill(Fill),
-    /// The end of the exhaustion.
+    /// The free frames when memory was exhausted, and after all were freed.
     Refill(Refill),
     /// A piece of the heap dump.
     Heap(Heap),

@@ -33,7 +33,7 @@ pub struct Results {
     pub guests: Vec<Guest>,
     /// Stretches of the exhaustion.
     pub fills: Vec<Fill>,
-    /// The end of the exhaustion.
+    /// The free frames when memory was exhausted, and after all were freed.
     pub refill: Option<Refill>,
     /// The heap's dump, if it was requested.
     pub heap: Vec<u8>,

@@ -310,7 +310,7 @@ impl Binding {
     }
 }
 
-/// Returns the nodes of [`NodeChoice::Auto`], of `present` ones with memory for this process.
+/// Returns the nodes of [`NodeChoice::Auto`]: the `present` ones with memory for this process.
 fn automatic(
     kind: PolicyKind,
     machine: &Machine,

@@ -17,7 +17,7 @@ use access::Scatter;
 use core::marker::PhantomData;
 use loops::Loops;
 
-/// Lines of a memory from which its arrays are kept apart by a gap: less fits into caches.
+/// Least lines of a memory with a gap between its arrays: smaller ones fit into caches.
 const LARGE_LINES: usize = (4 << 20) / Line::SIZE_BYTES;
 /// Lines between the arrays of a large memory. Arrays of powers of two have the lines that a kernel
 /// accesses together at equal offsets in their huge pages, and thus in different rows of one bank of

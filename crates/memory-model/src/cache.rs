@@ -299,7 +299,7 @@ mod tests {
             [None, None, Some(0)]
         );
         assert_eq!([evicted(0, false), evicted(192, false)], [None, None], "it has gone back");
-        // A load of a modified line leaves it modified, on the quick way too.
+        // A load of a modified line leaves it modified, on the fast path too.
         cache.request(256, true, 0);
         assert!(cache.has_stored(256) && !cache.has_stored(192));
         assert!(!cache.access(0) && cache.access_held(256) && cache.access(256));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_shared_cache_holds_lines_a_power_of_two_apart_and_a_contiguous_buffer_of_its_size() {
-        // 1 MiB, 1.5 MiB and 32 MiB, of 16 ways.
+        // 1 MiB, 1.5 MiB and 32 MiB, with 16 ways.
         for (sets, ways) in [(1024, 16), (1536, 16), (1 << 15, 16)] {
             let hits = |scope, apart: u64, lines: u64| {
                 let cache = Cache::new(&CacheLevel { scope, ..level(sets, ways) });
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn scattered_frames_spread_a_buffer_but_not_lines_at_one_offset_of_many_pages() {
-        // 512 KiB of 8 ways and 1.25 MiB of 10, whose lines at one offset have 16 and 32 sets.
+        // 512 KiB with 8 ways and 1.25 MiB with 10: lines at one offset have 16 and 32 sets.
         for (sets, ways, of_offset) in [(1024_u64, 8_u32, 16.0), (2048, 10, 32.0)] {
             let held = |apart: u64, lines: u64| {
                 let cache = Cache::scattered(&level(sets, ways), 4096);

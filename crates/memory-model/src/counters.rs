@@ -87,7 +87,7 @@ pub struct VcpuFigures {
     pub references: Figure,
     /// Cost of translations: walks, and hits in TLBs beyond the first level.
     pub translation_ps: Figure,
-    /// Page faults.
+    /// Time of the kernel in page faults and in freeing pages.
     pub faults: Figure,
     /// Time of the kernel in them and in freeing pages.
     pub faults_ps: Figure,

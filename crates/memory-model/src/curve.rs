@@ -43,7 +43,7 @@ pub enum CurveError {
     Writes(f64),
 }
 
-/// Graviton3 with DDR5 (AWS c7g, one socket) without writes and with 42 % writes, relative to the
+/// Graviton3 with DDR5 (AWS c7g, one package) without writes and with 42 % writes, relative to the
 /// peak without writes and to the latency without load: `bwlat_100.txt` and `bwlat_58.txt` of
 /// `memory_curve/graviton3-ddr5` in github.com/bsc-mem/Mess-simulator, commit e387efc8.
 const GRAVITON3: [(f64, &[(f64, f64)]); 2] = [

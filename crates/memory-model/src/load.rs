@@ -95,9 +95,9 @@ impl Meter {
         }
     }
 
-    /// Returns the rise of latency at which the traffic of a window would settle. With fewer writes
-    /// than any curve has, only the writes have a known limit: reads count as far as the first
-    /// curve has them.
+    /// Returns the rise of latency at which the traffic of a window would settle. If the share of
+    /// writes is below that of every curve, only the limit of the writes is known: reads count at
+    /// most in the first curve's proportion to them.
     fn settled_rise_ns(&self, window: Window) -> f64 {
         let [read, written] = window.bytes.map(|bytes| bytes as f64);
         let bytes = read + written;

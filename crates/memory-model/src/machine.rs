@@ -71,8 +71,8 @@ pub struct CacheLevel {
     /// Cost of a hit beyond the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
-    /// Mean time in ns after which others than the machine's vCPUs, such as other guests of a host,
-    /// evict a line that is not used; 0 for none.
+    /// Mean time in ns after which users other than the machine's vCPUs, such as other guests of a
+    /// host, evict an unused line; 0 if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub life_ns: f64,
 }
@@ -94,8 +94,8 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Returns the latencies of two sockets of EPYC 7R13 (Milan), each a node of several L3 groups:
-    /// medians in github.com/nviennot/core-to-core-latency, commit 0dddf509.
+    /// Returns the latencies of two EPYC 7R13 (Milan), each a node of several L3 groups: medians in
+    /// github.com/nviennot/core-to-core-latency, commit 0dddf509.
     fn typical(nodes: usize) -> Self {
         let ns = |from: usize, to: usize| if from == to { 107.0 } else { 197.0 };
         let row = |from| (0..nodes).map(|to| ns(from, to)).collect();

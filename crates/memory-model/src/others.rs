@@ -1,9 +1,10 @@
-//! Others that use a shared cache: programs of other guests of a host, unknown apart from what they
+//! Other users of a shared cache, such as other guests of a host, known only by the lines that they
 //! evict.
 //!
-//! Both share its ways, least recently used first out: a line stays as long as the guest's newer lines
-//! and what the others filled in meanwhile leave room. One that is not used is gone after some time. Measured on a Zen 4 whose L3 is shared with other virtual machines: of
-//! 2 MiB that were not used for 1, 2, 3, 5 and 8 ms, 95, 69, 61, 24 and 4 % were still there.
+//! They share its ways by LRU: a line stays while the guest's newer lines and those that the others
+//! have filled in since leave room. An unused line is evicted after some time. Measured on a Zen 4
+//! with an L3 shared with other virtual machines: of 2 MiB that were unused for 1, 2, 3, 5 and 8
+//! ms, 95, 69, 61, 24 and 4 % were still there.
 
 use alloc::vec::Vec;
 
@@ -26,7 +27,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Creates those of a validated level; `None` if there are none.
+    /// Creates the other users of a validated level; `None` if there are none.
     pub fn of(level: &CacheLevel) -> Option<Self> {
         let ways = u64::from(level.ways.max(1));
         let lines = level.size_bytes / u64::from(level.line_bytes.max(1)) / ways * ways;

@@ -59,7 +59,7 @@ pub struct Outcome {
     pub known: Option<Known>,
 }
 
-/// The place of a line after a vCPU's last access, valid if nothing has changed.
+/// The place where a vCPU's last access left a line, valid while nothing changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,

@@ -142,7 +142,7 @@ fn towards(counter: &mut i8, taken: bool, least: i8, most: i8) {
     *counter = if taken { (*counter + 1).min(most) } else { (*counter - 1).max(least) };
 }
 
-/// Returns the last table of a set, which has a bit for each.
+/// Returns the last table of a set of tables with a bit for each.
 #[inline]
 fn last(tables: u32) -> Option<usize> {
     Some(tables.checked_ilog2()? as usize)

@@ -92,8 +92,8 @@ pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> 
         pass(WARM_LOADS);
         Some(pass(LOADS) as f64 / 1000.0 / LOADS as f64)
     };
-    // Each miss of a line or of a page table adds the latency once. Others who share a cache evict more
-    // in a longer time, so it is not quite linear.
+    // Each miss of a line or of a page table adds the latency once. Other users of a cache evict
+    // more in a longer time, so it is not quite linear.
     let mut low = (100.0, takes_ns(100.0)?);
     let mut found_ns = 200.0;
     for _ in 0..STEPS {

@@ -81,7 +81,7 @@ impl Regrouped {
         group.iter().any(|cache| cache.request(address, false, now_ps).held)
     }
 
-    /// Invalidates a thread's address, if present.
+    /// Invalidates the line of a thread's address, if present.
     pub(crate) fn lose(&self, thread: usize, address: u64) {
         self.group(thread).lock().iter().for_each(|cache| cache.lose(address));
     }

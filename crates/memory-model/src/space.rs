@@ -67,7 +67,7 @@ impl Space {
     /// Creates an empty address space on the machine; `first` is the placement of pages without a
     /// policy.
     pub fn new(machine: &Machine, first: Placement) -> Self {
-        // A node without cpus need not have its smallest latency to itself.
+        // A node without cpus may be nearer to another node than to itself.
         let by_latency = |(from, row): (usize, &Vec<f64>)| {
             let mut nodes: Vec<usize> = (0..row.len()).collect();
             nodes.sort_by(|&a, &b| (a != from).cmp(&(b != from)).then(row[a].total_cmp(&row[b])));
@@ -148,7 +148,7 @@ impl Space {
         self.zeroed.range(numbers).map(|(number, _)| *number).collect()
     }
 
-    /// Makes the next access to pages that were only read the first one.
+    /// Makes the next access to pages that were only read a first access.
     pub fn forget_zeros(&mut self, numbers: Range<u64>) {
         self.zeroed(numbers).iter().for_each(|number| _ = self.zeroed.remove(number));
     }

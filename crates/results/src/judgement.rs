@@ -5,7 +5,7 @@ use crate::label::change_words;
 use crate::samples::SampleComparison;
 use crate::study::{StudyPair, StudySummary};
 
-/// The answer of a comparison about its candidate, in words.
+/// A comparison's answer about its candidate, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Figures that are worse by more than the margin.
@@ -17,8 +17,8 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns the judgement of a comparison with this baseline: whether anything is worse, and a
-    /// tail, and why nothing is decided.
+    /// Returns the judgement of a comparison with this baseline: whether a figure or a tail is
+    /// worse, or why nothing is decided.
     pub fn against(
         baseline: &str,
         margin_percent: f64,

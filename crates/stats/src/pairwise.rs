@@ -86,7 +86,8 @@ pub(crate) fn middle_difference(baseline: &[f64], candidate: &[f64]) -> f64 {
     )
 }
 
-/// Returns the median of `count` sums. Of an even number, one walk finds the lower middle one.
+/// Returns the median of `count` sums. If `count` is even, one walk from the upper middle sum finds
+/// the lower one.
 fn middle(count: usize, kth: impl Fn(usize) -> f64, walk: impl Fn(f64) -> Staircase) -> f64 {
     let upper = kth(count / 2 + 1);
     if count % 2 == 1 {

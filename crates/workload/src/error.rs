@@ -37,7 +37,7 @@ pub enum OutputError {
     )]
     PartOfNumber {
         what: String,
-        /// The number with everything up to the next blank.
+        /// The number with everything up to the next space.
         word: String,
     },
     #[error("{what} is in `{unit}`, expected `{expected}`")]

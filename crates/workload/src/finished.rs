@@ -37,7 +37,7 @@ pub struct Finished<'a> {
 }
 
 impl<'a> Finished<'a> {
-    /// Returns the last line that is not blank, of standard error or otherwise of standard output.
+    /// Returns the last line that is not empty, of standard error or otherwise of standard output.
     pub fn last_words(&self) -> &'a str {
         let last = |text: &'a str| {
             let mut lines = text.split(['\n', '\r']).map(str::trim);

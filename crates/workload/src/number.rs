@@ -44,7 +44,7 @@ pub(crate) fn goes_on(rest: &str) -> bool {
             && begins_with_digit(rest.trim_start_matches(char::is_alphabetic))
 }
 
-/// Returns the number if the whole of `text`, without blanks around it, is one.
+/// Returns the number if the whole of `text`, without surrounding spaces, is one.
 pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     match leading(text.trim()) {
         Some((value, "")) => Ok(value),
@@ -55,7 +55,7 @@ pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     }
 }
 
-/// Returns the number at the start of `text`, after blanks; the text after it is the unit.
+/// Returns the number at the start of `text`, after spaces; the text after it is the unit.
 pub(crate) fn first(what: &str, text: &str) -> Result<(f64, String), OutputError> {
     match leading(text.trim_start()) {
         Some((value, rest)) => Ok((value, rest.trim().to_owned())),

@@ -6,13 +6,13 @@ use crate::scale::{are_known, converted};
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
 ///
-/// A run of blanks matches any run of blanks, and every other character matches itself; the number
+/// A run of spaces matches any run of spaces, and every other character matches itself; the number
 /// may be followed by anything unless the pattern continues. A match is within one line; a carriage
 /// return also ends a line, because progress displays use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     before: Vec<String>,
-    /// True if there are blanks between the text and the number.
+    /// True if there are spaces between the text and the number.
     blank_before: bool,
     after: Vec<String>,
     blank_after: bool,
@@ -151,8 +151,8 @@ struct Match<'a> {
     rest: &'a str,
 }
 
-/// Returns the unit that `text` begins with, after blanks; empty for the name of another value, such
-/// as in `x=1 y=2`.
+/// Returns the unit that `text` begins with, after spaces; empty for the name of another value,
+/// such as in `x=1 y=2`.
 fn unit_at(text: &str) -> &str {
     let text = text.trim_start();
     let is_unit = |c: char| c.is_alphabetic() || c == '%' || c == '/';
@@ -162,7 +162,7 @@ fn unit_at(text: &str) -> &str {
     if rest.starts_with(goes_on) { "" } else { unit }
 }
 
-/// Returns the text after these words, which `text` must begin with, separated by blanks.
+/// Returns the text after these words, which `text` must begin with, separated by spaces.
 fn words_at<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
     let mut rest = text;
     for (index, word) in words.iter().enumerate() {
@@ -174,7 +174,7 @@ fn words_at<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
     Some(rest)
 }
 
-/// Returns the text after at least one blank.
+/// Returns the text after at least one space.
 fn skip_blanks(text: &str) -> Option<&str> {
     let rest = text.trim_start();
     (rest.len() < text.len()).then_some(rest)

@@ -1,4 +1,4 @@
-//! Comparison of the machine that the hypervisor exports with the one it was given.
+//! Compares the machine that the hypervisor exports with the one that it was given.
 
 use numalab_topology::Machine;
 

@@ -21,11 +21,11 @@ _SCHEMA = re.compile(r"numalab/([a-z-]+)-([0-9]+)")
 
 
 class NotADocument(ValueError):
-    """What was read is not a document of numalab, or one of a version that is not known."""
+    """The input is not a document of numalab, or has a version that this package does not read."""
 
 
 class Document:
-    """A document by its schema: ``kind``, the whole as ``data``, and its tables."""
+    """A document: its ``kind``, all of it as ``data``, and its tables."""
 
     def __init__(self, data: Dict[str, Any], place: str = "document") -> None:
         schema = data.get("schema")
@@ -36,7 +36,7 @@ class Document:
         if int(match[2]) != version:
             raise NotADocument(
                 f"{place}: schema {schema!r}: expected version {version}; "
-                "`numalab report DIRECTORY --format json` writes results of before anew"
+                "`numalab report DIRECTORY --format json` writes earlier results in it"
             )
         #: ``run``, ``study``, ``ranks``, ``fleet``, ``comparison``, ...
         self.kind: str = match[1]
@@ -54,16 +54,16 @@ class Document:
 
     @property
     def tables(self) -> List[str]:
-        """The names of its tables."""
+        """Returns the names of its tables."""
         return sorted(self._tables)
 
     def table(self, name: str) -> Table:
-        """A table by its name.
+        """Returns a table by its name.
 
-        ``samples`` is what was measured, a row for each value, with what its cell or
-        treatment was. The others are the document's own lists: ``cells``, ``findings``,
-        ``effects``, ``machine.nodes``, and so on. Those within others are named by both,
-        and each row has its parent's plain values too (``cells.placements``).
+        ``samples`` has a row for each measured value, with its cell or treatment. The
+        other tables are the document's own lists: ``cells``, ``findings``, ``effects``,
+        ``machine.nodes``, and so on. A list within another is named after both, and its
+        rows also have their parent's plain values (``cells.placements``).
         """
         if name not in self._tables:
             raise KeyError(f"{name!r}: expected one of {', '.join(self.tables)}")
@@ -71,10 +71,10 @@ class Document:
 
 
 def read(place: Union[str, "os.PathLike[str]"]) -> Document:
-    """Reads a document (what ``--format json`` writes), or a result directory.
+    """Reads a document (the output of ``--format json``), or a result directory.
 
-    A directory is read by ``numalab report``, which joins its files and judges them; the
-    command is looked for in ``NUMALAB``, then in ``PATH``.
+    A directory is read by ``numalab report``, which joins its files and judges them. The
+    command is the one in the environment variable ``NUMALAB``, else that in ``PATH``.
     """
     path = Path(place)
     text = _report(path) if path.is_dir() else path.read_text(encoding="utf-8")
@@ -91,14 +91,14 @@ def _report(directory: Path) -> str:
     command = os.environ.get("NUMALAB") or shutil.which("numalab")
     if command is None:
         raise FileNotFoundError(
-            f"{directory}: a directory is read by numalab, which is not in PATH: "
-            f"`numalab report {directory} --format json` writes the document elsewhere"
+            f"{directory}: reading a directory needs numalab, which is not in PATH; where it "
+            f"is installed, `numalab report {directory} --format json` writes the document"
         )
     ended = subprocess.run(
         [command, "report", str(directory), "--format", "json"],
         capture_output=True, text=True, check=False,
     )
-    # 4 says that something is worse (a gate); the report is whole.
+    # With 4 a check failed (something is worse), but the report is complete.
     if ended.returncode not in (0, 4):
         raise NotADocument(ended.stderr.strip() or f"{directory}: {command} report failed")
     return ended.stdout

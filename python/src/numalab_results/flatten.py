@@ -1,4 +1,4 @@
-"""A document's lists as tables."""
+"""Conversion of a document's lists to tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Row = Dict[str, Any]
 
 
 def flat(value: Dict[str, Any], prefix: str = "") -> Row:
-    """The plain values of an object by dotted names; lists of plain values stay lists.
+    """Returns the plain values of an object by dotted names; lists of plain values stay lists.
 
     Empty lists are left out, because the type of their items is unknown.
     """
@@ -22,9 +22,9 @@ def flat(value: Dict[str, Any], prefix: str = "") -> Row:
 
 
 def tables_of(document: Dict[str, Any]) -> Dict[str, List[Row]]:
-    """Every list of objects by its dotted name, a row for each object.
+    """Returns every list of objects by its dotted name, with a row for each object.
 
-    A row of a list within a list has its parent's plain values too, by the parent's name.
+    A row of a list within a list also has its parent's plain values, under the parent's name.
     """
     tables: Dict[str, List[Row]] = {}
     _add(document, "", {}, tables)

@@ -1,6 +1,6 @@
-"""The charts of numalab's page as figures of matplotlib.
+"""The charts of numalab's pages, drawn by matplotlib.
 
-Each takes a document and, if wanted, the axes to draw into, and returns the axes.
+Each function takes a document and optionally the axes to draw into, and returns the axes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .document import Document
 
 
 def latency_by_size(run: Document, axes: Optional[Any] = None) -> Any:
-    """Median latency over buffer size; a line for each pair of nodes, page size and pattern."""
+    """Draws median latency over buffer size, with a line for each cpu, node, page size and pattern."""
     axes = _axes(axes)
     for name, points in sorted(_ladders(run).items()):
         sizes = sorted(points)
@@ -26,7 +26,7 @@ def latency_by_size(run: Document, axes: Optional[Any] = None) -> Any:
 
 
 def latency_matrix(run: Document, axes: Optional[Any] = None) -> Any:
-    """Median latency of each node's processors to each node's memory, at the largest size."""
+    """Draws the median latency from each node's cpus to each node's memory, at the largest size."""
     found: Dict[Tuple[int, int], Dict[int, List[float]]] = defaultdict(lambda: defaultdict(list))
     nodes_of = {cpu["id"]: cpu["node"] for cpu in run.table("machine.cpus")}
     for row in run.table("samples").where(kind="latency", metric="latency", counts=True):
@@ -49,7 +49,7 @@ def latency_matrix(run: Document, axes: Optional[Any] = None) -> Any:
 
 
 def effects(study: Document, axes: Optional[Any] = None) -> Any:
-    """What each change did, in percent, with its interval and the margin of equivalence."""
+    """Draws the effect of each change in percent, with its interval and the margin of equivalence."""
     axes = _axes(axes)
     rows = [row for row in study.table("effects") if row.get("found.interval_percent")]
     for at, row in enumerate(rows):

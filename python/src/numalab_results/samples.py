@@ -1,4 +1,4 @@
-"""What was measured, a row for each value."""
+"""Samples, with a row for each measured value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .flatten import Row, flat
 
 
 def samples_of(kind: str, document: Dict[str, Any]) -> List[Row]:
-    """The samples of a run, its ranks or a study; none for other kinds."""
+    """Returns the samples of a run, its ranks or a study; none for other kinds."""
     if kind == "study":
         return list(_of_study(document))
     return [row for cell in document.get("cells") or [] for row in _of_cell(cell)]
@@ -30,9 +30,9 @@ def _of_cell(cell: Dict[str, Any]) -> Iterator[Row]:
 
 
 def _all_windows_count(clean: int, disturbed: int) -> bool:
-    """Whether disturbed windows count too, since a busy machine leaves few others.
+    """Returns true if disturbed windows count too, since a busy machine leaves few others.
 
-    As `all_windows_count` of numalab's crate `record`.
+    The rule is that of `all_windows_count` in numalab's crate `record`.
     """
     return clean < 6 and disturbed > 3 * clean
 

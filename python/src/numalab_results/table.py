@@ -1,4 +1,4 @@
-"""Rows with names, and what other packages make of them."""
+"""Rows with named values, and their conversion for other packages."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ class Table:
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns, in the order in which they come first."""
+        """Returns the names of the columns, in the order of their first appearance."""
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def column(self, name: str) -> List[Optional[Any]]:
-        """The values of a column; ``None`` where a row has none."""
+        """Returns the values of a column; ``None`` for rows without one."""
         if name not in self.columns:
             raise KeyError(f"{name!r}: expected one of {', '.join(self.columns)}")
         return [row.get(name) for row in self.rows]
 
     def where(self, **wanted: Any) -> "Table":
-        """The rows that have these values."""
+        """Returns the rows with these values."""
         rows = [r for r in self.rows if all(r.get(k) == v for k, v in wanted.items())]
         return Table(self.name, rows)
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``."""
+        """Returns a ``pandas.DataFrame``."""
         import pandas
 
         return pandas.DataFrame(self.rows, columns=self.columns)
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame``."""
+        """Returns a ``polars.DataFrame``."""
         import polars
 
         return polars.DataFrame(self.rows, infer_schema_length=None)

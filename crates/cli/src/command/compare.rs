@@ -54,7 +54,7 @@ fn note_one_place(baseline: &Path, candidate: &Path) {
     let places = [baseline, candidate].map(|path| path.canonicalize().ok());
     if places[0].is_some() && places[0] == places[1] {
         note(format_args!(
-            "{} and {} are one place: it does not differ from itself, so nothing can be worse",
+            "{} and {} are the same place: it does not differ from itself, so nothing can be worse",
             baseline.display(),
             candidate.display()
         ));

@@ -37,7 +37,7 @@ pub(crate) enum FleetCommand {
     Submit(SubmitArgs),
     /// Collect new and changed results into one file
     Collect(CollectArgs),
-    /// Show outliers among hosts, sockets and memory nodes
+    /// Show outliers among hosts, packages and memory nodes
     Report(FleetReportArgs),
     /// Check in seconds whether this machine is as good as its baseline
     Health(HealthArgs),

@@ -70,7 +70,7 @@ fn synopsis(man: &Man, command: &Command) -> io::Result<String> {
     Ok(optional.replace(&format!("|{shown}>"), &format!("|{separated}>")))
 }
 
-/// Removes from clap's page what mandoc warns about: trailing blanks, breaks next to empty lines,
+/// Removes from clap's page what mandoc warns about: trailing spaces, breaks next to empty lines,
 /// and long lines, which are folded where text is filled anyway.
 fn tidied(roff: &str) -> String {
     let lines: Vec<&str> = roff.lines().map(str::trim_end).collect();

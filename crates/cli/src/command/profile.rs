@@ -42,7 +42,7 @@ not, and what the chosen one cannot see:
               100 times slower; on this machine, or on another (--emulate...)
   faults      page faults: first touches, and with NUMA balancing also later users of each page
   damon       pages that the kernel's data access monitor found accessed; needs root
-  referenced  pages of each mapping used since the last look; needs no root for your own
+  referenced  pages of each mapping used since the last scan; needs no root for your own
               processes, and clears the kernel's referenced bits
 With samples, damon and referenced, page faults additionally show who touches memory first.
 Compile with -g -fno-omit-frame-pointer so that the report names source lines and their callers.

@@ -111,7 +111,7 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
     let (text, said) = ends(&mut numalab_in(place.path(), &same), 0);
     assert!(text.contains("\nEquivalent within 10 %"), "{text}");
     assert!(
-        said.contains("b.csv and b.csv are one place: it does not differ from itself"),
+        said.contains("b.csv and b.csv are the same place: it does not differ from itself"),
         "{said}"
     );
 }

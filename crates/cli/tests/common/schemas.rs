@@ -12,7 +12,7 @@ pub fn file(kind: Kind) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.schema.json"))
 }
 
-/// Reads a document, which is as the schema says that it names.
+/// Reads a document, and checks it against the schema that it names.
 pub fn document(text: &(impl AsRef<[u8]> + ?Sized)) -> Value {
     let document: Value = serde_json::from_slice(text.as_ref()).expect("JSON");
     let schema = document["schema"].as_str().expect("a schema is named");

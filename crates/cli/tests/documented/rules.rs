@@ -138,7 +138,7 @@ pub const RULES: &[Rule] = &[
         Never("runs until it is ended; explore.rs ends one"),
         &[],
     ),
-    rule("numalab fleet submit", Never("needs a cluster; fleet_slurm.rs has one of its own"), &[]),
+    rule("numalab fleet submit", Never("needs a cluster; slurm/fleet.rs starts one"), &[]),
     rule("numalab fleet collect", Runs, &["fleet.jsonl: ", " unchanged, 0 unreadable"]),
     rule("numalab fleet report", Runs, &["Outliers"]),
     rule("numalab fleet report /scratch/fleet --format openmetrics", Runs, &["# EOF"]),
@@ -163,7 +163,7 @@ pub const RULES: &[Rule] = &[
         Plans,
         &["--partition=standard"],
     ),
-    rule("sbatch", Never("needs a cluster; slurm.rs has one of its own"), &[]),
+    rule("sbatch", Never("needs a cluster; slurm/jobs.rs starts one"), &[]),
     rule("numalab guest run", Plans, QEMU),
     rule("numalab guest run --emulate 2 --cpus 4 --pages 2m", Needs("no such node"), QEMU),
     rule(

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Replacements for names in documents that a test cannot use: places below the root, and the
-/// number of a process. `@` is the sandbox.
+/// id of a process. `@` is the sandbox.
 const STAND_INS: [(&str, &str); 5] = [
     ("/scratch/fleet", "@/fleet"),
     ("/etc/numalab/baseline", "@/results/good"),

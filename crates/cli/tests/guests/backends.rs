@@ -155,7 +155,7 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
     let notice = &began[0]["notices"][0];
     assert_eq!((&notice["kind"], &notice["name"]), (&json!("accelerator"), &json!("tcg")));
     let facts = &began[0]["environment"];
-    assert!(facts["kernel"] != facts["host_kernel"], "the guest's own kernel is told: {facts}");
+    assert!(facts["kernel"] != facts["host_kernel"], "names the guest's kernel: {facts}");
     let applied = of_kind(&journal, "applied");
     assert_eq!(applied.len(), 4);
     for entry in &applied {
@@ -202,7 +202,7 @@ fn has_sampled(journal: &[Value]) {
             let kind = &disturbance["load"]["kind"];
             disturbance["on"] == "host" && (kind == "foreign" || kind == "stolen")
         });
-        assert!(is_noted || reading["metric"] == "knob", "others ran beside it: {sample}");
+        assert!(is_noted || reading["metric"] == "knob", "other processes ran meanwhile: {sample}");
     }
 }
 

@@ -66,7 +66,7 @@ fn assert_disturbed(sample: &str) {
     let is_noted = ["foreign", "stolen"].iter().any(|kind| {
         sample.contains(&format!(r#""kind":"load","on":"host","load":{{"kind":"{kind}""#))
     });
-    assert!(is_noted, "others ran beside it: {sample}");
+    assert!(is_noted, "other processes ran meanwhile: {sample}");
 }
 
 fn code(output: &Output) -> i32 {

@@ -1,18 +1,18 @@
-/* Programs whose right placement is known, by name:
+/* Programs with a known right placement, by name:
  *   first-touch   one thread touches a block that four read by quarters (made on the line MADE,
  *                 touched on the line FIRST)
  *   false-sharing four threads count in one cache line (stored on the line COUNTS), and the first
  *                 adds their counts
  *   one-node      one thread works on its own block
  *   table         four threads read the whole of a table that one wrote
- *   streams       four threads stream through blocks of their own
+ *   streams       four threads stream through separate blocks
  *   compute       four threads compute in registers
  *   hand-over     one thread writes what another one reads
  *   hot-node      the program binds the block to node 1, and four threads of all nodes chase in it
  *   neighbours    threads 1 and 2, and 3 and 4, read what each of the two touched
  *   migrating     one thread fills the block, goes to another cpu (third word, 3), and works there
- *   pages         four threads load from a page of their own part after another, in no order, after
- *                 they have written it
+ *   pages         four threads load from the pages of their parts in random order, after
+ *                 writing them
  *   scattered     one thread loads from all over the block, each load after the one before
  *   bandwidth     four threads copy one half of a block that one touched to the other
  *   mixed         first-touch, and as much time in registers
@@ -73,7 +73,7 @@ static void migrate(void) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(last_cpu, &cpus);
-  /* This host may not have it: the machine that is emulated has. */
+  /* This host may lack it, but the emulated machine has it. */
   syscall(SYS_sched_setaffinity, 0, sizeof cpus, &cpus);
 }
 

@@ -1,5 +1,5 @@
-/* Each of 24 threads adds as many times as its number says, a thousand times over, and waits for the
- * others: who was made when can be told by the loads. */
+/* Thread N of 24 adds 1000 * (N + 1) times and waits for the others, so that its number of loads
+ * identifies it. */
 #include <pthread.h>
 
 #define THREADS 24

@@ -1,4 +1,4 @@
-/* Threads, a child that forks beside them and has one of its own, and a signal that ends a wait. */
+/* Threads, a child forked next to them that has a child itself, and a signal that ends a wait. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* The cpus that a program may use and the one that it is on, before and after it binds itself; then
-   a thread binds itself to the cpu on which its maker runs on. Its time there is that of the machine:
-   20 ms, for which the host takes longer. */
+/* Prints the cpus that a program may use and the one that it is on, before and after it binds itself;
+   then a thread binds itself to the cpu on which its creator keeps running. Its time there is that of
+   the machine: 20 ms, for which the host takes longer. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

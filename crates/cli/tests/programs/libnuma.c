@@ -1,4 +1,4 @@
-/* What libnuma says of the machine and does to pages, without its header. */
+/* Prints libnuma's view of the machine and its effect on pages, without its header. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

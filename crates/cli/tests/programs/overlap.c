@@ -1,5 +1,5 @@
-/* Loads lines of 1 MiB, four rounds: each by what the line before it says, or by its number; in four
-   chases, whose places are in registers or in an array. Or branches, as a pattern or chance has it. */
+/* Loads the lines of 1 MiB in four rounds: each by a pointer in the line before it, or by its number; in
+   four chases with positions in registers or in an array. Or branches by a pattern or at random. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* To be preloaded: where a program's pages lie as it ends, by move_pages(2). Writes a line for each
-   mapping, `PAGES-ON-0 PAGES-ON-1` and what /proc/self/maps says of it, to $PAGES.PID, once somebody
-   who looks at the program's memory now and then has seen it. */
+/* A preloaded library that reports the nodes of a program's pages when it ends, by move_pages(2). Writes
+   a line for each mapping, `PAGES-ON-0 PAGES-ON-1` and its line of /proc/self/maps, to $PAGES.PID, after a
+   wait in which a profiler that scans periodically has seen it. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,13 +49,13 @@ static __attribute__((destructor)) void ends(void) {
   if (!getenv("PAGES"))
     return;
   snprintf(file, sizeof file, "%s.%d", getenv("PAGES"), getpid());
-  /* Uses what it will use, so that telling brings in no page. */
+  /* A first call touches all that the report needs, so that the report itself faults in no page. */
   tell("/dev/null");
   usleep(LOOKED_AT_US);
   tell(file);
 }
 
-/* A child that was forked ends so. */
+/* A forked child ends this way. */
 void _exit(int status) {
   ends();
   syscall(SYS_exit_group, status);

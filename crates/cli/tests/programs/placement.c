@@ -33,7 +33,7 @@ int main(int count, char **words) {
   unsigned long node1 = 2;
   block = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   own = !strcmp(how, "own");
-  /* This host may have no node 1: the machine that is emulated has. */
+  /* This host may lack node 1, but the emulated machine has it. */
   if (!strcmp(how, "bound"))
     syscall(SYS_mbind, block, BYTES, MPOL_BIND, &node1, 64UL, 0);
   if (!own)

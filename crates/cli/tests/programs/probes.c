@@ -48,7 +48,7 @@ static void pin(int cpu) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-// A part of the work; gives how many operations it was.
+// A part of the work; returns its number of operations.
 typedef size_t work(int thread);
 
 static size_t count;
@@ -81,7 +81,7 @@ static size_t chase(int thread) {
 
 #define STEP(at) at = *(char *volatile *)at;
 
-// So many chases at once, each from another place; where they are stays in registers.
+// `count` chases at once from different places; their positions stay in registers.
 static size_t chains(int thread) {
   static size_t round;
   size_t loads = 50000;
@@ -169,7 +169,7 @@ static size_t sorts(int thread) {
   return words;
 }
 
-// Columns of a matrix of 512 x 512, so that its lines are loaded again and again.
+// Columns of a matrix of 512 x 512, so that its lines are loaded repeatedly.
 static size_t products(int thread) {
   enum { N = 512, ROWS = 8 };
   double *a = (double *)buffer, *b = (double *)other, *c = (double *)third;

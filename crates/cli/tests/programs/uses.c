@@ -1,5 +1,5 @@
 /* A table that the first thread fills, on the node of its cpu, and a thread on another cpu that
-   reads it and a block of its own, for so long. Ends by asking move_pages(2) where both lie.
+   reads it and writes a separate block, for MILLISECONDS. Prints the nodes of both by move_pages(2).
    uses MILLISECONDS FIRST-CPU OTHER-CPU [fork|daemon|stay] */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -232,7 +232,7 @@ impl Program {
         }
     }
 
-    /// Records that a thread woke up to `count` waiters.
+    /// Records that a thread woke at most `count` waiters.
     fn woke(&self, arguments: [u64; 6], count: usize, now_ps: u64) {
         let [address, operation, most, _, other, _] = arguments;
         let most = usize::try_from(most).unwrap_or(0);
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// Makes the next access to pages the first one if they were only read: the kernel may have
+    /// Makes the next access to pages that were only read a first access: the kernel may have
     /// written to them.
     fn transferred(&mut self, numbers: std::ops::Range<u64>) {
         self.forget_zeros(numbers.clone());

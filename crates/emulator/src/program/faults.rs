@@ -1,5 +1,5 @@
-//! First uses of pages: those for which the kernel has to act, and the time that it takes. A machine
-//! without times of faults ([`numalab_memory_model::machine::Faults`]) takes none.
+//! Page faults: first uses of pages that need the kernel, and the time that it takes. On a machine
+//! without these times ([`numalab_memory_model::machine::Faults`]), faults take none.
 
 use std::ops::Range;
 
@@ -51,8 +51,8 @@ impl World {
         }
     }
 
-    /// Lets the seat's thread wait for a fault of a page with this number. If it could be part of a huge
-    /// one, `if_huge` is true for the first of that one's pages.
+    /// Lets the seat's thread wait for a fault of a page with this number. If it could be part of a
+    /// huge page, `if_huge` is true for that page's first one.
     pub fn faults(
         &mut self,
         seat: usize,
@@ -119,7 +119,7 @@ impl World {
         self.space.node_of(number).is_none()
             && (self.space.is_zeroed(number)
                 || self.regions.all()[region].is_private_memory()
-                // What the kernel has written, such as a file's content, is not seen here.
+                // The kernel's own writes, such as a file's content, are not seen here.
                 && guest_memory::is_zero(number * PAGE_BYTES, PAGE_BYTES)
                 && !(self.hides_stores && guest_memory::is_allocated(number)))
     }
@@ -182,7 +182,7 @@ impl World {
         self.frees(seat, own);
     }
 
-    /// Forgets pages that are about to go.
+    /// Forgets pages that are about to be freed.
     fn forgets(&mut self, address: u64, length: u64) {
         self.forget();
         let numbers = pages(address, length);

@@ -17,11 +17,13 @@ const REPEATS: u8 = 16;
 const ROUND: i64 = 1 << 13;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;
-/// Parts of a mean in which [`Pace::rate`] is given, and its limits: a program that times its own parts
-/// sees them, and reports the fastest. With limits of 1/4 and 4, rounds took 28 % of their time.
+/// Resolution of [`Pace::rate`], and its limits. They are narrow because a program that times its
+/// own parts sees the corrections, and reports the fastest part: with limits of 1/4 and 4, rounds
+/// took 28 % of their time.
 const RATE_BITS: u32 = 8;
 const RATES: (i64, i64) = (7 << (RATE_BITS - 3), 9 << (RATE_BITS - 3));
-/// Instructions in which a difference from the means is made up for: the distance of two samples.
+/// Instructions over which a difference from the means is corrected: the distance between two
+/// samples.
 const SPAN: u64 = 1 << 19;
 /// Longest time that passes at once.
 const MOST_PS: u64 = 1 << 40;
@@ -77,9 +79,9 @@ pub struct Pace {
     sample: Option<Vec<(&'static Block, u64)>>,
     /// Instructions and time that have passed since the last such stretch.
     since_sample: (u64, u64),
-    /// Time by which blocks that have passed should have taken longer, in ps.
+    /// Additional time that the blocks that have passed should have taken, in ps.
     owed_ps: i64,
-    /// The part of its mean that a block takes, so that this is made up for.
+    /// Factor on a block's mean time that corrects for this.
     rate: u64,
 }
 

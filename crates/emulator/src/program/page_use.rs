@@ -13,7 +13,7 @@ const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 const MOST_THREADS: usize = 255;
 /// The seat that represents all of a parent's threads.
 const PARENT: usize = MOST_THREADS - 1;
-/// Words of a set of threads.
+/// Words of a set of threads, with a bit for each.
 const THREAD_WORDS: usize = 4;
 /// Owner of a line that several threads have read since it was written.
 const READ_BY_SEVERAL: u8 = u8::MAX;
@@ -191,8 +191,8 @@ impl PageUse {
         }
     }
 
-    /// Follows the line of an access: it moves when another thread than its owner stores to it, or
-    /// reads what was stored.
+    /// Updates the owner of the accessed line: another thread gets the line when it stores to it,
+    /// or reads what the owner stored.
     #[inline]
     pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
         let line = self.line(address);

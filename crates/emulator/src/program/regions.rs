@@ -17,7 +17,7 @@ pub const STACK: &str = "[stack]";
 pub const HEAP: &str = "[heap]";
 pub const ANONYMOUS: &str = "[anonymous]";
 
-/// A range of addresses that a program uses as one thing.
+/// A range of addresses that a program uses as a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// The first address when the region was made.
@@ -41,7 +41,7 @@ impl Region {
     }
 }
 
-/// Memory with a name of a file that is not one.
+/// Prefixes of names that look like files' but stand for memory.
 const NO_FILES: [&str; 3] = ["/dev/shm/", "/dev/zero", "/memfd:"];
 
 impl Region {

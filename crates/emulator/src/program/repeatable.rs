@@ -6,7 +6,7 @@ use numalab_memory_model::counters::Kind;
 
 /// Lines that are distinguished; a power of two.
 const PLACES: usize = 512;
-/// Greater than all numbers of lines.
+/// Greater than any line number.
 const NONE: u64 = u64::MAX;
 
 /// A line, with the last round in which it was loaded and stored to, and its accesses since they were
@@ -58,7 +58,7 @@ impl RepeatableLines {
         before.uncounted()
     }
 
-    /// Begins the next round: all lines take the longer way once.
+    /// Begins the next round: all lines take the full path once.
     pub fn ends_round(&mut self) {
         self.round = self.round.wrapping_add(1);
     }

@@ -71,7 +71,7 @@ pub struct Thread {
     pub last_page: u64,
 }
 
-/// Greater than all line and page numbers.
+/// Greater than any line or page number.
 const NONE: u64 = u64::MAX;
 
 impl Thread {
@@ -158,7 +158,7 @@ impl Thread {
         Goes::On
     }
 
-    /// Enters a block that does not just pass.
+    /// Enters a block that is simulated instead of passed.
     #[inline(never)]
     fn enters(&mut self, block: &'static Block) -> Goes {
         self.catches_up();

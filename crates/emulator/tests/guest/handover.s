@@ -1,4 +1,4 @@
-# Two cpus hand a line to and fro, ROUNDS times, and say how long it took.
+# Two cpus pass a line back and forth, ROUNDS times, and report the time.
     .include "cpus.inc"
 
 cpu_begins:

@@ -2,7 +2,7 @@
 # NODE0 and NODE1 are addresses on the nodes.
     .include "common.inc"
 
-# Follows a pointer to itself, and says how long it took by the time stamp counter.
+# Follows a pointer to itself, and reports the time by the time stamp counter.
 .macro chase address, count
     movl $\address, \address
     begin_timing
@@ -14,7 +14,7 @@
     say_timing
 .endm
 
-# Reads every line of some bytes, so many times.
+# Reads every line of a buffer a number of times.
 .macro walk address, bytes, rounds
     mov $\rounds, %ebx
 2:  mov $\address, %eax

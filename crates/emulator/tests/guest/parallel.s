@@ -1,4 +1,4 @@
-# CPUS cpus at once: cpu i reads LINES lines from TARGETi on, and says how long it took.
+# CPUS cpus at once: cpu i reads LINES lines from TARGETi on, and reports the time.
     .include "cpus.inc"
 
 cpu_begins:

@@ -13,7 +13,7 @@
     jnz 1b
 .endm
 
-# Stores by an instruction, so many bytes at a time, and says how long it took to a fence's end.
+# Stores by an instruction, a number of bytes at a time, and reports the time up to a fence's end.
 .macro write bytes, instruction:vararg
     begin_timing
     mov $NODE0, %eax

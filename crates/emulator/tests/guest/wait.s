@@ -1,8 +1,7 @@
 # One cpu that waits: before, while and after it is counted.
     .include "common.inc"
 
-# Executes an instruction a thousand times, and says how long it took by the time stamp
-# counter.
+# Executes an instruction a thousand times, and reports the time by the time stamp counter.
 .macro wait instruction:vararg
     begin_timing
     mov $1000, %ecx

@@ -53,7 +53,7 @@ pub fn longest_array() -> usize {
     size.unwrap_or(USUAL_LONGEST_ARRAY)
 }
 
-/// Submits a job and returns its number.
+/// Submits a job and returns its id.
 ///
 /// # Errors
 /// [`SubmitError`].

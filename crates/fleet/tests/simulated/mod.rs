@@ -1,5 +1,5 @@
-//! A simulated fleet: two sockets of two nodes, the cells of a quick run, and for each host figures
-//! drawn around those of a real machine.
+//! A simulated fleet: two packages of two nodes, the cells of a quick run, and for each host
+//! figures drawn around those of a real machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +30,6 @@ pub enum Fault {
     Model(&'static str),
 }
 
-/// The fleet.
 pub struct Fleet {
     pub hosts: usize,
     seed: u64,

@@ -15,13 +15,11 @@ const MAX_DEPTH: usize = 128;
 pub(super) enum Kind {
     /// The whole machine.
     Machine,
-    /// A socket.
     Package(u32),
     /// The cpus of a node, if no other object has the same set.
     Group,
     /// A cache: highest level first, then unified, data, instruction.
     Cache(CacheOrder),
-    /// A core.
     Core(u32),
     /// A cpu.
     Pu(CpuId),

@@ -13,8 +13,8 @@ pub struct MemoryFigures {
     /// Load-to-use latency of a hit in each level of the data caches in ns, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache_latency_ns: Vec<f64>,
-    /// Mean time in ns after which others than these cpus, such as other guests of the host, evict a
-    /// line that is not used from the last of the caches, if that is shared.
+    /// Mean time in ns after which users other than these cpus, such as other guests of the host,
+    /// evict an unused line from the last cache, if that is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_ns: Option<f64>,
     /// Additional latency in ns of a line of memory in another page than those read last.

@@ -68,7 +68,6 @@ pub struct DomainPlace {
     /// Frames on each node according to the hypervisor (debug key `u`); with `numa=off` it treats
     /// the machine as one node.
     pub hypervisor: BTreeMap<u32, u64>,
-    /// The vCPUs.
     pub vcpus: Vec<VcpuPlace>,
     /// Reasons why some values are unknown.
     pub unknown: Vec<String>,

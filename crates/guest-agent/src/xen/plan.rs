@@ -51,7 +51,6 @@ pub struct DomainPlan {
     /// Name of the domain: letters, digits and `-`.
     pub name: String,
     pub kind: DomainKind,
-    /// Memory in MiB.
     pub memory_mib: u64,
     pub vcpus: u32,
     /// The node it should be on according to the plan, if any.

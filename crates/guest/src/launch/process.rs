@@ -58,7 +58,7 @@ impl QemuProcess {
                     return;
                 }
             };
-            // A pidfd refers to this process even after its number has been reused.
+            // A pidfd refers to this process even after its id has been reused.
             let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
             let started = handle.map(|handle| (child.id(), handle));
             // The receiver is gone only if the caller is, and then this process soon is too.

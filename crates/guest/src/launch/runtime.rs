@@ -292,16 +292,16 @@ fn was_started_with(process: u32, mark: &str) -> bool {
     arguments.iter().any(|argument| argument == mark)
 }
 
-/// Kills the process, if its number has not been reused.
+/// Kills the process, if its id has not been reused.
 fn end(process: u32, directory: &Path) {
     let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else {
         return;
     };
-    // Compared again below, since the number may have been reused after the scan.
+    // Compared again below, since the id may have been reused after the scan.
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };
-    // The handle stays with this process even if its number is reused.
+    // The handle stays with this process even if its id is reused.
     if was_started_with(process, &mark_of(directory)) {
         let _ = pidfd_send_signal(&handle, Signal::KILL);
         let limit = rustix::event::Timespec {

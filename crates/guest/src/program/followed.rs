@@ -23,7 +23,7 @@ pub struct Followed {
     lost: Vec<String>,
 }
 
-/// Reason why nothing is known of a command that ran.
+/// Reason why a command ran, but the cost of its memory is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowedError {
     /// A signal ended the program, and no process left a report.

@@ -68,7 +68,7 @@ pub enum PinError {
     Plan(#[from] PlanError),
     /// The QMP server is on another machine.
     #[error(
-        "QEMU runs on another machine, whose threads have other numbers; run this on QEMU's host"
+        "QEMU runs on another machine, so its thread ids mean nothing here; run this on QEMU's host"
     )]
     Elsewhere,
     /// The thread does not exist here, or is not one of a QEMU: the QEMU is on another machine or in

@@ -14,7 +14,7 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// Returns true if this is less than all the time of a number of cpus.
+    /// Returns true if it is less than the full time of this number of cpus.
     #[expect(clippy::cast_precision_loss, reason = "there are few cpus")]
     pub fn limits(&self, cpus: usize) -> bool {
         self.cpus < cpus as f64

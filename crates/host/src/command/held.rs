@@ -13,8 +13,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 const GO: u8 = b'+';
 const END: u8 = b'-';
 
-/// Starts a command and calls `ready` with its process number while it waits before exec. The
-/// command runs if `ready` succeeds, and exits otherwise.
+/// Starts a command and calls `ready` with its process id while it waits before exec. The command
+/// runs if `ready` succeeds, and exits otherwise.
 ///
 /// # Errors
 /// As [`Command::spawn`]. If `ready` fails, its error is the inner result, and there is no child.

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Longest wait for a process in uninterruptible sleep, which cannot be killed.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// The commands that are running now, by process number.
+/// The commands that are running now, by process id.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
@@ -95,7 +95,7 @@ fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String>
             let has_ended = matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             let Some(over) = over.filter(|_| !has_ended) else { continue };
             let is_named = named.iter().any(|(other, _)| *other == pid);
-            // Fails if the process has just ended by itself, which is as good.
+            // Fails if the process has just ended by itself, which is fine too.
             if over >= GRACE {
                 let _ = kill_process(pid, Signal::KILL);
             } else if !is_named {

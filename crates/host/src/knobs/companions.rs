@@ -27,7 +27,7 @@ pub(super) fn automatic_weights(root: &Root) -> Option<String> {
     paths.into_iter().find(|path| root.path(path).exists())
 }
 
-/// Reports whether a file may reject the very value that it has.
+/// Reports whether a file may reject its own current value.
 pub(super) fn may_be_one_way(path: &str) -> bool {
     AUTO.iter().any(|name| {
         path.strip_prefix(WEIGHTS).and_then(|rest| rest.strip_prefix('/')) == Some(name)

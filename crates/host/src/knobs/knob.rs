@@ -21,7 +21,7 @@ pub struct Knob {
     pub(super) nature: Nature,
 }
 
-/// The kind of setting that a knob is.
+/// The kind of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// Each of its files takes the value.
@@ -59,7 +59,7 @@ impl Knob {
         !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
-    /// Returns the current value: that of all its files, or the different ones separated by blanks.
+    /// Returns the current value: that of all its files, or the different ones separated by spaces.
     pub fn state(&self, root: &Root) -> FileState {
         if self.nature == Nature::Damon {
             return damon::state(root);

@@ -1,4 +1,4 @@
-//! Pools of huge pages: the kernel accepts any number and reserves the pages that it finds.
+//! Pools of huge pages: the kernel accepts any number, but reserves only the pages that it finds.
 
 /// Writing 1 compacts all memory; the file holds no value.
 pub(super) const COMPACT: &str = "proc/sys/vm/compact_memory";

@@ -17,7 +17,7 @@ pub(super) fn choices(text: &str) -> Vec<String> {
 }
 
 /// Reports whether two values are the same to the kernel: `1` and `Y`, `0x3` and `3`, `0,1` and
-/// `0-1`, blanks of any kind and number.
+/// `0-1`, whitespace of any kind and length.
 pub(super) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (current(a), current(b));
     if a.split_whitespace().eq(b.split_whitespace()) {

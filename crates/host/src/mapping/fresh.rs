@@ -1,4 +1,4 @@
-//! Memory that is touched first again and again.
+//! Memory on which first touches can be repeated.
 
 use std::fs::File;
 use std::ops::Range;
@@ -36,12 +36,12 @@ impl Mapping {
         })
     }
 
-    /// Frees the pages of a range of bytes; the next touch of each is a first touch, and finds zeros or
-    /// the file's content.
+    /// Frees the pages of a range of bytes: the next access to each is a first touch again, and
+    /// finds zeros or the file's content.
     ///
     /// # Errors
-    /// [`MappingError::Size`] if the mapping has no such bytes, [`MappingError::Kernel`] for a range
-    /// that is not of whole pages.
+    /// [`MappingError::Size`] if the range is not in the mapping, [`MappingError::Kernel`] if it
+    /// does not consist of whole pages.
     pub fn discard(&mut self, bytes: Range<usize>) -> Result<(), MappingError> {
         let size_bytes = bytes.len();
         let Some(range) = self.pages_mut().get_mut(bytes) else {

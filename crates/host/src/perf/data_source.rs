@@ -15,7 +15,7 @@ pub enum Operation {
 pub enum ServedBy {
     /// A cache, or a buffer in front of one.
     Cache,
-    /// A cache of another socket.
+    /// A cache of another package.
     FarCache,
     Memory,
     /// The processor did not report it.

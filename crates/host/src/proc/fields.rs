@@ -1,4 +1,4 @@
-//! Lines of a name and a value, which many files of `/proc` and `/sys` consist of.
+//! Parses lines of a name and a value, the format of many files in `/proc` and `/sys`.
 
 /// Returns the value of the line `Name:  value`, or `Node 3 Name:  value` in a node's file.
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {

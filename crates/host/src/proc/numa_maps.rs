@@ -56,7 +56,7 @@ impl NumaMapping {
         let mut words = line.split_ascii_whitespace().peekable();
         let start = u64::from_str_radix(words.next()?, 16).ok()?;
         let mut policy = words.next()?.to_owned();
-        // `prefer (many):0-1` and `weighted interleave:0-1` are one policy in spite of the blank.
+        // `prefer (many):0-1` and `weighted interleave:0-1` have a space, but are one policy.
         let is_rest = |word: &&str| word.starts_with("(many)") || word.starts_with("interleave");
         if let Some(rest) = words.next_if(is_rest) {
             policy = format!("{policy} {rest}");
@@ -91,7 +91,7 @@ impl NumaMapping {
     }
 }
 
-/// Decodes blanks and the like, which the kernel prints as `\040` (seq_path).
+/// Decodes spaces and other characters that the kernel prints as `\040` (seq_path).
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -79,7 +79,7 @@ pub fn total_page_sizes(process: u32) -> Option<PageSizes> {
     smaps(&text).first().map(|all| all.sizes)
 }
 
-/// Returns resident bytes by page size in bytes, of the mappings that begin within `address` and
+/// Returns resident bytes by page size in bytes, of the mappings that begin between `address` and
 /// `address + length`. `huge_bytes` is the size of a transparent huge page. `None` if no mapping
 /// begins there.
 pub(crate) fn bytes_per_page_size(
@@ -110,7 +110,7 @@ pub(crate) fn bytes_per_page_size(
     Some(sum)
 }
 
-/// Parses `Rss:   12 kB`. The first line of a mapping has a blank before its first colon.
+/// Parses `Rss:   12 kB`. The first line of a mapping has a space before its first colon.
 fn field(line: &str) -> Option<(&str, u64)> {
     let (name, value) = line.split_once(':')?;
     if name.contains(' ') {

@@ -26,11 +26,10 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Parses the line. The name is in parentheses and may hold any character, including
-    /// parentheses.
+    /// Parses the line. The name is in parentheses and may hold any character.
     pub fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
-        // The name may contain parentheses and blanks, so the last parenthesis ends it.
+        // The name may contain parentheses and spaces, so the last parenthesis ends it.
         let (name, rest) = rest.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         // The state, field 3 of proc_pid_stat(5), has index 0 here.

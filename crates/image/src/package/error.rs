@@ -70,7 +70,7 @@ pub enum MemberError {
     /// The member is a device, a pipe or of an unknown kind.
     #[error("kind {0:?}, expected a file, directory or link")]
     Kind(EntryType),
-    /// The member is larger than any file of a package can be.
+    /// The member exceeds the size limit of a package's files.
     #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]
     Size {
         /// The size that the archive declares.

@@ -144,7 +144,7 @@ fn fault(lab: &Lab) -> Result<(), Failure> {
     Err("a null pointer could be used".into())
 }
 
-/// Runs a job on the last cpu that takes part that runs a job itself.
+/// Runs, on the last cpu that takes part, a job that itself runs a job.
 fn nested(lab: &Lab) -> Result<(), Failure> {
     if let Some(&last) = lab.chosen().last() {
         lab.cpus.run(&[last], &|_| lab.cpus.run(&[last], &|_| ()));

@@ -61,7 +61,7 @@ pub enum SeatError {
     },
 }
 
-/// Returns true if all ranks may have the same one: a node, but not a cpu.
+/// Returns true if several ranks may have the same one: they may share a node, but not a cpu.
 fn are_shared(what: &str) -> bool {
     what == "node"
 }

@@ -22,8 +22,8 @@ const NUMBERS: [Number; 11] = [
     ("RANK", "number", "an unknown launcher"),
 ];
 
-/// Returns the number of this process among others that may run on the same host, for people; `None`
-/// without one, and for the number 0, which LSF also sets outside of arrays.
+/// Returns the number of this process among others that may run on the same host, for display;
+/// `None` without one, and for the number 0, which LSF also sets outside of arrays.
 pub fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
     slot(look).or_else(|| NUMBERS.iter().find_map(|number| described(number, look)))
 }

@@ -45,7 +45,7 @@ pub(super) fn task(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
     }))
 }
 
-/// Returns the part of a SLURM job that a process without a rank is, for people; `None` outside of
+/// Returns the part of a SLURM job that a process without a rank is, for display; `None` outside of
 /// jobs.
 pub fn shell(look: VariableLookup<'_>) -> Option<&'static str> {
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));

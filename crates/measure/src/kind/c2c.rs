@@ -61,7 +61,7 @@ pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> 
 /// Lines of a pair. The address decides which slice of the processor keeps a line, and so its
 /// latency; a single line would show its slice rather than the pair.
 const LINES: usize = 8;
-/// Round trips of each line in a window, which takes about 200 microseconds within a socket.
+/// Round trips of each line in a window, which takes about 200 microseconds within a package.
 const LINE_ROUNDS: u64 = 250;
 
 /// The state shared by the two sides.

@@ -28,7 +28,7 @@ struct Past {
     takes_ps: u64,
     /// Waiting for bandwidth.
     queue_ps: u64,
-    /// Leaving the pages that were read before.
+    /// Cost of leaving the pages that were read last.
     page_ps: u64,
 }
 

@@ -137,7 +137,7 @@ fn an_l3_group_of_any_number_is_a_group() {
         load(&engine, vcpu, 0, 0);
     }
     let misses = |vcpu| engine.counters.of(0, vcpu).nodes[0].misses[0].get();
-    assert_eq!((misses(0), misses(1)), (1, 1), "each group has a cache of its own");
+    assert_eq!((misses(0), misses(1)), (1, 1), "each group has a separate cache");
 }
 
 /// Returns the latency in ns of a chase next to eight vCPUs that together demand this share of node

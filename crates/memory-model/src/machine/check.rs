@@ -15,7 +15,7 @@ const MOST_CYCLES: f64 = 1000.0;
 const ADDRESS_END: u64 = 1 << 52;
 /// One second, longer than any access.
 const MOST_NS: f64 = 1e9;
-/// One exabyte per second.
+/// One exabyte per second, beyond any memory.
 const MOST_MB_S: f64 = 1e12;
 
 impl Machine {

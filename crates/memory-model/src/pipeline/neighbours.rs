@@ -1,12 +1,12 @@
 //! A prefetcher of lines near one that is missed.
 //!
-//! AMD's guide for family 19h, 2.12.2, "L1 Region": if the access of an instruction tends to be followed by
-//! others in a region, these lines are fetched with its own. Measured on a Zen 4 with dependent loads of nodes in
-//! random order, which take 194 ns each: a second line that is one, two or three lines further takes 22
-//! to 27 ns more, one that is seven lines further 214, and half as many of them are as fast. The next line
-//! is fetched in any case; the one before, if it was needed after one of 32 misses, is not. Lines of 32,
-//! 64, 128 and 256 streams in random order were fetched in 89, 67, 43 and 32 % of cases, as if 64 misses were
-//! remembered.
+//! AMD's guide for family 19h, 2.12.2, "L1 Region": if the access of an instruction tends to be
+//! followed by others in a region, these lines are fetched with its own. Measured on a Zen 4 with
+//! dependent loads of nodes in random order, which take 194 ns each: a second line that is one, two
+//! or three lines further takes 22 to 27 ns more, one that is seven lines further 214, and half as
+//! many of them are as fast. The next line is fetched in any case; the previous one is not if only
+//! one of 32 misses needed it. Lines of 32, 64, 128 and 256 streams in random order were fetched in
+//! 89, 67, 43 and 32 % of cases, as if 64 misses were remembered.
 
 use alloc::boxed::Box;
 

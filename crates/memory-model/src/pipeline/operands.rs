@@ -190,7 +190,8 @@ impl Operands {
         Self { stores: stores && self.memory, ..self }
     }
 
-    /// Returns the registers that have the sum of a floating-point addition, given those before.
+    /// Returns the registers that hold sums of floating-point additions after this instruction,
+    /// given those that did before it.
     pub(super) fn added(&self, before: Registers) -> Registers {
         let others = before.less(self.writes);
         let is_copy = self.class == Class::Move && self.reads.less(before) != self.reads;

@@ -8,7 +8,7 @@ pub(super) struct Parts {
     pub jumps_ps: u64,
     /// True if it jumps whatever its operands are, or is assumed to, as loops do.
     pub jumps: bool,
-    /// Time of the parts that run them, apart from stores.
+    /// Time of the parts that execute instructions other than stores.
     pub back_ps: u64,
     /// Time in which the cache takes their stores.
     pub stores_ps: u64,

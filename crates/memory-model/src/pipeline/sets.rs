@@ -1,8 +1,8 @@
 //! The sets of the nearest cache, each of which takes one line at a time.
 //!
 //! Measured on a Zen 4: independent loads of lines in one set take 9.4 cycles each, in two sets 5, in
-//! four 2.3, and in more as long as any lines from the L2, in any order, from the L2 and from the L3.
-//! Columns of matrices whose rows are 4 KiB long are such lines.
+//! four 2.3, and in more sets as long as any lines from the L2, in any order, from the L2 and from
+//! the L3. The lines of a column share a set if the rows of the matrix are 4 KiB long.
 
 /// Sets of the nearest cache of the families for which this time is known: 32 KiB in eight ways.
 const SETS: usize = 64;

@@ -39,8 +39,8 @@ struct Stream {
 pub struct Reach {
     /// Number of lines that it looks past the end of a page.
     pub past_page: u64,
-    /// Length of a stream from which it looks this number of lines less ahead than the stream is long,
-    /// in any page, if it does.
+    /// Present if long streams are followed across pages: the number of lines by which it then
+    /// looks less far ahead than the stream is long.
     pub long: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub struct Streams {
     /// Number of misses so far.
     misses: u64,
     lines: usize,
-    /// Present if it looks no further ahead than a stream is long.
+    /// Present if the prefetcher looks no further ahead than a stream is long.
     reach: Option<Reach>,
 }
 

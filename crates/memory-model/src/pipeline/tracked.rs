@@ -47,8 +47,8 @@ impl<T> Tracked<T> {
         self.all.iter_mut().find(|of| of.by == by).map(|of| &mut of.known)
     }
 
-    /// Records a miss by an instruction, and returns what is known of it; `None` for one that was not
-    /// tracked, of which `new` is known from now on.
+    /// Records a miss by an instruction, and returns what is known of it; `None` for one that was
+    /// not tracked, which begins with `new`.
     pub fn add_miss(&mut self, by: usize, new: T) -> Option<&mut T> {
         self.misses += 1;
         let used = self.misses;

@@ -115,7 +115,7 @@ impl FilesWatch {
     }
 }
 
-/// Returns true for a large file that the run did not write itself, and that is not of the system,
+/// Returns true for a large file that the run did not write itself, and that is not a system file,
 /// which other programs use too.
 fn is_input(path: &Path, begun: SystemTime) -> bool {
     if SYSTEM.iter().any(|directory| path.starts_with(directory)) {

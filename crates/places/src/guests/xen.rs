@@ -127,8 +127,8 @@ impl BootContext<'_> {
             "dom0_max_vcpus=2".to_owned(),
             // Scrubbing all free memory would cost the host much work for nothing.
             "bootscrub=0".to_owned(),
-            // If each cpu is a socket, as on an x460, credit2 has a queue per cpu, and guests share
-            // one for hundreds of ms while another cpu is idle.
+            // If each cpu is a package, as on an x460, credit2 has a queue per cpu, and guests
+            // share one for hundreds of ms while another cpu is idle.
             "credit2_runqueue=node".to_owned(),
         ];
         arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));

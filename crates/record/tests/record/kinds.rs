@@ -92,5 +92,5 @@ fn schemas_are_names_with_a_version_and_serialise_as_such() {
     let mut said: Vec<String> = Kind::ALL.map(|kind| kind.to_string()).to_vec();
     said.sort();
     said.dedup();
-    assert_eq!(said.len(), Kind::ALL.len(), "each kind has words of its own");
+    assert_eq!(said.len(), Kind::ALL.len(), "each kind has different words");
 }

@@ -105,7 +105,7 @@ fn names(of: &RunComparison) -> String {
     format!("baseline {}; candidate {}", of.baseline.join(", "), of.candidate.join(", "))
 }
 
-/// Counts rows by verdict; without verdicts, words the changes and why they are not judged.
+/// Counts rows by verdict; without verdicts, describes the changes and why they are not judged.
 fn headline(of: &RunComparison) -> Lead {
     if !of.judged {
         let change = |row: &ComparedRow| format!("{} {}", name(row), percent(row.change_percent));

@@ -1,4 +1,4 @@
-//! Outliers of a fleet: hosts, sockets and memory nodes that deviate from hosts with the same
+//! Outliers of a fleet: hosts, packages and memory nodes that deviate from hosts with the same
 //! processor and shape.
 //!
 //! A figure's score is its distance from its peers' centre in standard deviations of their core (of
@@ -63,11 +63,11 @@ impl Scope {
 }
 
 impl fmt::Display for Scope {
-    /// Formats a scope: `host`, `socket 1`, `memory of node 3`, or the cell's name.
+    /// Formats a scope: `host`, `package 1`, `memory of node 3`, or the cell's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host => f.write_str("host"),
-            Self::Package(package) => write!(f, "socket {package}"),
+            Self::Package(package) => write!(f, "package {package}"),
             Self::MemoryNode(node) => write!(f, "memory of node {node}"),
             Self::Figure(cell) => f.write_str(cell),
         }

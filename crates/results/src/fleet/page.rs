@@ -273,7 +273,7 @@ fn detection(analysis: &Analysis) -> Option<Part> {
     });
     let table = Table::new("share of this fleet's hosts that would be found if shifted")
         .figures("shift in standard deviations")
-        .figures("all figures of a socket or memory node")
+        .figures("all figures of a package or memory node")
         .figures("a single figure")
         .rows(rows);
     let series = |name: &str, of: &dyn Fn(usize) -> Option<f64>| Series {
@@ -283,7 +283,7 @@ fn detection(analysis: &Analysis) -> Option<Part> {
             .collect(),
     };
     let series: Vec<Series> = vec![
-        series("a socket or memory node", &|at| analysis.detection[at].units),
+        series("a package or memory node", &|at| analysis.detection[at].units),
         series("a single figure", &|at| analysis.detection[at].figures),
     ];
     let series: Vec<Series> =

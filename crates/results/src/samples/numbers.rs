@@ -14,8 +14,8 @@ pub enum NumbersError {
     Table { line: usize, numbers: usize },
 }
 
-/// Returns every number between blanks and commas, without comments after `#`. `100,5` and `1,234.5`
-/// alone on a line are refused, since the comma can be part of the number.
+/// Returns every number between spaces and commas, without comments after `#`. `100,5` and
+/// `1,234.5` alone on a line are refused, since the comma can be part of the number.
 ///
 /// # Errors
 /// [`NumbersError`] with the line.

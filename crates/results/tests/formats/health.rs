@@ -97,7 +97,7 @@ fn every_symptom_has_its_words() {
         ),
         (
             slower(Scope::Package(1), Family::Bandwidth, -25.0, Some(Suspicion::MemorySlow)),
-            "socket 1: bandwidth 25 % below the baseline, memory speed lowered?",
+            "package 1: bandwidth 25 % below the baseline, memory speed lowered?",
         ),
     ] {
         assert_eq!(said(symptom), words);

@@ -424,7 +424,7 @@ fn virtual_time_without_variance_has_a_verdict() {
     let answer = "numa_balancing cannot show an effect here (memory is on one node);";
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (first, then) = (words.find(answer), words.find("numa_balancing 0 → 1: better"));
-    assert!(first.is_some() && first < then, "what is seen all the same is told: {text}");
+    assert!(first.is_some() && first < then, "what is seen anyway is reported: {text}");
     let names: Vec<String> = summary.page().lead.into_iter().map(|lead| lead.name).collect();
     assert_eq!(names, ["Answer", "Unexpected"], "not as a second answer");
 }

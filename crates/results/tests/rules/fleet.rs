@@ -335,5 +335,5 @@ fn scopes_are_named_as_an_administrator_does() {
         Scope::Figure("latency/random".to_owned()),
     ]
     .map(|scope| scope.to_string());
-    assert_eq!(names, ["host", "socket 1", "memory of node 3", "latency/random"]);
+    assert_eq!(names, ["host", "package 1", "memory of node 3", "latency/random"]);
 }

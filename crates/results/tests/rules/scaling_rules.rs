@@ -250,7 +250,7 @@ fn a_slowdown_of_a_nodes_memory_alone_is_reported_once_as_its_controllers() {
         _ => None,
     });
     assert_eq!(controllers, [(1, 2, 1, true, "sequential, node 0".to_owned())]);
-    assert_eq!(contention(&findings), [], "it is told already");
+    assert_eq!(contention(&findings), [], "another finding reports it");
     let fast = placed("two", &[100.0, 101.0], &[(0, 0), (4, 0)]);
     assert_eq!(contention(&found(vec![one, fast])), [(1, 2, false, None)]);
 }

@@ -12,7 +12,6 @@ pub fn normal(rng: &mut Rng) -> f64 {
 /// The distribution of samples, as log ratios with a standard deviation near 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// Normal.
     Normal,
     /// Student's t with three degrees of freedom.
     HeavyTailed,

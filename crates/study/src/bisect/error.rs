@@ -17,7 +17,7 @@ pub enum BisectError {
     NotBehind { good: String, bad: String },
     #[error("commit {commit} does not build: {reason}")]
     EndNotBuilt { commit: String, reason: String },
-    /// A build ended in a way that ends the bisection, as in git-bisect(1).
+    /// A build ended with a status that aborts the bisection, as in git-bisect(1).
     #[error("the build of commit {commit} was aborted: {reason}")]
     BuildGivenUp {
         commit: String,

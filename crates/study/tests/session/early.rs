@@ -59,9 +59,8 @@ impl Prepared for Ahead {
     }
 }
 
-/// The process that is killed.
 #[test]
-#[ignore = "another test runs it in a process of its own"]
+#[ignore = "another test runs it in a separate process"]
 fn a_process_that_is_killed() {
     let Some(directory) = env::var_os(WRITES) else { return };
     let lab = Lab::open();

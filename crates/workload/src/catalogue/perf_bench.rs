@@ -145,7 +145,7 @@ fn operations(text: &str, arguments: &[String], usual: u64) -> Result<Vec<Readin
     let each_us = match printed {
         Some(value) => number::whole("usecs/op", value)?,
         None if count > 0.0 => seconds * 1e6 / count,
-        None => return Err(OutputError::missing("operations", "-l with at least one", text)),
+        None => return Err(OutputError::missing("operations", "-l with 1 or more", text)),
     };
     Ok(vec![
         Quantity::lower("time-per-op", "us").at(each_us),
@@ -204,7 +204,7 @@ fn wakeups(text: &str) -> Result<Vec<Reading>, OutputError> {
     let (value, unit) = number::first("time of waking", rest)?;
     if !unit.starts_with("ms") {
         return Err(OutputError::NoNumber {
-            what: "milliseconds of waking".to_owned(),
+            what: "the time of waking in ms".to_owned(),
             text: rest.to_owned(),
         });
     }

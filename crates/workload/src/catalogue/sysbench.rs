@@ -24,7 +24,7 @@ pub(super) const ENTRIES: &[ToolEntry] = &[
     },
     ToolEntry {
         name: "sysbench-memory",
-        summary: "writes or reads of memory in blocks",
+        summary: "writes to or reads from memory, block by block",
         command: &["sysbench", "memory"],
         arguments: &["--memory-access-mode=rnd", "--threads=4"],
         metrics: &["throughput"],

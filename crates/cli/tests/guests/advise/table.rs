@@ -234,7 +234,7 @@ pub(crate) fn markdown(cases: &[Case]) -> String {
         text.push('\n');
     }
     let rates = [
-        ("at most 3 points or a tenth of the change beside the interval", inside(cases), 80),
+        ("at most 3 points or a tenth of the change outside the interval", inside(cases), 80),
         ("the best prediction is the best", winners(cases, Case::predicted_best), 95),
         ("what is advised is the best", winners(cases, Case::advised), 95),
         ("no gain where there is none", no_gains(cases), 95),

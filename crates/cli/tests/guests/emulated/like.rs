@@ -71,7 +71,7 @@ fn a_guest_like_the_x460_finds_the_figures_of_its_file() {
     for (gb_s, ns) in surface {
         // The chase itself moves a line per load.
         let charged = local_ns(gb_s + 64.0 / ns);
-        assert_near(ns, charged, 0.10, &format!("a load beside {gb_s} GB/s"));
+        assert_near(ns, charged, 0.10, &format!("a load under {gb_s} GB/s"));
     }
 }
 

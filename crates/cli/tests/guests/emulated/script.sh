@@ -1,7 +1,7 @@
-# What the guest of guest.rs does; each part of its output is looked at by a test.
-# CHASE is the program that chases through what the system placed.
+# The script of the guest of guest.rs; a test checks each part of its output.
+# CHASE is the program that chases through memory placed by the system.
 echo 0 > /proc/sys/kernel/numa_balancing
-# By default Linux looks for memory that it may move every second, and here every tenth of one.
+# By default Linux scans for memory to move every second, and here every tenth of a second.
 for setting in scan_delay_ms scan_period_min_ms; do
   echo 100 > /sys/kernel/debug/sched/numa_balancing/$setting
 done
@@ -25,11 +25,11 @@ echo 0 > /proc/sys/kernel/numa_balancing
 echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 500ms --format json -q
 echo '== put back'; cat /proc/sys/kernel/numa_balancing /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
-# Node 3 is filled up with huge pages and with what is read of disks, which stays in memory
-# as long as somebody has the disk open. Linux gives fewer huge pages where free memory is in
-# pieces, so disks are read until the node is full. Pages set free go to the node, not to a cpu's
-# list; what such lists still hold, 2 MiB at times, they give back within 3 s (`vmstat_update`),
-# after which one more disk takes it.
+# Fills node 3 with huge pages and with data read from disks, which stay in memory as long as a
+# process has the disk open. Linux gives fewer huge pages where free memory is fragmented, so disks
+# are read until the node is full. Freed pages go to the node, not to a cpu's list; such lists still
+# hold up to 2 MiB, and give them back within 3 s (`vmstat_update`), after which one more disk takes
+# them.
 echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction
 huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
 free=$(awk '/MemFree/ { print $4 }' /sys/devices/system/node/node3/meminfo)

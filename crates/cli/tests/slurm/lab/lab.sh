@@ -1,6 +1,6 @@
 #!/bin/bash
-# A SLURM of its own on loopback, without systemd and munge: starts it, prints "ready",
-# and stops it and removes DIRECTORY when standard input ends, however its owner ended.
+# Starts a separate SLURM on loopback, without systemd and munge, and prints "ready". Stops it and
+# removes DIRECTORY when standard input ends, however its owner ended.
 #   lab.sh DIRECTORY PORT NODE...     n* have 4 sockets of 2 cores, m* 2 sockets of 8 CCDs of 8 cores
 set -u
 lab=$1 port=$2
@@ -74,10 +74,10 @@ stop() {
     [ -z "$(squeue -h 2>/dev/null)" ] && break
     sleep 0.05
   done
-  # The nodes' daemons first: without their controller they take long to end.
+  # The nodes' daemons first: without their controller they are slow to end.
   end "${nodes[@]}"
   end "$controller"
-  # Steps of a node that was declared lost live on; whoever has our library loaded is ours.
+  # Steps of a node that was declared lost keep running; processes with our library are ours.
   local left
   left=$(grep -ls "$lab/fold.so" /proc/[0-9]*/maps | cut -d/ -f3)
   [ -z "$left" ] || kill -9 $left 2>/dev/null

@@ -90,7 +90,7 @@ type Sleep = (i32, u64);
 /// The holder's sleep so far, as seen from one look to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slept {
-    /// The turn and the sleep, and when it was first seen.
+    /// The turn and the sleep, and the time at which they were first seen.
     first: Option<((u64, Sleep), Instant)>,
 }
 

@@ -35,7 +35,7 @@ pub struct XenZone {
     pub free_pages: u64,
 }
 
-/// The last output of each key.
+/// The last output of each of Xen's debug keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XenDump {
     /// The nodes (`u`).

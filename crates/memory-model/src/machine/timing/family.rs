@@ -340,8 +340,8 @@ impl Family {
         self.is_zen()
     }
 
-    /// Returns the cycles from a miss to the request of the lines near it, which instructions have needed after
-    /// theirs before: measured on a Zen 4, where such lines are 22 to 27 ns late. A Zen 3 was only seen to
+    /// Returns the cycles from a miss to the requests for nearby lines that have followed earlier
+    /// misses: measured on a Zen 4, where such lines are 22 to 27 ns late. A Zen 3 was only seen to
     /// fetch the next line.
     pub(crate) fn neighbours_cycles(self) -> Option<f64> {
         (self == Self::Zen4).then_some(75.0)

@@ -22,7 +22,7 @@ pub struct CrowdedSegment {
     pub bytes: u64,
     /// The nodes that it fills.
     pub nodes: Vec<u32>,
-    /// The nodes over which it fits if it is interleaved.
+    /// The nodes over which the segment fits if it is interleaved.
     pub over: Vec<u32>,
 }
 

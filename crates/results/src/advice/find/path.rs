@@ -63,8 +63,8 @@ pub(super) fn together_ns(threads: impl Iterator<Item = Busy>, machine: &Machine
     nodes.map(|(ns, cpus)| ns / (*cpus).max(1) as f64).fold(longest_ns, f64::max)
 }
 
-/// Returns the slowdown of threads with fewer cpus than run at a time, 1 or more, averaged over the
-/// run without the first thread's time alone.
+/// Returns the slowdown, 1 or more, of threads that outnumber their cpus, averaged over the run
+/// without the first thread's time alone.
 pub(super) fn crowding(threads: &[Busy], cpus: f64, elapsed_ns: f64) -> f64 {
     let busy_ns: f64 = threads.iter().map(|(_, ns)| ns).sum();
     let alone_ns = threads.first().map_or(0.0, |(_, ns)| *ns);

@@ -40,7 +40,6 @@ pub enum HeapProblem {
     },
     /// A node has more free memory than memory: the dump is damaged.
     HeapFreeExceeds {
-        /// The node.
         node: NodeId,
         /// Its free memory in bytes.
         free_bytes: u64,

@@ -18,8 +18,8 @@ const MANY_FOREIGN: f64 = 0.01;
 const LEAST_FOREIGN: f64 = 100.0;
 /// Least share of a node's memory in page cache for which reclaiming it makes room.
 const LEAST_CACHE: f64 = 0.01;
-/// Share of free memory unusable for huge pages above which it counts as fragmented, and minimum
-/// amount of it in bytes that matters.
+/// A node is fragmented if more than this share of its free memory is unusable for huge pages, and if
+/// it has this much free memory.
 const SCATTERED: f64 = 0.9;
 const LEAST_FREE_BYTES: u64 = 256 << 20;
 

@@ -11,7 +11,7 @@ use super::process::{LEAST_BYTES, MOSTLY};
 use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
-/// A thread is busy if it ran for at least one part in this of the time of the busiest.
+/// A thread is busy if it ran for at least the busiest thread's time divided by this.
 const BUSY_SHARE: u64 = 10;
 
 /// A problem of rank placement. Shares are 0 to 1.
@@ -42,9 +42,9 @@ pub(super) fn findings(view: &RanksView) -> Vec<ExploreFinding> {
     shared_cpus(view).into_iter().chain(view.ranks.iter().filter_map(remote)).collect()
 }
 
-/// Finds threads that are bound to the same cpus as others, but to fewer cpus than they are: such as
-/// those of OpenMP in ranks that `mpirun` binds to one core each. On several cpus, a thread that ran
-/// much less than another of them, such as one of a library, does not count.
+/// Finds threads that outnumber the cpus that they are bound to, such as those of OpenMP in ranks
+/// that `mpirun` binds to one core each. On several cpus, a thread that ran much less than another
+/// of them, such as a library's, does not count.
 fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     let mut all = CpuSet::new();
     view.cpus_by_node.values().for_each(|of_node| all.extend_from(of_node));

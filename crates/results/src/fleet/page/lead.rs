@@ -63,7 +63,7 @@ fn unfinished(analysis: &Analysis) -> String {
     format!("{} did not finish {their}{basis}.", count(all, "host"))
 }
 
-/// Words the result of a fleet without claims: only tested hosts can resemble their peers.
+/// Describes the result of a fleet without claims: only tested hosts can resemble their peers.
 fn no_outlier(analysis: &Analysis) -> String {
     let hosts = count(analysis.hosts, "host");
     let alike = analysis.untested.iter().map(|host| host.alike).max().unwrap_or_default();

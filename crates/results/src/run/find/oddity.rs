@@ -342,8 +342,8 @@ fn emulated_time(summary: &Summary<'_>) -> Option<RunFinding> {
     Some(Finding::new(Oddity::EmulatedTime { time }))
 }
 
-/// Finds a limit of cpu time below that of all cpus on which the process may run. It explains disturbed
-/// windows, so these are no finding next to it.
+/// Finds a limit of cpu time below that of all cpus on which the process may run. It explains
+/// disturbed windows, so these are not reported as well.
 fn cpu_quota(summary: &Summary<'_>) -> Option<RunFinding> {
     let cpus: f64 = summary.run.environment.facts.get("cpu_quota")?.parse().ok()?;
     let usable = summary.run.machine.usable_cpus().len();

@@ -108,7 +108,7 @@ impl Tlb {
 /// Huge pages that the TLB treats as small ones.
 #[derive(Clone, Debug)]
 pub(super) struct Split<'a> {
-    /// A chase in huge pages with lines as far apart as small pages are long.
+    /// A chase in huge pages with lines a small page apart.
     pub huge: &'a TlbPoint,
     /// The same number of lines in small pages.
     pub small: &'a TlbPoint,

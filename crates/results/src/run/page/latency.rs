@@ -91,7 +91,7 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
     ))
 }
 
-/// Returns a note on the share of page walks in the latencies, if it is noticeable.
+/// Other chasers cannot speed a load up: something else slowed the ones that ran alone.
 fn walk_note(summary: &Summary<'_>) -> Option<String> {
     let matrix = summary.matrices.first()?;
     let walk = matrix.noticeable_walk(&summary.walks)?;

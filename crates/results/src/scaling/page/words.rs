@@ -49,7 +49,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
             size(*l3_bytes),
             figure(*alone_ns),
             size(size_bytes * ranks),
-            if *shows { "which costs time" } else { "at hardly any cost" },
+            if *shows { "which costs time" } else { "which costs next to nothing" },
             figure(*shared_ns),
             figure(shared_ns / alone_ns)
         ),

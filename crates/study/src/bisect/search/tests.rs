@@ -128,7 +128,7 @@ fn scores_far_from_the_middle_decide_at_once_and_those_around_it_never() {
         assert!(of_bad < 40, "{of_bad}");
         let (neither, all) = decided(bisect, &[-0.3, 0.3]);
         assert!(!matches!(neither, LookResult::Decided(_)), "{neither:?}");
-        assert_eq!(all, 40, "as many as may be");
+        assert_eq!(all, 40, "the maximum number");
     });
 }
 

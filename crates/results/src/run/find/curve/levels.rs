@@ -28,7 +28,7 @@ const COST_ABOVE: f64 = 1.5;
 /// Cost of each octave by which a plateau lies below the reported size; low, because others may
 /// share the cache.
 const COST_BELOW: f64 = 0.3;
-/// The largest cost of such a plateau: a hypervisor may report the caches of a whole socket.
+/// The largest cost of such a plateau: a hypervisor may report the caches of a whole package.
 const MOST_COST_BELOW: f64 = 2.4;
 /// Cost of a plateau that no reported cache explains.
 const COST_UNEXPLAINED: f64 = 3.0;
