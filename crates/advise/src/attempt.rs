@@ -150,12 +150,20 @@ mod tests {
             [0, 2],
             "one of two nodes that are alike"
         );
-        assert_eq!(chosen(&advice, None, in_seconds(11)), []);
-        assert_eq!(chosen(&advice, None, |_| None), []);
+        assert_eq!(chosen(&advice, None, in_seconds(11)), Vec::<usize>::new());
+        assert_eq!(chosen(&advice, None, |_| None), Vec::<usize>::new());
         let mut computes = advice.clone();
         computes.profile.as_mut().unwrap().memory_share = 0.01;
-        assert_eq!(chosen(&computes, None, in_seconds(1)), [], "it hardly waits for memory");
-        assert_eq!(chosen(&advice, Some(Tries::Best(2)), in_seconds(1)), [], "as asked");
+        assert_eq!(
+            chosen(&computes, None, in_seconds(1)),
+            Vec::<usize>::new(),
+            "it hardly waits for memory"
+        );
+        assert_eq!(
+            chosen(&advice, Some(Tries::Best(2)), in_seconds(1)),
+            Vec::<usize>::new(),
+            "as asked"
+        );
         advice.options[2].predicted = None;
         assert_eq!(chosen(&advice, None, in_seconds(1)), [2], "it may gain much");
     }

@@ -44,7 +44,7 @@ fn of_systems() -> Vec<GaugesOf> {
         ),
         of(
             "`numalab fleet report`",
-            "`scope` is `memory of node 3`, `socket 1`, `host`, or a cell.",
+            "`scope` is `memory of node 3`, `package 1`, `host`, or a cell.",
             vec![fleet::page::columns()],
         ),
         of("`numalab topology`", "Unknown sizes have no gauge.", vec![topology::columns()]),

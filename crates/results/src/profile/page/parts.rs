@@ -331,7 +331,6 @@ mod tests {
                 pages: BTreeMap::new(),
                 sharing: sharing.iter().copied().collect(),
                 loads_stores: None,
-                waited_ns: 0,
             })
         };
         assert_eq!(words(1, &[(Sharing::Private, 9)]), "one thread");

@@ -36,7 +36,7 @@ fn threads_that_would_share_one_memory_wait_for_each_other() {
     let stretch = |(end_ns, misses)| Stretch { end_ns, misses: Some(misses), ..Stretch::default() };
     program.timeline = [(100, 0), (350, 20), (1100, 0)].map(stretch).to_vec();
     for by in &mut program.regions[0].accesses {
-        (by.memory_ns, by.queue_ns) = (1640, 640);
+        by.waits = Some(AccessWaits { memory_ns: 1640, queue_ns: 640, ..by.waits() });
     }
     let found = predict(&bind, &program, &busy).unwrap().change_percent;
     assert!((found - alone - 100.0 * 92.5 / 1100.0).abs() < 0.3, "{found} after {alone}");
@@ -48,7 +48,8 @@ fn saturating() -> ProgramMemory {
     let mut program = program(0, Sharing::Written, 1);
     program.threads[2].busy_ns = 100;
     for by in &mut program.regions[0].accesses {
-        (by.misses, by.memory_ns, by.queue_ns) = (20, 950, 850);
+        by.misses = Some(20);
+        by.waits = Some(AccessWaits { memory_ns: 950, queue_ns: 850, ..by.waits() });
     }
     program
 }
@@ -65,7 +66,10 @@ fn threads_that_wait_for_all_of_a_memory_halve_their_time_with_two() {
     assert!(same.abs() < 1e-9, "{same}: the memory stays as busy");
     // Without load, prefetching hides all of the latency.
     let mut hidden = program.clone();
-    hidden.regions[0].accesses.iter_mut().for_each(|by| by.queue_ns = by.memory_ns);
+    for by in &mut hidden.regions[0].accesses {
+        let waits = by.waits();
+        by.waits = Some(AccessWaits { queue_ns: waits.memory_ns, ..waits });
+    }
     let found = predict(&interleave(), &hidden, &busy).unwrap().change_percent;
     assert!((found - 100.0 * -500.0 / 1100.0).abs() < 1.0, "{found}");
 }
