@@ -298,7 +298,7 @@ fn every_candidate_has_its_words() {
         (Candidate::Bind { node: 4 }, "Bind to node 4"),
         (Candidate::Interleave { nodes: vec![0, 1, 4] }, "Interleave over nodes 0,1,4"),
         (Candidate::WeightedInterleave { weights: vec![3, 1] }, "Interleave by bandwidth (3:1)"),
-        (Candidate::FastMemory { nodes: vec![0] }, "Memory of nodes 0 only"),
+        (Candidate::FastMemory { nodes: vec![0] }, "Memory of node 0 only"),
         (Candidate::Pack, "Pack threads node by node (close)"),
         (cpus(Spread::Cores), "One thread per core (cpus 0-2,8)"),
         (cpus(Spread::Siblings), "On SMT siblings (cpus 0-2,8)"),
