@@ -89,19 +89,16 @@ impl fmt::Display for Remark {
                  predictions: {why}"
             ),
             Self::Seen(what) => f.write_str(what),
-            Self::SharedFiles { name, bytes } => write!(
-                f,
-                "{} of files, such as {name}, could not be dropped from the page cache: they stay \
-                 on the node that first read them, all trials share them, and verdicts hold only \
-                 for that placement",
-                format_bytes(*bytes)
-            ),
+            Self::SharedFiles { name, bytes } => f.write_str(&shared_files(name, *bytes)),
             Self::FilesRenewed(bytes) => write!(
                 f,
                 "before each trial, {} of files were dropped from the page cache and read again \
                  under its placement",
                 format_bytes(*bytes)
             ),
+            Self::Trying { candidates, blocks, about } => {
+                f.write_str(&trying(candidates, *blocks, *about))
+            }
             Self::TooLong { least } => write!(
                 f,
                 "following the program under emulation would take {:.1} hours or more, so \
@@ -119,11 +116,6 @@ impl fmt::Display for Remark {
                 "{program} ends after {} us, so the results mainly describe its start",
                 took.as_micros()
             ),
-            Self::Trying { candidates, blocks, about } => {
-                let names = candidates.iter().map(what).collect::<Vec<_>>().join(", ");
-                let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
-                write!(f, "trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
-            }
             Self::MoreBlocks { asked, candidates, blocks } => write!(
                 f,
                 "{asked} blocks are too few for a verdict on {candidates} candidates: running {blocks}"
@@ -148,4 +140,18 @@ impl fmt::Display for Remark {
             Self::OutputDiffers => f.write_str("the program's output is not the same in every run"),
         }
     }
+}
+
+fn shared_files(name: &str, bytes: u64) -> String {
+    format!(
+        "{} of files, such as {name}, could not be dropped from the page cache: they stay on the \
+         node that first read them, all trials share them, and verdicts hold only for that placement",
+        format_bytes(bytes)
+    )
+}
+
+fn trying(candidates: &[Candidate], blocks: usize, about: Option<Duration>) -> String {
+    let names = candidates.iter().map(what).collect::<Vec<_>>().join(", ");
+    let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
+    format!("trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
 }

@@ -139,13 +139,7 @@ fn read(
     }
     let isolated = cpus::isolated(&mut reader);
     if cpus.is_empty() {
-        if !root.directory().is_dir() {
-            return Err(SysfsError::NoDirectory(root.directory().to_owned()));
-        }
-        return Err(SysfsError::NoCpus {
-            directory: root.directory().to_owned(),
-            live: root.is_live(),
-        });
+        return Err(no_cpus(root));
     }
     match &mut allowed {
         Some(allowed) => allowed.isolated = isolated_now(&isolated, &allowed.cpus),
@@ -191,6 +185,14 @@ fn read(
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })
+}
+
+fn no_cpus(root: &Root) -> SysfsError {
+    let directory = root.directory().to_owned();
+    match directory.is_dir() {
+        false => SysfsError::NoDirectory(directory),
+        true => SysfsError::NoCpus { directory, live: root.is_live() },
+    }
 }
 
 fn note_oddities(reader: &mut Reader<'_>, machine: &Machine) {

@@ -189,7 +189,7 @@ fn cache(level: u8, cpus: &str) -> Cache {
 fn an_l3_of_each_core_is_noted_and_one_of_several_cores_is_not() {
     let groups = |cores: u32| {
         shapes(|machine| {
-            machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = Some(cpu.id.0 / cores))
+            machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = Some(cpu.id.0 / cores));
         })
     };
     assert_eq!((groups(1), groups(2)), (vec!["l3-per-core".to_owned()], Vec::new()));

@@ -55,7 +55,7 @@ impl Calls {
             vec![(Metric::SystemCall, call_ns), (Metric::Yield, each_ns(clock, CALLS, yield_now)?)];
         let mut failed = None;
         let mapping_ns = each_ns(clock, MAPPINGS, || {
-            failed = map_and_unmap(PAGE_BYTES).err().or(failed.take())
+            failed = map_and_unmap(PAGE_BYTES).err().or(failed.take());
         })?;
         if let Some(error) = failed {
             return Err(error.into());
