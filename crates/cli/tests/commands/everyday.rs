@@ -339,9 +339,13 @@ fn a_topology_goes_through_every_format_and_comes_back_from_its_own() {
     }
     fs::write(&file, prints(&[&emulated[..], &["toml"]].concat())).expect("written");
     let file = file.to_str().expect("UTF-8");
-    let json = prints(&[&emulated[..], &["json"]].concat());
-    assert_eq!(prints(&["topology", "--topology", file, "--format", "json"]), json);
-    assert_eq!(schemas::document(&json)["schema"], "numalab/topology-2");
+    let read_back = ["topology", "--topology", file, "--format"];
+    let [asked, found] = [&emulated[..], &read_back].map(|words| {
+        let document = schemas::document(&prints(&[words, &["json"]].concat()));
+        assert_eq!(document["schema"], "numalab/topology-2");
+        [document["machine"].clone(), document["findings"].clone()]
+    });
+    assert_eq!(found, asked);
 }
 
 #[test]
