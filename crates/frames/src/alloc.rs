@@ -32,16 +32,22 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// As [`Frames::alloc`].
     #[inline(always)]
     pub fn alloc_frame(&self, cpu: CpuIndex) -> Result<Frame, AllocError> {
+        self.alloc_one(cpu, &Request::FRAME)
+    }
+
+    /// Allocates one frame of the cpu's nearest memory, which the request asks for.
+    #[inline(always)]
+    fn alloc_one(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
         let Some(slot) = self.slot(cpu) else {
             return Err(self.unknown_cpu(cpu));
         };
         if let Some(_busy) = self.enter(slot)
             && let Some(frame) = slot.pop_home(self.shared.rows)
         {
-            self.tag(frame, &Request::FRAME);
+            self.tag(frame, request);
             return Ok(Frame::new(frame));
         }
-        self.alloc_uncached(cpu, slot, &Request::FRAME)
+        self.alloc_uncached(cpu, slot, request)
     }
 
     /// Allocates a run and returns its first frame. It succeeds if an eligible run is free during
@@ -51,10 +57,18 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// [`AllocError::Exhausted`] if there is none, [`AllocError::ExhaustedNested`] if the call
     /// interrupted another and there is none outside the caches; the other errors describe invalid
     /// requests.
-    #[inline(never)]
+    #[inline(always)]
     pub fn alloc(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
+        match request.nearest() {
+            Some(RunRequest { frames: 1, align: 1 }) => self.alloc_one(cpu, request),
+            _ => self.alloc_run(cpu, request),
+        }
+    }
+
+    #[inline(never)]
+    fn alloc_run(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
         let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
-        match self.alloc_cached(slot, request) {
+        match self.alloc_cached_whole(slot, request) {
             Some(frame) => Ok(frame),
             None => self.alloc_uncached(cpu, slot, request),
         }
@@ -88,24 +102,16 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(Frame::new(frame))
     }
 
-    /// Allocates from cached memory of the home pool, the fast path: a frame of the magazine, or
-    /// the whole block of 2 MiB.
-    fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
-        let frame = match request.nearest()? {
-            RunRequest { frames: 1, align: 1 } => {
-                let _busy = self.enter(slot)?;
-                slot.pop_home(self.shared.rows)?
-            }
-            RunRequest { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
-                let _busy = self.enter(slot)?;
-                let block = self.take_cached_whole(slot, slot.home())?;
-                slot.note_hits(BLOCK_FRAMES);
-                block
-            }
-            _ => return None,
+    /// Allocates the cpu's cached block of 2 MiB, if the request asks for one of the nearest memory.
+    fn alloc_cached_whole(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
+        let RunRequest { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } = request.nearest()? else {
+            return None;
         };
-        self.tag(frame, request);
-        Some(Frame::new(frame))
+        let _busy = self.enter(slot)?;
+        let block = self.take_cached_whole(slot, slot.home())?;
+        slot.note_hits(BLOCK_FRAMES);
+        self.tag(block, request);
+        Some(Frame::new(block))
     }
 
     /// Serves a request without disturbing other cpus' caches.

@@ -9,7 +9,6 @@ use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame, MAX_RUN_FRAMES, Order};
 use crate::map::Region;
 use crate::runs::BlockPart;
 use crate::slot::{Push, Slot};
-use crate::sync::index;
 
 impl<'m, F: Fences> Frames<'m, F> {
     /// Frees one frame.
@@ -18,17 +17,14 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// The reason; nothing has changed.
     #[inline(always)]
     pub fn free_frame(&self, cpu: CpuIndex, frame: Frame) -> Result<(), FreeError> {
-        let Some(slot) = self.slot(cpu) else {
-            return Err(self.no_such_cpu(cpu));
-        };
-        self.tags.check(&self.shared, frame.number(), 1, Owner(0))?;
-        self.free_one(cpu, slot, frame)
+        self.free_one(cpu, frame, Owner(0))
     }
 
     /// Frees a block of an order.
     ///
     /// # Errors
     /// The reason; nothing has changed.
+    #[inline(always)]
     pub fn free(&self, cpu: CpuIndex, frame: Frame, order: Order) -> Result<(), FreeError> {
         if !frame.number().is_multiple_of(order.frames()) {
             return Err(FreeError::Misaligned { frame, order });
@@ -41,6 +37,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// # Errors
     /// The reason; nothing has changed. (Only if two cpus free the same frames at the same time may
     /// the frames before the one in the error have been freed.)
+    #[inline(always)]
     pub fn free_run(&self, cpu: CpuIndex, frame: Frame, frames: u64) -> Result<(), FreeError> {
         self.free_owned(cpu, frame, frames, Owner(0))
     }
@@ -50,7 +47,23 @@ impl<'m, F: Fences> Frames<'m, F> {
     ///
     /// # Errors
     /// The reason; nothing has changed.
+    #[inline(always)]
     pub fn free_owned(
+        &self,
+        cpu: CpuIndex,
+        frame: Frame,
+        frames: u64,
+        owner: Owner,
+    ) -> Result<(), FreeError> {
+        if frames == 1 {
+            self.free_one(cpu, frame, owner)
+        } else {
+            self.free_several(cpu, frame, frames, owner)
+        }
+    }
+
+    #[inline(never)]
+    fn free_several(
         &self,
         cpu: CpuIndex,
         frame: Frame,
@@ -63,9 +76,6 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let (first, end) = (frame.number(), frame.number().saturating_add(frames));
         self.tags.check(&self.shared, first, frames, owner)?;
-        if frames == 1 {
-            return self.free_one(cpu, slot, frame);
-        }
         if self.free_cached(cpu, slot, first, frames) {
             return Ok(());
         }
@@ -75,7 +85,11 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     #[inline(always)]
-    fn free_one(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
+    fn free_one(&self, cpu: CpuIndex, frame: Frame, owner: Owner) -> Result<(), FreeError> {
+        let Some(slot) = self.slot(cpu) else {
+            return Err(self.no_such_cpu(cpu));
+        };
+        self.tags.check(&self.shared, frame.number(), 1, owner)?;
         // The tag is removed first: once the frame is free, its tag belongs to the next owner. If
         // the frame turns out to be free already, it has none.
         self.tags.take_back(&self.shared, frame.number(), 1);
@@ -119,7 +133,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         if self.shared.block(block).needs_care() {
             self.verify_frame(cpu, number, block)?;
         }
-        if self.shared.put_bits(block, index(number / 64 % 8), 1 << (number % 64)).is_err() {
+        if !self.shared.put_bit(block, number) {
             return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
         }
         self.shared.count_one(region.pool, block, slot.moves());
