@@ -118,7 +118,8 @@ fn thinned_limits(baseline: &[f64], candidate: &[f64], k: usize) -> [f64; 2] {
 }
 
 fn differences_from(baseline: &[f64], candidate: &[f64], limit: f64) -> Staircase {
-    let steps = baseline.len() + candidate.len();
+    let largest = baseline[baseline.len() - 1];
+    let steps = baseline.len() + candidate.partition_point(|to| to - largest <= limit);
     let starts: [usize; PARTS + 1] = std::array::from_fn(|part| steps * part / PARTS);
     let mut walkers: [Walker; PARTS] =
         std::array::from_fn(|part| Walker::at(starts[part], baseline, candidate, limit));
@@ -126,22 +127,13 @@ fn differences_from(baseline: &[f64], candidate: &[f64], limit: f64) -> Staircas
         walkers.iter_mut().for_each(|walker| walker.step(baseline, candidate, limit));
     }
     let mut found = Staircase::EMPTY;
-    for (walker, end) in walkers.iter_mut().zip(&starts[1..]) {
-        while walker.row + walker.inside < *end && !walker.is_out(baseline, candidate) {
+    for (part, walker) in walkers.iter_mut().enumerate() {
+        for _ in steps / PARTS..starts[part + 1] - starts[part] {
             walker.step(baseline, candidate, limit);
         }
         found.count += walker.found.count;
         found.below = found.below.max(walker.found.below);
         found.above = found.above.min(walker.found.above);
-    }
-    // The first walker that ran out of columns did so at the row where all of them are inside: the
-    // rows from there on are all inside, and the first of them has the largest differences.
-    let out = walkers.iter().filter(|walker| walker.inside == candidate.len());
-    if let Some(row) = out.map(|walker| walker.row).min()
-        && let Some(from) = baseline.get(row)
-    {
-        found.count += (baseline.len() - row) * candidate.len();
-        found.below = found.below.max(candidate[candidate.len() - 1] - from);
     }
     found
 }
@@ -168,27 +160,38 @@ impl Walker {
         Self { row, inside: steps - row, found: Staircase::EMPTY }
     }
 
-    fn is_out(&self, baseline: &[f64], candidate: &[f64]) -> bool {
-        self.row >= baseline.len() || self.inside >= candidate.len()
-    }
-
-    /// Compares one difference; without a branch, since its direction depends on the data.
+    /// Compares one difference, and goes on to the next column or, at the end of those inside, to
+    /// the next row. Written with masks, because a branch whose direction depends on the data takes
+    /// longer than all the rest, and the compiler makes one of `if`.
     #[inline]
     fn step(&mut self, baseline: &[f64], candidate: &[f64], limit: f64) {
-        if self.is_out(baseline, candidate) {
-            return;
-        }
         let Self { row, inside, found } = self;
-        let difference = candidate[*inside] - baseline[*row];
+        let difference = candidate[(*inside).min(candidate.len() - 1)] - baseline[*row];
         let is_inside = difference <= limit;
-        let last = candidate[inside.saturating_sub(1)] - baseline[*row];
-        let ends_below = !is_inside && *inside > 0;
-        found.below = if ends_below { found.below.max(last) } else { found.below };
-        found.above = if is_inside { found.above } else { found.above.min(difference) };
-        found.count += if is_inside { 0 } else { *inside };
-        *inside += usize::from(is_inside);
-        *row += usize::from(!is_inside);
+        let advances = usize::from(is_inside & (*inside < candidate.len()));
+        found.below = larger(found.below, either(is_inside, difference, f64::NEG_INFINITY));
+        found.above = smaller(found.above, either(is_inside, f64::INFINITY, difference));
+        found.count += *inside & advances.wrapping_sub(1);
+        *inside += advances;
+        *row += 1 - advances;
     }
+}
+
+#[inline]
+fn either(first: bool, one: f64, other: f64) -> f64 {
+    let mask = u64::from(first).wrapping_neg();
+    f64::from_bits(one.to_bits() & mask | other.to_bits() & !mask)
+}
+
+/// Returns the larger number; of numbers only, one instruction where `f64::max` takes several.
+#[inline]
+fn larger(one: f64, other: f64) -> f64 {
+    if other > one { other } else { one }
+}
+
+#[inline]
+fn smaller(one: f64, other: f64) -> f64 {
+    if other < one { other } else { one }
 }
 
 /// Returns the k-th smallest (from 1) of `(x[i] + x[j]) / 2` with `i <= j` over a sorted slice.
