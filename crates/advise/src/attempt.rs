@@ -129,8 +129,72 @@ fn extent(
 #[cfg(test)]
 mod tests {
     use numalab_results::advice::{Candidate, MachineCosts, Prediction, Profile};
+    use numalab_study::Observer;
+    use numalab_workload::MetricSpec;
 
     use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Keeps the remarks.
+    #[derive(Default)]
+    struct Kept(Vec<Remark>);
+
+    impl Observer for Kept {}
+
+    impl Watch for Kept {
+        fn remark(&mut self, remark: &Remark) {
+            self.0.push(remark.clone());
+        }
+    }
+
+    /// A request for blocks of trials within a budget.
+    fn request(blocks: usize, budget: Option<Duration>) -> Request {
+        Request {
+            command: vec!["./program".to_owned()],
+            stdin: None,
+            metric: MetricSpec::of_command(None, None),
+            predict_only: false,
+            trials_only: false,
+            tries: None,
+            blocks,
+            budget,
+            to_the_end: false,
+            keep: None,
+            version: "0".to_owned(),
+        }
+    }
+
+    /// Returns the extent of trials of candidates in a program that takes a second, with remarks.
+    fn remarked(request: &Request, candidates: usize) -> (Extent, Vec<Remark>) {
+        let mut kept = Kept::default();
+        let found = extent(request, candidates, 0, Some(SECOND), &mut kept);
+        (found, kept.0)
+    }
+
+    #[test]
+    fn an_extent_that_was_not_asked_for_is_remarked_on() {
+        let whole = |candidates, blocks| Extent { candidates, blocks, warm_ups: 0 };
+        assert_eq!(remarked(&request(8, None), 2), (whole(2, 8), Vec::new()));
+        let more = Remark::MoreBlocks { asked: 3, candidates: 2, blocks: 7 };
+        assert_eq!(remarked(&request(3, None), 2), (whole(2, 7), vec![more]));
+        let less = Remark::Less { candidates: 1, of: 2, blocks: 6, run: SECOND };
+        let short = request(8, Some(18 * SECOND));
+        assert_eq!(remarked(&short, 2), (whole(1, 6), vec![less]));
+        let none = Remark::NoTime { run: SECOND, runs: 18 };
+        let shorter = request(8, Some(17 * SECOND));
+        assert_eq!(remarked(&shorter, 2), (whole(0, 8), vec![none]));
+        assert_eq!(remarked(&shorter, 0), (whole(0, 8), Vec::new()), "nothing to try");
+    }
+
+    #[test]
+    fn trials_under_emulation_take_a_run_of_each_candidate() {
+        let extent = Extent { candidates: 3, blocks: 8, warm_ups: 0 };
+        let turns = u32::try_from(5_usize.div_ceil(runs_at_once())).unwrap();
+        assert_eq!(expected(TrialPlace::Emulation, extent, SECOND, 0), turns * SECOND);
+        assert_eq!(expected(TrialPlace::Host, extent, SECOND, 0), 40 * SECOND);
+        assert_eq!(expected(TrialPlace::Guest, extent, SECOND, 2), 40 * SECOND);
+    }
 
     #[test]
     fn trials_settle_what_predictions_leave_open_if_they_take_seconds() {

@@ -86,3 +86,52 @@ fn bandwidths(machine: &EmulatedMachine) -> Vec<f64> {
     };
     machine.node_load.as_ref().map_or_else(Vec::new, |nodes| nodes.iter().map(most).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_formats::memory_emulator::{MemoryCosts, describe};
+    use numalab_topology::{EmulatedNodes, EmulationSpec, UniformMachine};
+
+    use super::*;
+
+    fn machine() -> EmulatedMachine {
+        let whole = UniformMachine::of_packages(2, 4, 1 << 30).build().expect("a machine");
+        let spec = EmulationSpec { nodes: EmulatedNodes::Equal(2), distances: None };
+        let machine = spec.emulate(&whole).expect("two nodes");
+        describe(&machine, &MemoryCosts::usual(None)).expect("a model")
+    }
+
+    #[test]
+    fn a_described_machine_has_the_costs_that_placements_need() {
+        let Target { costs, .. } = Target::described(machine(), TrialPlace::Emulation, None);
+        assert_eq!((costs.nodes, costs.cpus), (vec![0, 1], vec![2, 2]));
+        assert_eq!(costs.has_memory, [true, true]);
+        assert_eq!(costs.left_bytes, [512 << 20, 512 << 20]);
+        assert_eq!(costs.kernel.balancing, None, "no kernel runs");
+        let guest = Some(BackendSpec::default());
+        let target = Target::described(machine(), TrialPlace::Guest, guest);
+        assert_eq!(target.costs.kernel.balancing, Some(1), "that of Linux on several nodes");
+    }
+
+    #[test]
+    fn groups_of_cpus_are_numbered_from_0_and_are_nodes_where_unknown() {
+        let grouped = |l3_groups| places(&EmulatedMachine { l3_groups, ..machine() });
+        let groups = |places: Vec<CpuPlace>| places.iter().map(|of| of.group).collect::<Vec<_>>();
+        assert_eq!(groups(grouped(Some(vec![7, 7, 9, 4]))), [0, 0, 1, 2]);
+        assert_eq!(groups(grouped(None)), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_node_takes_at_most_what_its_limit_or_its_curve_allows() {
+        let limited = EmulatedMachine { node_bandwidth_mb_s: Some(vec![9e3, 5e3]), ..machine() };
+        assert_eq!(bandwidths(&limited), [9e3, 5e3]);
+        let curve =
+            |most| vec![Curve { writes_percent: 0.0, points: vec![(1e3, 100.0), (most, 200.0)] }];
+        let curved = EmulatedMachine {
+            node_bandwidth_mb_s: None,
+            node_load: Some(vec![curve(8e3), Vec::new()]),
+            ..machine()
+        };
+        assert_eq!(bandwidths(&curved), [8e3, 0.0]);
+    }
+}

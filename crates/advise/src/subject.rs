@@ -96,3 +96,57 @@ fn has_worked(program: &str, ran: &Ran) -> Result<(), AdviseError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use numalab_record::Region;
+
+    use super::*;
+
+    fn ran(code: i32, stderr: &str, left: &[&str]) -> Ran {
+        Ran {
+            command: "./program".to_owned(),
+            status: ExitStatus::from_raw(code << 8),
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+            dropped_bytes: 0,
+            took: Duration::ZERO,
+            left: left.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_run_that_failed_or_left_processes_is_rejected_with_its_last_line() {
+        let said = |ran: &Ran| has_worked("./program", ran).map_err(|error| error.to_string());
+        assert_eq!(said(&ran(0, "a warning\n", &[])), Ok(()));
+        let failed = said(&ran(3, "first\nno such table\n\n", &[])).unwrap_err();
+        assert!(failed.contains("./program") && failed.ends_with(": no such table"), "{failed}");
+        let silent = said(&ran(3, "", &[])).unwrap_err();
+        assert!(silent.contains('3') && !silent.ends_with(": "), "{silent}");
+        let left = said(&ran(0, "", &["sleep (1234)", "sleep (1235)"])).unwrap_err();
+        assert!(left.contains("sleep (1234)"), "{left}");
+    }
+
+    #[test]
+    fn openmp_is_seen_in_a_programs_file_and_in_its_followed_memory() {
+        let directory = numalab_host::TemporaryDirectory::create().unwrap();
+        let program = directory.path().join("program");
+        let subject = Subject {
+            command: vec![program.display().to_string()],
+            stdin: None,
+            interrupt: Interrupt::never(),
+        };
+        for (content, uses) in [("\x7fELF libgomp.so.1", true), ("\x7fELF libgomp's text", false)] {
+            fs::write(&program, content).unwrap();
+            assert_eq!(names(&program), uses, "{content}");
+        }
+        let mut memory = ProgramMemory::default();
+        assert!(!subject.has_openmp(Some(&memory)));
+        memory.regions =
+            vec![Region { name: "/usr/lib/libomp.so.5".to_owned(), ..Region::default() }];
+        assert!(subject.has_openmp(Some(&memory)));
+    }
+}
