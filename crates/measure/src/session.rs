@@ -170,3 +170,54 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::{CoreCell, Experiment};
+    use numalab_topology::CpuId;
+
+    use super::*;
+
+    fn counted(outcomes: &[(u32, Result<Outcome, MeasureError>)]) -> Tally {
+        let mut tally = Tally::default();
+        for (cpu, outcome) in outcomes {
+            let cell = Cell::of(Experiment::Core(CoreCell { cpu: CpuId(*cpu) }));
+            let measured = match outcome {
+                Ok(outcome) => Measured::new(&cell, outcome.clone(), Vec::new(), Vec::new()),
+                Err(error) => Measured::failed(&cell, error),
+            };
+            tally.count(&measured);
+        }
+        tally
+    }
+
+    #[test]
+    fn outcomes_are_counted_and_the_first_failure_is_kept_with_its_cell() {
+        let tally = counted(&[
+            (0, Ok(Outcome::Precise)),
+            (1, Err(MeasureError::OneTier)),
+            (2, Ok(Outcome::BudgetSpent)),
+            (3, Err(MeasureError::Interrupted)),
+        ]);
+        assert_eq!((tally.precise, tally.budget_spent, tally.failed), (1, 1, 2));
+        let (_, message) = tally.first_failure.clone().expect("a failure");
+        assert_eq!(message, format!("core/cpu1: {}", MeasureError::OneTier));
+        assert_eq!(tally.nothing_measured(), None, "two cells have figures");
+    }
+
+    #[test]
+    fn a_run_of_failures_alone_has_measured_nothing() {
+        let tally = counted(&[(0, Err(MeasureError::OneTier)), (1, Err(MeasureError::OneTier))]);
+        let (_, message) = tally.nothing_measured().expect("a failure");
+        assert!(message.starts_with("core/cpu0: "), "{message}");
+    }
+
+    #[test]
+    fn the_counts_of_two_sessions_add_up_and_the_earlier_failure_stays() {
+        let mut first = counted(&[(0, Err(MeasureError::OneTier)), (1, Ok(Outcome::Precise))]);
+        let second = Tally { unmeasured: 3, ..counted(&[(2, Err(MeasureError::Interrupted))]) };
+        first.add(second);
+        assert_eq!((first.precise, first.failed, first.unmeasured), (1, 2, 3));
+        assert!(first.first_failure.is_some_and(|(_, message)| message.starts_with("core/cpu0")));
+    }
+}

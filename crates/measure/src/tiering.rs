@@ -294,3 +294,6 @@ impl TieringProbe {
         Ok(TierLook { fast_pages, slow_pages, tier_pages, marked_pages, ..TierLook::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;

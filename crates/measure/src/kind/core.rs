@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use numalab_membench::{Adds, AtomicAdds, Line, PageTimes, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
-use numalab_topology::CpuId;
+use numalab_topology::{CpuId, Machine};
 
 use self::calls::Calls;
 use self::faults::Faults;
@@ -64,7 +64,7 @@ fn run(
             walk: chase.walk(),
             pages: pages.map_or(&[][..], |lines| &*lines),
             own: Line::ZERO,
-            faults: Faults::new(Calls::new(other_cpu(context, cpu)))?,
+            faults: Faults::new(Calls::new(other_cpu(&context.machine, cpu)))?,
         };
         // Brings the buffer into L1 before the first window.
         loops.walk.loads(LOADS);
@@ -77,8 +77,7 @@ fn run(
 }
 
 /// Returns another cpu, of the same node if possible.
-fn other_cpu(context: &MeasureContext, cpu: CpuId) -> Option<CpuId> {
-    let machine = &context.machine;
+fn other_cpu(machine: &Machine, cpu: CpuId) -> Option<CpuId> {
     let node = |cpu| machine.cpu(cpu).and_then(|cpu| cpu.node);
     let others = machine.usable_cpus();
     let others = others.iter().filter(|other| *other != cpu);
@@ -134,5 +133,20 @@ impl Loops<'_> {
             values.extend(faults.take(clock)?);
         }
         Ok(WindowValues { values, duration_ns, work: LOADS })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_machines::{allowed, machine};
+
+    #[test]
+    fn a_thread_is_woken_on_another_cpu_of_the_node_if_there_is_one() {
+        assert_eq!(other_cpu(&machine(2, 2), CpuId(0)), Some(CpuId(1)));
+        assert_eq!(other_cpu(&machine(2, 2), CpuId(3)), Some(CpuId(2)));
+        let apart = allowed(machine(2, 2), "1,3", "0-1");
+        assert_eq!(other_cpu(&apart, CpuId(1)), Some(CpuId(3)), "of another node");
+        assert_eq!(other_cpu(&allowed(machine(2, 2), "1", "0"), CpuId(1)), None);
     }
 }
