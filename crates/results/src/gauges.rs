@@ -12,7 +12,7 @@ use crate::{
 
 /// The gauges of one kind of result.
 struct GaugesOf {
-    /// The commands that have them.
+    /// The commands that write them.
     commands: &'static str,
     /// Remarks on labels and values, each a sentence.
     about: String,
