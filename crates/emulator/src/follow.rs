@@ -25,12 +25,12 @@ pub fn register(id: PluginId, api: &Api) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Sizes of accesses by QEMU's description of them: asking for one takes a call.
+/// Sizes of accesses by QEMU's description of them; a call per access would cost more.
 struct Sizes([AtomicU64; PLACES]);
 
 /// Number of cached sizes, indexed by the lowest bits of their hash; a power of two.
 const PLACES: usize = 64;
-/// Set in a place that is in use; QEMU's description of the access is above it.
+/// Set in a slot that is in use; QEMU's description of the access is above it.
 const KNOWN: u64 = 1 << 16;
 
 static SIZES: Sizes = Sizes([const { AtomicU64::new(0) }; PLACES]);

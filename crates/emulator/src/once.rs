@@ -1,4 +1,4 @@
-//! Runs something once in a process, on the first thread that asks.
+//! Runs an action once per process, on the first thread that requests it.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// it, it counts as not started.
 #[derive(Debug)]
 pub struct OncePerProcess {
-    /// Process ids: the one that started it, and the one that finished it.
+    /// Process ids: of the process that started the action, and of the one that finished it.
     began: AtomicU32,
     done: AtomicU32,
 }

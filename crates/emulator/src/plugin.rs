@@ -27,17 +27,17 @@ pub struct Plugin {
     /// The plugin's id in QEMU.
     pub id: PluginId,
     pub engine: Engine,
-    /// Data flows of blocks, where cores are modelled and code can be decoded.
+    /// Data flows of blocks, if cores are modelled and code can be decoded.
     pub flows: Option<Flows>,
     /// The guest's clock, in virtual time.
     pub clock: Option<Clock>,
     /// The virtual PMU, if it is published.
     pub pmu: Option<Pmu>,
-    /// Finds the vCPU that runs, where QEMU's index is wrong.
+    /// Identifies the running vCPU if QEMU's index is wrong.
     pub running: Running,
     /// If true, `running` must be used; decided when the first vCPU starts.
     pub ask_running: OnceLock<bool>,
-    /// The vCPU that is active in the model, where vCPUs share one thread.
+    /// The vCPU that is active in the model, if vCPUs share one thread.
     pub present: Present,
     /// Checks passed when the plugin was loaded.
     pub checks: Vec<Check>,

@@ -6,9 +6,9 @@ pub const PHASES: usize = 240;
 /// The request of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// Begin counting and charging (one level deeper).
+    /// Begin counting and charging, one level deeper.
     Begin,
-    /// End them (one level up; off at the top).
+    /// End counting and charging, one level up; off at the top.
     End,
     /// Write the report.
     Report,

@@ -140,7 +140,7 @@ impl Program {
         if is_fork {
             self.forked(&mut order, seat, value);
         }
-        // 0 from futex(2) means that the thread was woken: only its waker knows at which time.
+        // 0 from futex(2) means that the thread was woken; only its waker knows at which time.
         if value != 0 || !order.is_early(seat) {
             self.goes_on_after(&mut order, seat, pending, value);
         }
@@ -188,7 +188,7 @@ impl Program {
             }
         }
         if !is_ready {
-            // A thread woken by another one is expected already.
+            // A thread woken by another one has been given its time already.
             self.turns.notify_holder(order);
         }
     }

@@ -47,7 +47,7 @@ pub struct Instruction {
 const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
 
 impl Instruction {
-    /// Returns true if its stores go past the caches.
+    /// Returns true if the instruction's stores go past the caches.
     #[inline]
     pub fn passes_caches(&self, kind: Kind) -> bool {
         let bytes = self.by.accessor.map_or(0, |accessor| accessor.non_temporal_bytes);

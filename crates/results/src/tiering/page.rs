@@ -91,7 +91,7 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-/// Explains pages that reached the fast tier without a count of the kernel.
+/// Explains pages that reached the fast tier without being counted by the kernel.
 fn uncounted(probed: &TieringProbed) -> Option<Lead> {
     let [first, last] = [probed.looks.first()?, probed.looks.last()?];
     let moved = last.fast_pages.checked_sub(first.fast_pages).filter(|moved| *moved > 0)?;

@@ -193,7 +193,8 @@ fn chances_are_shares_in_percent_with_one_digit() {
     assert_eq!(claims.panels[0].table.rows[0][5], "0.03 %");
 }
 
-/// One better host made the tails so heavy that no fault was found, and the page said "none differs".
+/// One better host made the tails so heavy that no fault was found, and the page said "none
+/// differs".
 #[test]
 fn a_fleet_in_which_no_fault_would_be_found_is_not_called_healthy() {
     let point = |units| DetectionPoint { shift: 8.0, units: Some(units), figures: Some(0.0) };

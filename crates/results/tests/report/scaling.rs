@@ -1,4 +1,4 @@
-//! Scaling runs with known causes, because the test puts them in.
+//! Scaling runs with causes that the test puts in.
 
 use numalab_page::Style;
 use numalab_record::scaling::{
@@ -115,7 +115,8 @@ fn scaling(cost: &dyn Fn(usize, usize, bool) -> f64) -> Scaling {
     Scaling { name: "TEST".to_owned(), machine: Some(machine()), steps, findings: Vec::new() }
 }
 
-/// Returns a run in which ranks of a CCD slow each other down much, and ranks of a node slightly.
+/// Returns a run in which ranks of a CCD slow each other down considerably, and ranks of a node
+/// slightly.
 pub fn with_contention() -> Scaling {
     scaling(&|ccd, node, _| 100.0 + 20.0 * ccd as f64 + 3.0 * node as f64)
 }
@@ -241,7 +242,7 @@ fn the_cost_of_memory_controllers_is_not_attributed_to_the_ccd() {
     let scaling = scaling(&|_, node, _| 100.0 + 20.0 * node as f64);
     let found = says(&scaling, "CCD");
     assert!(found[0].contains("makes no difference beyond the spread"), "{found:?}");
-    // Interleaved ranks, from 1 to 8, load both, so the slowdown must not be blamed on one of them.
+    // Interleaved ranks, from 1 to 8, load both, so neither alone may be blamed for the slowdown.
     let crowd = says(&scaling, "contention");
     assert!(crowd.iter().all(|said| said.contains("cannot separate them")), "{crowd:?}");
     // From 1 to 2 interleaved ranks only the load on the node grows.

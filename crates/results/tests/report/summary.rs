@@ -312,7 +312,7 @@ fn windows_in_bursts_are_reported_with_the_error_of_the_intervals() {
     assert!(page.contains("come in bursts in ") && page.contains("too narrow, by"), "{page}");
 }
 
-/// Returns the run with only those cells that have `part` in their id.
+/// Returns the run with only the cells that have `part` in their id.
 fn only(mut document: Document, part: &str) -> Document {
     document.cells.retain(|cell| cell.cell.id.0.contains(part));
     document.run.plan.retain(|cell| cell.id.0.contains(part));

@@ -1,4 +1,4 @@
-//! Decides which calls wait, for what, and until when at the latest.
+//! Decides which calls wait, for which event, and until when at the latest.
 
 use std::mem::MaybeUninit;
 
@@ -60,7 +60,7 @@ impl Program {
     }
 }
 
-/// Returns how a call with this deadline gives the turn away; `None` if it keeps it.
+/// Returns how a call with this deadline gives the turn away; `None` if the thread keeps its turn.
 pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Option<Leave> {
     let [first, second, third, ..] = *arguments;
     match call {

@@ -25,9 +25,9 @@ pub struct Identity<'a> {
 pub enum Found {
     /// By vendor, family and model.
     Model,
-    /// By vendor and L2 size, as the record has no numbers.
+    /// By vendor and L2 size, because the record has no numbers.
     L2,
-    /// No table is for this core; the family is the nearest one.
+    /// There is no table for this core; the family is the nearest one.
     Nearest,
 }
 
