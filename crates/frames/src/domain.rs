@@ -14,7 +14,7 @@ use crate::sync::{Ordering, Word};
 pub enum Affinity {
     /// Only on this node.
     Exact(NodeIndex),
-    /// On this node, otherwise on the next in its fallback order.
+    /// On this node, otherwise on the next one in its fallback order.
     Preferred(NodeIndex),
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Stretches {
     asked: bool,
     /// Number of instructions left in the stretches that a requested one interrupted.
     kept: Option<i64>,
-    /// Number of all instructions so far, and of those in requested stretches.
+    /// Total number of instructions so far, and of those in requested stretches.
     all: i64,
     in_asked: i64,
 }

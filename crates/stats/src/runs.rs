@@ -13,7 +13,7 @@ use statrs::function::gamma::digamma;
 use crate::distribution::{student_quantile, student_tail};
 use crate::{Confidence, Interval};
 
-/// The least number of variances that shows how variances differ.
+/// The minimum number of variances that shows how variances differ.
 const LEAST_VARIANCES: usize = 2;
 /// Rounds of the search for the least effect that is shown.
 const LEAST_ROUNDS: usize = 40;

@@ -20,7 +20,7 @@ pub struct Block {
     /// The data flow, if known. Flows are never freed, so that they can be compared by address.
     pub flow: Option<&'static Flow>,
     pub place: Place,
-    /// If true, it contains a spin-wait hint (`pause`, `yield`).
+    /// True if it contains a spin-wait hint (`pause`, `yield`).
     pub pauses: bool,
 }
 

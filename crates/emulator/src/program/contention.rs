@@ -63,7 +63,7 @@ pub struct Use {
     pub address: u64,
     pub bytes: u64,
     pub kind: Kind,
-    /// If true, the line moved between caches.
+    /// True if the line moved between caches.
     pub changed: bool,
     /// Time waited, in ps.
     pub waited_ps: u64,

@@ -19,7 +19,7 @@ pub struct Alike {
     pub region: usize,
     /// Position of the node that the pages are on.
     pub node: usize,
-    /// If true, the program chose their node.
+    /// True if the program chose their node.
     pub bound: bool,
     /// Position of the node that waits most for the pages.
     pub main_node: usize,

@@ -105,7 +105,7 @@ pub struct Order {
 pub struct Turns {
     order: Mutex<Order>,
     holder: AtomicUsize,
-    /// If true, the holder has taken the turn, and may be using the shared state; changed under the
+    /// True if the holder has taken the turn, and may be using the shared state; changed under the
     /// lock.
     taken: AtomicBool,
     /// Number of times that the turn was given.

@@ -41,8 +41,8 @@ impl ThreadSnapshot {
         }
     }
 
-    /// Returns the disturbance of the thread since `before`, if there was one. The first of these
-    /// that applies: the cpu changed; an involuntary context switch; a major fault; more than 10
+    /// Returns the disturbance of the thread since `before`, if there was one: the first that
+    /// applies of a changed cpu; an involuntary context switch; a major fault; more than 10
     /// microseconds and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the
     /// measured value, so that no window is dropped because of it.
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {

@@ -25,7 +25,7 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// Returns the number of all accesses.
+    /// Returns the total number of accesses.
     pub const fn all(&self) -> u64 {
         self.local + self.remote + self.unplaced
     }

@@ -20,7 +20,7 @@ pub enum GuestProblem {
     VcpusRemote {
         /// The guest's name.
         guest: String,
-        /// Number of all its vCPUs.
+        /// Total number of its vCPUs.
         vcpus: usize,
         /// The nodes on which the remote ones run.
         nodes: NodeSet,

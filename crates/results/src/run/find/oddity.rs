@@ -161,7 +161,7 @@ pub enum Oddity {
         cpus: f64,
         /// Number of cpus on which the process may run.
         usable: usize,
-        /// Number of all windows.
+        /// Total number of windows.
         windows: usize,
         /// Number of disturbed windows: those in which the kernel stopped a thread, and those that
         /// other load disturbed.
@@ -169,7 +169,7 @@ pub enum Oddity {
     },
     /// Many windows were disturbed.
     Disturbed {
-        /// Number of all windows.
+        /// Total number of windows.
         windows: usize,
         /// Number of disturbed windows.
         disturbed: usize,

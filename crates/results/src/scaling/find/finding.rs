@@ -16,7 +16,7 @@ pub type ScalingFinding = Finding<ScalingObservation, ScalingEvidence>;
 pub enum ScalingObservation {
     /// Other work disturbed some steps, and may explain other findings.
     Disturbance {
-        /// Number of all steps.
+        /// Total number of steps.
         steps: usize,
     },
     /// The cache that each size fits, by the reported cache sizes.
@@ -61,13 +61,13 @@ pub enum ScalingObservation {
     Ccd {
         /// Number of ranks of each step.
         ranks: usize,
-        /// The most ranks on one node's memory, in both steps.
+        /// The largest number of ranks on one node's memory, in both steps.
         on_node: usize,
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// The most ranks per CCD when packed.
+        /// The largest number of ranks per CCD when packed.
         packed: usize,
-        /// The most ranks per CCD when spread.
+        /// The largest number of ranks per CCD when spread.
         spread: usize,
         /// The change from spread to packed.
         difference: Difference,
@@ -76,11 +76,11 @@ pub enum ScalingObservation {
     MemoryControllers {
         /// The series' name.
         series: String,
-        /// The most ranks on one node's memory, in the step with fewer.
+        /// The largest number of ranks on one node's memory, in the step with fewer.
         few: usize,
-        /// The most ranks on one node's memory, in the step with more.
+        /// The largest number of ranks on one node's memory, in the step with more.
         many: usize,
-        /// The most ranks per CCD, in both steps.
+        /// The largest number of ranks per CCD, in both steps.
         in_ccd: usize,
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,

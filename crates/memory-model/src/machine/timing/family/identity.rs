@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Family;
 
-/// A core's identity, as far as it is known.
+/// A core's identity, as far as known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity<'a> {
     /// The vendor's name in CPUID.
