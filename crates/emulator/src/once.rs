@@ -26,10 +26,13 @@ impl OncePerProcess {
     /// Runs `action`, or waits until the thread that came first has run it.
     pub fn run(&self, action: impl FnOnce()) {
         let own = std::process::id();
+        // A child of fork(2) has another id, so it runs the action itself, even if its parent has
+        // begun or finished.
         if self.began.swap(own, AcqRel) != own {
             action();
             self.done.store(own, Release);
         }
+        // Pairs with the release above: those that waited see the effects of the action.
         while self.done.load(Acquire) != own {
             thread::sleep(LOOK);
         }

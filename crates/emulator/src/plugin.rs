@@ -189,6 +189,8 @@ impl Plugin {
     #[inline]
     pub fn watch_ranges(&self, address: u64) {
         let [on_nodes, elsewhere] = &self.first;
+        // Not atomic together: vCPUs on several threads may pass the limit unseen. The report
+        // repeats the check, so a mismatch is never lost.
         let (so_far, other) = (on_nodes.load(Relaxed), elsewhere.load(Relaxed));
         if so_far + other >= self_test::RANGE_ACCESSES {
             return;
@@ -217,6 +219,7 @@ impl Plugin {
         let program = self.program.as_ref().and_then(program_memory);
         let path = self.engine.arguments.report.as_deref();
         if let Some(program) = &program {
+            // A parent that waits for this process continues at this time.
             program::has_come_to(path, program.elapsed_ns * 1000);
         }
         let report = Report::new(&self.engine, &self.host, &checks, program);

@@ -80,6 +80,8 @@ impl Clock {
         // `icount_get` takes no arguments, and no lock.
         unsafe {
             let bias = AtomicI64::from_ptr(self.bias);
+            // QEMU itself must show the difference: writing the right field and reading it back
+            // would prove nothing about a wrong one.
             let before = (self.icount_get)();
             bias.fetch_add(ns, Relaxed);
             let after = (self.icount_get)();

@@ -99,7 +99,7 @@ fn of_programs() -> Vec<GaugesOf> {
         of("`numalab advise`", "", vec![advice::page::columns()]),
         of(
             "`numalab profile`",
-            "What the source cannot see has no gauge.",
+            "Values that the source cannot observe have no gauge.",
             vec![profile::page::columns()],
         ),
         of("`numalab emulate`", "", vec![program::page::columns()]),

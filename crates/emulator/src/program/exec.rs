@@ -42,6 +42,7 @@ pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64;
     let texts = |words: Vec<Vec<u8>>| -> Option<Vec<CString>> {
         words.into_iter().map(|word| CString::new(word).ok()).collect()
     };
+    // A word with a NUL cannot be passed on; the kernel never gives one.
     let (Some(words), Some(environment)) = (texts(words), texts(environment)) else { return };
     let pointers = |words: &[CString]| -> Vec<*const libc::c_char> {
         words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()

@@ -14,6 +14,7 @@ fn bytes(address: u64, most: usize) -> Vec<u8> {
     let count = unsafe {
         libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };
+    // A failed or partial read gives fewer bytes: callers treat them as an unreadable argument.
     read.truncate(usize::try_from(count).unwrap_or(0));
     read
 }

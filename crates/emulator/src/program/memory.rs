@@ -156,11 +156,13 @@ impl Lines {
     ) {
         let line = address / LINE_BYTES;
         let at = place_of(line);
+        // The accesses of the displaced line are counted before its record is lost.
         if let Some(mut recent) = self.recent[at].take() {
             let more = self.repeatable.take(recent.line);
             more.iter().for_each(|(_, accesses)| recent.add(*accesses));
             counts.add(&recent);
         }
+        // A list of the filled slots, so that a settlement does not walk all of them.
         if !std::mem::replace(&mut self.is_taken[at], true) {
             self.taken.extend(u16::try_from(at));
         }

@@ -182,6 +182,7 @@ impl Turns {
     pub fn await_births(&self) {
         let asked = Instant::now();
         while !self.order().births.is_empty() && asked.elapsed() < LONGEST_BIRTH {
+            // Not under the lock, which the new threads need to arrive.
             thread::yield_now();
         }
         self.order().births.clear();
@@ -190,6 +191,8 @@ impl Turns {
 
     /// Waits for the seat's turn; returns `None` if the thread must continue without it.
     pub fn take(&self, seat: usize, patience: Patience) -> Option<Turn> {
+        // The relaxed loads below only end the wait; what follows from them is read again under the
+        // lock.
         let let_go = self.let_go.load(Relaxed);
         let begun = Instant::now();
         // Pairs with the store in `give`: makes visible what others did in their turns.
@@ -198,6 +201,8 @@ impl Turns {
             if is_let_go || self.ending.load(Relaxed) {
                 return None;
             }
+            // A thread that ends keeps the turn until QEMU has cleared its address, and has then
+            // left these functions: its waiters must look for that.
             if self.any_ends.load(Relaxed) {
                 self.remove_ended(&mut self.order());
                 thread::yield_now();
@@ -298,6 +303,7 @@ impl Turns {
     /// Returns true if the calling thread has taken the turn and still holds it: all others stay
     /// out until it gives the turn away.
     pub fn is_own(&self) -> bool {
+        // Under the lock, so that the turn cannot pass between the two checks.
         let order = self.order();
         let holder = order.hosts.get(self.holder.load(Relaxed)).and_then(Option::as_ref);
         self.taken.load(Relaxed)

@@ -140,8 +140,8 @@ fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {
 
 fn other_pages(more_ns: f64, load_ns: f64, size: &str) -> String {
     format!(
-        "A line outside the pages read last takes {} ns longer: with page walks and hits, \
-         random loads over {size} of small pages then take the {} ns that were measured.",
+        "A line outside the pages read last takes {} ns longer: this makes random loads over \
+         {size} of small pages, with their page walks and hits, take the measured {} ns.",
         figure(more_ns),
         figure(load_ns)
     )

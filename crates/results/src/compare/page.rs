@@ -113,7 +113,7 @@ fn headline(of: &RunComparison) -> Lead {
         let sentence = format!(
             "{}: not judged. Runs begun within half an hour share the state of the machine and its \
              neighbours, so these count as {} on {}; it takes four to show how much the machine \
-             varies. Take runs at other hours: --baseline takes several directories.",
+             varies. Measure again at other times: --baseline takes several directories.",
             if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") },
             count(of.units.iter().sum(), "measurement"),
             count(of.units.iter().filter(|units| **units > 0).count(), "side"),

@@ -130,7 +130,7 @@ fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
             "An access takes {} ns, but the accesses counted on the tiers cost {}: something else \
              took the time, such as the kernel's own work; caches (--emulate-cache 32K,256K@4) \
-             keep it cheap, and a longer --time reduces its share.",
+             reduce its cost, and a longer --time its share.",
             figure(latency_ns),
             figure(predicted_ns)
         ),

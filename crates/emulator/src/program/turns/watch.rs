@@ -33,6 +33,7 @@ impl Turns {
         if self.watched.swap(true, Relaxed) {
             return;
         }
+        // A thread inherits its creator's mask: handlers of the program must not run in the watch.
         let blocked = BlockedSignals::all();
         let spawned = thread::Builder::new().name("numalab".to_owned()).spawn(|| self.look());
         drop(blocked);

@@ -57,8 +57,8 @@ fn unfinished(analysis: &Analysis) -> String {
     };
     let basis = match tested {
         0 => String::new(),
-        tested if tested == all => format!(" (tested on what {they_have})"),
-        tested => format!(" ({tested} of them tested on what {they_have})"),
+        tested if tested == all => format!(" (tested on the figures {they_have})"),
+        tested => format!(" ({tested} of them tested on the figures {they_have})"),
     };
     format!("{} did not finish {their}{basis}.", count(all, "host"))
 }

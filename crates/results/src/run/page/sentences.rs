@@ -18,7 +18,7 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
         (Remote::Measured(_), Some(matrix)) if summary.may_be_cached(matrix.size_bytes) => {
             format!(
-                "The cost of a remote access is not shown: {} may fit the caches. Use a larger \
+                "The cost of a remote access is not shown: {} may fit in the caches. Use a larger \
                  --size.",
                 size(matrix.size_bytes)
             )
@@ -93,7 +93,7 @@ fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
         if summary.may_be_cached(matrix.size_bytes) {
             return format!(
-                "; {} may fit the caches, so memory latency is not shown",
+                "; {} may fit in the caches, so memory latency is not shown",
                 size(matrix.size_bytes)
             );
         }
