@@ -186,7 +186,7 @@ impl Cache {
             io(&done, fs::remove_dir_all(&done))?;
         }
         io(&done, fs::rename(working.path(), &done))?;
-        // It was renamed, so nothing is left to remove.
+        // The directory was renamed, so nothing is left to remove.
         let _ = working.keep();
         Ok(done)
     }

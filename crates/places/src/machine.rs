@@ -145,7 +145,7 @@ impl MachineRequest {
         Ok(described)
     }
 
-    /// Returns true if it names no machine but this one, or a run on a machine that is like it.
+    /// Returns true if the request names this machine, or a run on a machine like it.
     pub fn is_here(&self) -> bool {
         let is_made = self.emulate.is_some()
             || self.like.is_some()

@@ -17,7 +17,7 @@ use crate::{Confidence, Interval};
 const LEAST_VARIANCES: usize = 2;
 /// Rounds of the search for the least effect that is shown.
 const LEAST_ROUNDS: usize = 40;
-/// The least variance, as a share of the median variance: a coarse clock gives smaller ones.
+/// The minimum variance, as a share of the median variance: a coarse clock gives smaller ones.
 const LEAST_SHARE: f64 = 1e-5;
 
 /// The difference between two groups of runs in one figure, on the scale of its values

@@ -78,7 +78,7 @@ pub(crate) struct TieringArgs {
     /// Output format
     #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
-    /// Show what it would do; measure nothing
+    /// Show what would be done; measure nothing
     #[arg(long)]
     pub dry_run: bool,
 }

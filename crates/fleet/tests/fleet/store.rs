@@ -156,7 +156,7 @@ fn a_run_that_was_copied_under_another_name_is_counted_once() {
     let (read, copies, hosts) = collect("one.jsonl");
     assert_eq!((read, copies), (2, vec![said.to_owned()]));
     assert_eq!(hosts, ["host00000", "host00001"]);
-    // One that is in the store stays, whatever the names are.
+    // A run that is in the store stays, whatever the names are.
     copy("host00000/measure-1", "a-new/measure-1");
     let (read, copies, hosts) = collect("one.jsonl");
     assert_eq!((read, copies.len()), (0, 2), "{copies:?}");

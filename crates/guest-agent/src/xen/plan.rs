@@ -58,7 +58,7 @@ pub struct DomainPlan {
     /// The machine's cpus it is pinned to, as a list such as `0-3`; ignored without pinning.
     pub cpus: String,
     pub pinning: Pinning,
-    /// The cpupool it is in, if not the first.
+    /// The domain's cpupool, if not the first.
     pub pool: Option<String>,
 }
 

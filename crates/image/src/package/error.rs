@@ -29,7 +29,7 @@ pub enum PackageError {
     #[error("{package}: member {member:?}: {source}")]
     Member {
         package: PathBuf,
-        /// The member's name in it.
+        /// The member's name in the package.
         member: String,
         source: MemberError,
     },

@@ -37,9 +37,9 @@ impl FilesRead {
         Self { is_placed: memory_nodes > 1, known: BTreeSet::new() }
     }
 
-    /// Runs a workload with the files that it reads in the page cache as its own treatment places
-    /// them: they are dropped and read again by an additional run, which is not measured. A run
-    /// that reads a file for the first time does not count either.
+    /// Runs a workload with the files that it reads in the page cache placed by its own treatment:
+    /// they are dropped and read again by an additional run, which is not measured. A run that
+    /// reads a file for the first time does not count either.
     pub(crate) fn run<T>(
         &mut self,
         mut run: impl FnMut() -> Result<T, BackendError>,

@@ -90,7 +90,7 @@ impl Agent<'_> {
             }
             (Err(reason), id) => {
                 if let Some(id) = id {
-                    // It may have ended by itself.
+                    // The domain may have ended by itself.
                     let _ = self.xl(&["destroy", &id.to_string()]);
                 }
                 Err(reason)
