@@ -16,7 +16,7 @@ pub trait Backend {
     /// Describes the place: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
 
-    /// Returns the number of metrics that it adds to those of each workload.
+    /// Returns the number of metrics that the backend adds to those of each workload.
     fn own_metrics(&self) -> usize {
         0
     }
