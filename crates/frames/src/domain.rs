@@ -31,7 +31,7 @@ pub enum DomainError {
     /// There was no more memory.
     #[error("after {done} extents: {error}")]
     Alloc {
-        /// Number of extents populated before.
+        /// Number of extents populated before the failure.
         done: usize,
         /// Reason for the failure of the next extent.
         error: AllocError,

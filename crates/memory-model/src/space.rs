@@ -56,7 +56,7 @@ pub struct Space {
     /// The placement of pages without a policy.
     first: Placement,
     pages: BTreeMap<u64, Page>,
-    /// Nodes of the page tables of pages that were only read: all are one page of zeros.
+    /// For pages that were only read, and so map the page of zeros: the node of their page table.
     zeroed: BTreeMap<u64, usize>,
     /// The page of zeros, once it has been used.
     zeros: Option<Page>,

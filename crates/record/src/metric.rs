@@ -98,8 +98,8 @@ pub enum Metric {
     Yield,
     /// The time to map memory, or to unmap memory that was not used, in nanoseconds.
     PageMap,
-    /// The time of 4 KiB of a file in memory that is read 64 KiB at a time, excluding the calls, in
-    /// nanoseconds.
+    /// The time to read 4 KiB of a file in the page cache, 64 KiB per call, without the cost of the
+    /// calls, in nanoseconds.
     FileRead,
     /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
     /// nanoseconds.

@@ -74,7 +74,7 @@ pub enum CheckOutcome {
 pub enum CheckFound {
     /// Threads, by the cpu that they were pinned to.
     Pins {
-        /// The cpus on which their pinned threads ran, and on the node that the topology names.
+        /// The cpus whose threads ran on them, and on the node that the topology names.
         right: CpuSet,
         /// The cpus whose threads ran on a node that the topology does not name.
         wrong: CpuSet,

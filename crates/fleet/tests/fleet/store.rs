@@ -53,7 +53,7 @@ fn a_damaged_line_is_named_by_its_number() {
     fs::write(&store, text.replacen("\"planned\":", "\"planned\":-", 2)).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("fleet.jsonl: line 2: invalid value: integer `-"), "{error}");
-    // Like a truncated copy.
+    // A copy that was cut short ends within a line.
     fs::write(&store, &text[..text.len() - 30]).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("line 4: EOF while parsing"), "{error}");

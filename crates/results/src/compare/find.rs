@@ -115,7 +115,7 @@ pub struct Comparison {
     pub baseline: Vec<String>,
     /// The names of the candidate's runs.
     pub candidate: Vec<String>,
-    /// The number of units of each side: runs begun within half an hour are one.
+    /// The number of units of each side; runs begun within half an hour of each other are one unit.
     pub units: [usize; 2],
     /// All cells of a kind together, one row per kind.
     pub kinds: Vec<ComparedCell>,

@@ -160,8 +160,8 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
     assert!(found[0].contains("16M fall in L3 (32M)"), "{found:?}");
     assert!(found[0].contains("512M fall in memory: 100 to 100 ns"), "{found:?}");
     let shared = says(&scaling(&|_, _, _| 100.0), "shared L3");
-    assert!(shared[0].starts_with("16M fit the L3 of 32M alone"), "{shared:?}");
-    assert!(shared[0].contains("with 4 ranks in a CCD they are 64M and do not, which costs time"));
+    assert!(shared[0].starts_with("16M of one rank fit in the L3 of 32M"), "{shared:?}");
+    assert!(shared[0].contains("the 4 ranks of a CCD need 64M, too much for it, which costs time"));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_cache_as_slow_as_memory_is_not_reported_to_hold_anything() {
         step.values[1].fill(190.0);
     }
     let found = says(&scaling, "caches");
-    let expected = "16M would fit L3 (32M) and take as long as memory: 190 to 190 ns";
+    let expected = "16M would fit in L3 (32M), but take as long as memory: 190 to 190 ns";
     assert!(found[0].contains(expected), "{found:?}");
     assert!(found[0].contains("256K fall in L2"), "{found:?}");
 }

@@ -337,7 +337,7 @@ fn sizes_within_caches_are_never_called_memory() {
         }
     }
     let page = Summary::of(&document).page();
-    assert!(page.lead[0].sentence.contains("16K may fit the caches"), "{:?}", page.lead[0]);
+    assert!(page.lead[0].sentence.contains("16K may fit in the caches"), "{:?}", page.lead[0]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn caches_that_qemu_reports_do_not_hide_the_cost_of_emulated_memory() {
         cache.size_bytes = Some(1 << 30);
     }
     let sentence = |document: &Document| Summary::of(document).page().lead[0].sentence.clone();
-    assert!(sentence(&document).contains("512M may fit the caches"), "{}", sentence(&document));
+    assert!(sentence(&document).contains("512M may fit in the caches"), "{}", sentence(&document));
     document.run.environment.facts.insert("time".into(), "virtual".into());
     let shown = sentence(&document);
     assert!(shown.starts_with("A remote access costs "), "{shown}");

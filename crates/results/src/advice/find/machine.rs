@@ -6,7 +6,8 @@ use numalab_memory_model::curve::Curve;
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
-/// A machine's topology and costs. Nodes are given by position; matrix rows are the cpu node.
+/// A machine's topology and costs. Nodes are given by position; a matrix has a row for each
+/// cpu's node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MachineCosts {
     /// The source of latencies and caches.

@@ -44,7 +44,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
             )
         }
         Seen::SharedL3 { size_bytes, l3_bytes, ranks, alone_ns, shared_ns, shows } => format!(
-            "{} of one rank fit in the L3 of {} ({} ns); the {ranks} ranks of a CCD need {}, which do not fit, {}: {} ns, {}x",
+            "{} of one rank fit in the L3 of {} ({} ns); the {ranks} ranks of a CCD need {}, too much for it, {}: {} ns, {}x",
             size(*size_bytes),
             size(*l3_bytes),
             figure(*alone_ns),
