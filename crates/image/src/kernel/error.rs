@@ -42,7 +42,7 @@ pub enum KernelError {
         /// The processor of the guest.
         expected: Architecture,
     },
-    /// It is too old for memory tiers.
+    /// The kernel is too old for memory tiers.
     #[error(
         "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
              later"

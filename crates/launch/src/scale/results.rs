@@ -67,7 +67,7 @@ pub fn read_scaling(path: &Path) -> Result<Scaling, ResultsError> {
     Ok(scaling)
 }
 
-/// Lists the paths of files that such a run has, below `root`, sorted.
+/// Adds the paths, relative to `root`, of all files of a scaling run, and sorts them.
 fn list(root: &Path, depth: usize, names: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
