@@ -63,8 +63,8 @@ fn note_input() {
     let what = if is_piped() { Some("a pipe".to_owned()) } else { file };
     if let Some(what) = what {
         note(format_args!(
-            "standard input is {what}, which the guest does not get: the command reads empty input; \
-             --with FILE copies a file into the guest"
+            "standard input is {what}, which is not passed to the guest: the command reads empty \
+             input; --with FILE copies a file into the guest"
         ));
     }
 }
